@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.run_report import LogReport, RunReport
     from reconciler.model.status import StatusReport
-    from reconciler.operations.backfills import Backfilled
+    from reconciler.operations.backfills import Backfilled, BackfillRequest
     from reconciler.operations.pausing import Paused
 
 
@@ -133,13 +133,7 @@ async def backfill(
 
     """
     from reconciler.commands.recording import Outputs
-    from reconciler.model.redaction import masked_in
     from reconciler.operations import backfills
-
-    runtime = runtime_of(workspace)
-
-    async def approved(made: BackfillPlan) -> bool:
-        return approve(masked_in(made, runtime.mask))
 
     request = backfills.BackfillRequest(
         options_of(workspace),
@@ -153,8 +147,64 @@ async def backfill(
         wait=wait,
         outputs=Outputs(log_file),
     )
-    screen = backfills.Screen(lambda *_: None, approved)
-    return masked_in(await backfills.backfill(request, runtime, screen), runtime.mask)
+    return await _backfilled(workspace, request, approve)
+
+
+async def retry_runs(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str],
+    *,
+    approve: Callable[[BackfillPlan], bool],
+    run: str | None = None,
+    first: datetime | None = None,
+    last: datetime | None = None,
+    wait: bool = False,
+    log_file: Path | None = None,
+) -> Backfilled:
+    """Plan retries, ask `approve`, and start them: of one run, or of the failed runs of exports.
+
+    Without `run`, of the runs that began between `first`, seven days ago by default, and `last`.
+
+    Raises NotOffered where the server has no retries, and what `backfill` raises.
+    """
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations import backfills
+
+    request = backfills.BackfillRequest(
+        options_of(workspace),
+        tuple(names),
+        retries=backfills.Retries(run, first, last),
+        wait=wait,
+        outputs=Outputs(log_file),
+    )
+    return await _backfilled(workspace, request, approve)
+
+
+async def _backfilled(
+    workspace: Workspace, request: BackfillRequest, approve: Callable[[BackfillPlan], bool]
+) -> Backfilled:
+    from reconciler.model.redaction import masked_in
+    from reconciler.operations.backfills import Screen
+    from reconciler.operations.backfills import backfill as start
+
+    runtime = runtime_of(workspace)
+
+    async def approved(made: BackfillPlan) -> bool:
+        return approve(masked_in(made, runtime.mask))
+
+    screen = Screen(lambda *_: None, approved)
+    return masked_in(await start(request, runtime, screen), runtime.mask)
+
+
+async def cancel_run(workspace: Workspace, name: str, run: str) -> None:
+    """Cancel a run of an export that has not ended.
+
+    Raises NotOffered where the server can't, Invalid for a run that has ended, BadUsage,
+    NotFound, ServiceError.
+    """
+    from reconciler.operations import cancelling
+
+    await cancelling.cancel_run(name, run, options_of(workspace), runtime_of(workspace))
 
 
 async def cancel_backfills(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -23,23 +21,31 @@ from reconciler.cli.options import (
     files_options,
     folder_option,
     format_option,
+    one_environment,
     plan_options,
     plan_request,
     since_option,
     summary_option,
     unmanaged_option,
 )
-from reconciler.cli.output import print_warnings, render_options, style_of
+from reconciler.cli.output import print_warnings, render_options
+from reconciler.cli.several import (
+    calls_of,
+    diagnostics_of,
+    exit_code_of_error,
+    print_errors,
+    run_in_each,
+)
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
-from reconciler.commands.options import PlanRequest, are_several
-from reconciler.diagnostics import Diagnostic
+from reconciler.commands.options import PlanRequest
 from reconciler.errors import BadUsage, ExitCode, system_error
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from reconciler.commands.planning import PlannedEnvironment, PlanResult
+    from reconciler.commands.environments import OfEnvironment
+    from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
     from reconciler.model.plan import Plan
     from reconciler.model.planned import EnvironmentPlan
@@ -82,7 +88,6 @@ _GIVEN_AGAIN = (
 @client_options
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def plan_command(
-    environment: tuple[str, ...],
     output_format: str,
     out: Path | None,
     *,
@@ -98,23 +103,23 @@ def plan_command(
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.files import path_in_repository
 
-    if are_several(environment):
+    environments = one_environment(options)
+    if environments:
         if undo is not None or out == STDOUT:
             option_name = "--undo" if undo is not None else "--out -"
             raise BadUsage(f"{option_name} takes one environment", hint="select one with -e")
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
-    given = None if are_several(environment) else next(iter(environment), None)
-    request = plan_request({**options, "environment": given})
+    request = plan_request(options)
     how = render_options(
         show_unmanaged=options["show_unmanaged"],
         summary=options["summary"],
         root=path_in_repository(request.workspace.folder, os.environ),
         since=options["since"],
     )
-    if are_several(environment):
+    if environments:
         return plan_several(
-            request, environment, output_format, how, out=out, detailed=detailed_exitcode
+            request, environments, output_format, how, out=out, detailed=detailed_exitcode
         )
 
     result = run_shown(lambda world: _planned(request, undo, world), runtime())
@@ -183,48 +188,28 @@ def plan_several(
 ) -> ExitCode:
     """Plan environments, print one document, save a plan for each into the folder `out`."""
     from reconciler.cli.running import run_shown, runtime
-    from reconciler.commands.planning import chosen_environments, plan_many
+    from reconciler.commands.planning import plan
 
     write = writer_of(output_format, "plans")
-    environments = chosen_environments(request.workspace.folder, names)
-    planned = run_shown(lambda world: plan_many(request, environments, world), runtime())
-    print_warnings(_once(item.result.diagnostics for item in planned if item.result is not None))
+    planned = run_shown(lambda world: run_in_each(plan, request, names, world), runtime())
+    print_warnings(diagnostics_of(planned))
     plans = [_shown(item, detailed=detailed) for item in planned]
     write_result(write(plans, how))
-    _print_errors(planned)
+    print_errors(plans)
     if out is not None:
         _save_all(plans, out)
-    calls = sum(item.result.calls for item in planned if item.result is not None)
-    write_note(f"{calls} API calls\n")
+    write_note(f"{calls_of(planned)} API calls\n")
     return worst_of([item.exit_code for item in plans])
 
 
-def _shown(item: PlannedEnvironment, *, detailed: bool) -> EnvironmentPlan:
+def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> EnvironmentPlan:
     from reconciler.cli.running import cost_of
     from reconciler.model.planned import EnvironmentPlan
 
     if item.result is None:
-        code = item.error.exit_code if item.error is not None else ExitCode.ERROR
-        return EnvironmentPlan(item.environment, code, error=item.error)
+        return EnvironmentPlan(item.environment, exit_code_of_error(item), error=item.error)
     code = exit_code_of_plan(item.result.plan, detailed=detailed)
-    return EnvironmentPlan(item.environment, code, item.result.plan, cost=cost_of(item.result))
-
-
-def _once(groups: Iterable[Sequence[Diagnostic]]) -> tuple[Diagnostic, ...]:
-    """Return warnings without repetition, since environments share the files."""
-    return tuple(dict.fromkeys(diagnostic for group in groups for diagnostic in group))
-
-
-def _print_errors(planned: Sequence[PlannedEnvironment]) -> None:
-    """Print each error once, with the environments that have it."""
-    from reconciler.render.progress import error_as_text
-
-    texts: dict[str, list[str]] = defaultdict(list)
-    for item in planned:
-        if item.error is not None:
-            texts[error_as_text(item.error, style_of(sys.stderr))].append(item.environment)
-    for text, environments in texts.items():
-        write_message(f"{text}  in {printable(', '.join(environments))}\n")
+    return EnvironmentPlan(item.environment, code, plan=item.result.plan, cost=cost_of(item.result))
 
 
 def _save_all(plans: Sequence[EnvironmentPlan], out: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +92,8 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         if options["log_file"] is not None:
             raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
         world = runtime()
-
-        def begin() -> None:
-            # A signal may not hide what was cancelled before.
-            stop_on_signals(world.stop)
-
+        # A signal may not hide what was cancelled before.
+        begin = partial(stop_on_signals, world.stop)
         if len(names) != 1 or options["project"]:
             raise BadUsage("--cancel needs one NAME")
         ids = run(cancel(names[0], options["row_id"], workspace, world, begin))

@@ -27,13 +27,19 @@ from reconciler.model.backfill_plan import (
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
+from reconciler.model.moments import Moment, window_at
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.model.text import listed, several
 from reconciler.operations.backfilling import Backfiller, rows_of, run_all
 from reconciler.operations.gaps import gaps_in, rows_of_a_run
-from reconciler.operations.run_history import latest_runs, read_backfills, read_runs
-from reconciler.operations.running import BEGINNING
+from reconciler.operations.run_history import (
+    BEGINNING,
+    latest_runs,
+    read_backfills,
+    read_run,
+    read_runs,
+)
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.planning.backfills import (
     aligned_range,
@@ -43,6 +49,7 @@ from reconciler.planning.backfills import (
     of_range,
     with_trial,
 )
+from reconciler.planning.retries import retries_of_failed, retry_of
 from reconciler.version import __version__
 
 _MOST_LISTED = 5
@@ -54,6 +61,17 @@ _UNLISTED = (
 )
 
 
+class Retries(Struct, frozen=True):
+    """Which runs to retry: the one with an id, or those that failed.
+
+    `first` and `last` are the window in which they began: the last seven days by default.
+    """
+
+    run: str | None = None
+    first: Moment | None = None
+    last: Moment | None = None
+
+
 class BackfillRequest(Struct, frozen=True):
     """What to backfill: a range of two texts, the gaps of a window, or all since the last pause.
 
@@ -61,6 +79,8 @@ class BackfillRequest(Struct, frozen=True):
         Which objects, and those below which parents, by address, id, key, name or glob.
     failed
         Only gaps whose runs failed.
+    retries
+        Runs to retry, in place of all that.
     saved
         A saved plan, in place of all that.
     auto_approve, can_ask
@@ -80,6 +100,7 @@ class BackfillRequest(Struct, frozen=True):
     since_pause: bool = False
     length: timedelta = timedelta(days=7)
     parents: tuple[str, ...] = ()
+    retries: Retries | None = None
     saved: BackfillPlan | None = None
     auto_approve: bool = False
     can_ask: bool = True
@@ -100,13 +121,16 @@ class BackfillRequest(Struct, frozen=True):
     def check(self) -> None:
         """Raise BadUsage for options that exclude each other or are missing."""
         has_range = (self.first is not None or self.last is not None) and not self.closes_gaps
-        if self.saved is None and self.closes_gaps + self.since_pause + has_range != 1:
+        kinds = self.closes_gaps + self.since_pause + has_range + (self.retries is not None)
+        if self.saved is None and kinds != 1:
             raise BadUsage(
                 "what to backfill is not clear",
                 hint="pass --from and --to, --gaps, --failed or --since-pause",
             )
         if self.saved is None and not (self.names or self.parents):
             raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
+        if self.retries is not None and self.retries.run is not None and len(self.names) != 1:
+            raise BadUsage("a run needs the NAME of its export")
         if has_range and (self.first is None or self.last is None):
             raise BadUsage("--from and --to are needed together")
         if self.asks and not self.can_ask:
@@ -192,9 +216,12 @@ class _Planner(Struct):
 
     def targets_of(self) -> tuple[Target, ...]:
         """Return the objects. Raises BadUsage, StalePlan."""
-        if self.request.saved is None:
-            return self.targets.chosen(self.request.names, self.request.parents)
-        return tuple(map(self.target, self.request.saved.objects))
+        request = self.request
+        if request.saved is not None:
+            return tuple(map(self.target, request.saved.objects))
+        if request.retries is not None and request.retries.run is not None:
+            return (self.targets.one(*request.names),)
+        return self.targets.chosen(request.names, request.parents)
 
     def target(self, planned: ObjectBackfills) -> Target:
         """Return the object of some backfills. Raises StalePlan."""
@@ -262,6 +289,8 @@ class _Planner(Struct):
         elif request.closes_gaps:
             gaps, notes = await self._gaps(target, self._window(schedule))
             chosen = of_gaps(gaps)
+        elif request.retries is not None:
+            chosen, notes = await self._retries(target, request.retries)
         else:
             start, end = self._range(target, schedule)
             whole, notes = aligned_range(schedule, start, end, self.now)
@@ -283,6 +312,25 @@ class _Planner(Struct):
             known=await self._known(target, tried) if request.dry_run else (),
             newest_run=_newest(latest),
         )
+
+    async def _retries(
+        self, target: Target, wanted: Retries
+    ) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
+        """Return the retries of an object, and notes. Raises BadUsage, NotOffered, ServiceError."""
+        calls = self.targets.calls(target, self.transport)
+        calls.check("retry_run")
+        if wanted.run is not None:
+            retry, notes = retry_of(await read_run(calls, wanted.run))
+            return [retry], notes
+        start, end = window_at(self.now, wanted.first, wanted.last)
+        since, until = start or self.now - self.request.length, end or self.now
+        known = await read_runs(calls, since)
+        failed = [run for run in known if run.failed and run.created_at and run.created_at <= until]
+        oldest = min((run.end for run in failed if run.end), default=since)
+        if oldest < since:
+            # Another run may have exported an interval before the window.
+            known = await read_runs(calls, oldest)
+        return retries_of_failed(failed, known)
 
     async def _known(self, target: Target, planned: Sequence[PlannedBackfill]) -> tuple[str, ...]:
         """Return the ids of backfills that the service lists now for some ranges."""

@@ -1,4 +1,4 @@
-"""The use case `backfill --cancel`: cancel what runs, and account for each."""
+"""The use cases `backfill --cancel` and `runs --cancel`: cancel what runs, and account for it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, Invalid, ReconcilerError
+from reconciler.model.address import Address
 from reconciler.model.live import id_text
 from reconciler.model.run import BackfillRow
 from reconciler.model.text import printable, quoted
-from reconciler.operations.run_history import read_backfills
+from reconciler.operations.run_history import ALL_TIME, read_backfills, read_run
 from reconciler.operations.targets import read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
@@ -50,6 +51,36 @@ async def cancel(
                 before = printable(", ".join(cancelled))
                 raise error.reworded(f"{error.message}\n  cancelled before: {before}") from None
         return tuple(cancelled)
+
+
+async def cancel_run(
+    name: str,
+    run: str,
+    workspace: WorkspaceOptions,
+    runtime: Runtime,
+    begin: Callable[[], None] = lambda: None,
+) -> Address:
+    """Cancel a run of the object that a text names; return the address of the object.
+
+    `begin` is called before it is cancelled.
+
+    Raises BadUsage, NotOffered, NotFound, Invalid for a run that has ended, ServiceError.
+    """
+    session = Session.open(workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, "runs")
+        target = targets.one(name)
+        calls = targets.calls(target, transport)
+        calls.check("cancel_run")
+        await read_run(calls, run)
+        begin()
+        try:
+            await calls.send("cancel_run", query=ALL_TIME, run=run)
+        except Invalid as error:
+            # An attempt before, whose answer was lost, may have taken effect.
+            if not error.unclear or (await read_run(calls, run)).status != _CANCELLED:
+                raise
+        return target.address
 
 
 async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:

@@ -17,7 +17,8 @@ from reconciler.model.moments import Moment, window_at
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched
 from reconciler.operations.log_pages import MOST, LogFilter, read_logs
-from reconciler.operations.running import POLL, Opened, opened, read_run
+from reconciler.operations.run_history import read_run
+from reconciler.operations.running import POLL, Opened, opened
 from reconciler.planning.run_logs import entries_of, window_of
 from reconciler.reading.calls import NotOffered
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -14,10 +14,8 @@ from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage, NotFound
 from reconciler.model.field_types import Instant
 from reconciler.model.kind import Dialect
-from reconciler.model.live import id_text
 from reconciler.model.moments import Moment, window_at
 from reconciler.model.request import Query
 from reconciler.model.run import Run
@@ -29,15 +27,12 @@ from reconciler.model.run_report import (
     changes,
     oldest_pending,
 )
-from reconciler.model.text import printable, quoted
-from reconciler.operations.run_history import valid
+from reconciler.operations.run_history import BEGINNING, read_run, valid
 from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import ObjectCalls
 
 POLL = 10.0
 """Seconds between requests of `--follow`."""
-BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
-"""Before every run. Without a window servers show the last seven days (docs/service.md, 15.26)."""
 
 
 class RunsRequest(Struct, frozen=True):
@@ -145,22 +140,6 @@ async def _current(request: RunsRequest, world: Opened) -> tuple[list[Run], bool
     if request.run is None:
         return await _listed(request, world)
     return [await read_run(world.calls, request.run)], False
-
-
-async def read_run(calls: ObjectCalls, run: str) -> Run:
-    """Return one run, however old it is. Raises BadUsage, NotFound, ServiceError."""
-    if id_text(run) is None:
-        raise BadUsage(f"invalid id of a run: {quoted(run)}")
-    # The window of the list applies to a single run, too.
-    window = {"after": str(Instant().canonical(BEGINNING))}
-    try:
-        body = await calls.send("run", query=window, run=run)
-    except NotFound as error:
-        raise error.reworded(
-            f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}",
-            hint=f"list its runs with: reconciler runs {calls.live.id}",
-        ) from None
-    return valid(Run.of, [body], f"run {printable(run)}")[0]
 
 
 async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +12,16 @@ from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
+from reconciler.cli.exit_codes import worst_of
 from reconciler.cli.options import (
     PARENTS,
     client_options,
+    environments_options,
     file_option,
     format_option,
+    one_environment,
     output_option,
     workspace_of,
-    workspace_options,
 )
 from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.signals import run
@@ -36,6 +37,7 @@ from reconciler.model.text import quoted
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
+    from reconciler.commands.runtime import Reported, Runtime
     from reconciler.model.status import State, StatusReport
     from reconciler.render.options import RenderOptions
 
@@ -45,7 +47,7 @@ _PAUSE = 60
 EXAMPLES = (
     ("status", "Show every export that needs attention, the worst first"),
     ("status --fail-on failing,lagging", "Exit with 2 if an export fails or lags, for a monitor"),
-    ("status --project web --html status.html", "Write a page about the exports of a project"),
+    ("status -e '*'", "Show every environment in one report"),
 )
 
 
@@ -67,7 +69,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
 
 @command("status", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
-@workspace_options
+@environments_options
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @option(
     "--fail-on",
@@ -100,21 +102,34 @@ def status_command(
     """Show the state of exports: last run, failures, lag behind the schedule, rows, pauses.
 
     Shows all exports of the organization, or those that NAME selects: address, id, key, name or
-    glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report.
+    glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report. Of
+    several environments, one that fails does not hide the others, and the exit code is the worst.
     """
     from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.several import print_errors, report_each
     from reconciler.operations.status import StatusRequest, status
 
+    environments = one_environment(options)
+    name = "statuses" if environments else "status"
     request = StatusRequest(workspace_of(options), names, options["project"])
     how = render_options()
     listed = bool(how.verbose or options["show_all"] or names)
     how = replace(how, verbose=listed, links=options["links"])
 
+    def code_of(report: StatusReport) -> ExitCode:
+        failed = any(export.state in fail_on for export in report.exports)
+        return ExitCode.CHANGES if failed else ExitCode.FINE
+
+    async def read(world: Runtime) -> Reported[Any]:
+        if environments:
+            return await report_each(status, request, environments, world, code_of)
+        return await status(request, world)
+
     def show() -> ExitCode:
         world = runtime()
-        result = run_shown(partial(status, request), world)
+        result: Reported[Any] = run_shown(read, world)
         masked = replace(how, mask=world.mask)
-        text = writer_of(output_format, "status")(result.report, masked)
+        text = writer_of(output_format, name)(result.report, masked)
         if output_format == DEFAULT:
             text = _encodable(text)
         if watch is not None and sys.stdout.isatty():
@@ -124,10 +139,12 @@ def status_command(
             print_warnings(result.diagnostics)
             (write_result if watch is None else write_update)(text)
         if options["html"] is not None:
-            _write_page(options["html"], result.report, masked)
+            _write_page(options["html"], name, result.report, masked)
         write_note(f"{result.calls} API calls\n")
-        failed = any(export.state in fail_on for export in result.report.exports)
-        return ExitCode.CHANGES if failed else ExitCode.FINE
+        if not environments:
+            return code_of(result.report)
+        print_errors(result.report)
+        return worst_of(item.exit_code for item in result.report)
 
     return show() if watch is None else _watched(show, watch)
 
@@ -165,7 +182,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _write_page(file: Path, report: StatusReport, how: RenderOptions) -> None:
+def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     from reconciler.commands.files import write_private
 
-    write_private(file, writer_of("html", "status")(report, how).encode())
+    write_private(file, writer_of("html", name)(report, how).encode())

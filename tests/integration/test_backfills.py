@@ -32,6 +32,7 @@ from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.render.backfills import ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService
+from tests.support.cli import reconciler
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
 from tests.support.simulated import Simulated, start_simulated
@@ -612,3 +613,47 @@ def test_the_audit_of_an_unknown_backfill_names_its_request(
     assert exit_code_of_audit(result) == 3
     assert "The outcome of 1 request is unknown." in text
     assert "/backfills/" in text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_apply_p4_backfill_of_all_failed_closes_failures_only_of_every_export(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    """A pause and missing runs stay; a project can be selected; a second command finds nothing."""
+    world = start(service_of, tmp_path, dialect)
+    for name in ("Lake", "Pond", "Well"):
+        world.create(name)
+    paused = world.create("Ditch")
+    world.call("POST", paused, "pause/", {})
+    rules = [{"match": {"name": name, "times": 2}, "status": "Failed"} for name in ("Lake", "Pond")]
+    world.outcomes(*rules)
+    world.advance(hours=6)
+    assert open_gaps(world) == 4 + 6
+    world.service.clear_requests()
+    with pytest.raises(BadUsage, match="Moor"):
+        filled(world, "*", parents=("Moor",), failed=True)
+    result = filled(world, "*", failed=True, wait=True)
+    assert sorted(item.object.name for item in result.ended) == ["Lake", "Pond"]
+    assert ends(result) == [("20 10:00", "20 12:00", "completed")] * 2
+    assert posts(world) == 2
+    assert open_gaps(world) == 6
+    assert filled(world, "*", failed=True).plan.backfills == ()
+    assert posts(world) == 2
+
+
+def test_apply_p4_the_command_asks_once_for_all_failed(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    for name in ("Lake", "Pond"):
+        world.create(name)
+    rules = [{"match": {"name": name, "times": 2}, "status": "Failed"} for name in ("Lake", "Pond")]
+    world.outcomes(*rules)
+    world.advance(hours=6)
+    words = ("backfill", "*", "--failed", "-C", tmp_path)
+    ran = reconciler(*words, "--dry-run", environ=world.service.environ())
+    assert (ran.code, "Plan: 2 backfills of 2 exports, 4 runs" in ran.out) == (0, True), ran.out
+    assert posts(world) == 0
+    ran = reconciler(*words, "--auto-approve", environ=world.service.environ())
+    assert (ran.code, ran.out.count("  started ")) == (0, 2), ran.out
+    assert posts(world) == 2

@@ -44,6 +44,8 @@ class BackfillForm(Form, frozen=True, kw_only=True):
     """Of the intervals: how many are exported in part already."""
     trial: bool
     """Whether it is tried before the others, since the last run failed."""
+    run: str | None
+    """Id of the run that is retried, null for a backfill of a range."""
 
     @classmethod
     def of(cls, planned: PlannedBackfill) -> BackfillForm:
