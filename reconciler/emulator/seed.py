@@ -5,7 +5,7 @@ A seed is YAML or JSON:
     organizations:
       - id: 4dc8564d-bd82-1065-2f40-97f7c50f67cf
         name: Acme
-        features: [audit_logs]          # paid features; default: audit_logs
+        features: [data_pipelines]      # paid features; default: audit_logs, data_pipelines
         projects:
           - id: 1                       # optional
             name: Web
@@ -30,6 +30,7 @@ A seed is YAML or JSON:
         current_project: true           # false: unpause answers 401
     integrations:
       - {id: 7, project: 1, kind: aws-s3, keyless: false}  # keyless: a role signs in, no key
+      - {id: 8, project: 1, kind: aws-redshift, config: {host: h}}  # without a host: of AWS
     flags: []                           # feature flags that are on; default: all
     settings: {auto_pause: false}       # settings of the switchboard
 
@@ -58,6 +59,7 @@ from reconciler.emulator.world import World
 
 _NAMESPACE = UUID("6f0b5a9c-6d1c-4c3e-9a56-0f3d1a1c7e55")
 _AGE = timedelta(days=30)
+_INTEGRATION = ("project", "kind", "keyless", "config")
 _USER = {"first_name": "Demo", "last_name": "", "email": "demo@example.com"}
 
 
@@ -98,7 +100,7 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
     flags = seed.get("flags")
     world.flags = frozenset(flags) if flags is not None else None
     for integration in seed.get("integrations", ()):
-        body = {name: integration.get(name) for name in ("project", "kind", "keyless")}
+        body = {name: integration.get(name) for name in _INTEGRATION}
         store.add_integration(int(integration["id"]), body)
     fields = ExportFields(world, Runs(world))
     for position, organization in enumerate(seed["organizations"]):

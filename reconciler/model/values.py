@@ -57,6 +57,11 @@ class SecretSource(Struct, frozen=True, order=True):
     source: str
     argument: str
 
+    @property
+    def origin(self) -> str:
+        """`env:TOKEN`. The place of a literal is not shown."""
+        return self.source if self.source == "literal" else f"{self.source}:{self.argument}"
+
     @classmethod
     def parse(cls, text: str) -> SecretSource:
         """Return the source that `str` made. Raises ValueError for other text."""

@@ -17,11 +17,10 @@ from reconciler.model.resource import State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON, MISSING, path_text
 from reconciler.planning.ambiguity import interrupted
-from reconciler.planning.bodies import create_body, update_body
+from reconciler.planning.bodies import create_body, secret_notes, update_body
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.differ import Difference, difference
 from reconciler.planning.matcher import Match
-from reconciler.planning.secrets import secret_notes
 from reconciler.planning.seen import seen_of_object, seen_of_update, seen_paths
 
 _REASON_OF = {

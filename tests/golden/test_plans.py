@@ -36,7 +36,7 @@ from reconciler.planning.pausing import Toggling
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.annotations import plan_as_github
-from reconciler.render.code_quality import plan_as_gitlab
+from reconciler.render.ci_reports import plan_as_gitlab
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_html import plan_as_html

@@ -14,7 +14,7 @@ from reconciler.emulator.activity import Activity, deletion_change, pause_change
 from reconciler.emulator.answers import JSONAnswer, body_of, page, uuid_in
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import boolean
-from reconciler.emulator.refusal import not_authenticated, not_found, server_error
+from reconciler.emulator.refusal import Refusal, not_authenticated, not_found, server_error
 from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.timeline import Timeline
@@ -43,6 +43,21 @@ class BatchExports:
         if export is None or not self._reaches(call, export.project):
             raise not_found()
         return export
+
+    def listed_in(self, call: Call) -> str:
+        """Return the id in the path of a list inside an export, or "" for one without a list.
+
+        The lists of real servers take any UUID: those of unknown exports are empty, and those of
+        deleted ones stay. They crash at what is no UUID (docs/service.md, 2). Raise Refusal.
+        """
+        if not self._world.dialect.crashes:
+            return self.named(call).id
+        try:
+            identity = uuid_in(call.request, "id")
+        except Refusal:
+            raise server_error() from None
+        export = self._store.export(identity, deleted=True)
+        return identity if export is not None and self._reaches(call, export.project) else ""
 
     def _reaches(self, call: Call, project: int) -> bool:
         if call.project is not None:

@@ -32,11 +32,11 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "plan": {
         "text": "render.plan.text:plan_as_text",
         "github": "render.annotations:plan_as_github",
-        "gitlab": "render.code_quality:plan_as_gitlab",
+        "gitlab": "render.ci_reports:plan_as_gitlab",
         "html": "render.plan_html:plan_as_html",
         "json": "render.plans:plan_as_json",
         "markdown": "render.plan_markdown:plan_as_markdown",
-        "sarif": "render.sarif:plan_as_sarif",
+        "sarif": "render.ci_reports:plan_as_sarif",
     },
     "plans": {
         "text": "render.plans:plans_as_text",
@@ -46,9 +46,9 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "diagnostics": {
         "text": "render.diagnostics:diagnostics_for_people",
         "github": "render.annotations:diagnostics_as_github",
-        "gitlab": "render.code_quality:diagnostics_as_gitlab",
+        "gitlab": "render.ci_reports:diagnostics_as_gitlab",
         "json": "render.diagnostics:diagnostics_as_json",
-        "sarif": "render.sarif:diagnostics_as_sarif",
+        "sarif": "render.ci_reports:diagnostics_as_sarif",
     },
     "backfills": _document("render.backfills:backfills_document")
     | {

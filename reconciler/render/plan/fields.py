@@ -17,7 +17,6 @@ from reconciler.model.values import (
     MISSING,
     Path,
     SecretRef,
-    SecretSource,
     map_leaves,
     path_text,
     value_at,
@@ -114,13 +113,8 @@ def named_secrets_line(change: Change) -> Iterator[FieldLine]:
 
 def origin_of(ref: SecretRef) -> str:
     """Return where a secret comes from: `env:TOKEN`. The place of a literal is not shown."""
-    return " and ".join(dict.fromkeys(map(_origin, ref.sources)))
-
-
-def _origin(source: SecretSource) -> str:
-    if source.source == "literal":
-        return source.source
-    return f"{source.source}:{shortened(source.argument, _LONGEST_ORIGIN)}"
+    origins = (shortened(source.origin, _LONGEST_ORIGIN) for source in ref.sources)
+    return " and ".join(dict.fromkeys(origins))
 
 
 def _providers(ref: SecretRef) -> str:

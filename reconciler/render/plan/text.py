@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, Reason, Severity
@@ -168,22 +168,32 @@ def _remark(remark: Remark, entry: Entry, style: Style) -> Iterator[str]:
 def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     """Return the plan, ending with the summary."""
     document = document_of(plan, verbose=options.verbose, brief=options.summary)
-    style = options.style
-    blocks: list[Iterator[str] | Sequence[str]] = [[*_header(document, style)]]
-    blocks.append(_new(document, style))
-    if not options.summary:
-        blocks += [entry_lines(entry, options) for entry in document.entries]
-        blocks += _drift(document, options)
-        blocks.append(_notes(document, style))
-        blocks.append(_unmanaged(document, options))
-    else:
-        blocks.append(_dangers(document, options))
-    blocks.append(_projects(document, options))
-    blocks.append(_violations(document, style))
-    blocks.append(_end(document, options))
-    texts = [*filter(None, map("\n".join, blocks))]
+    texts = [*filter(None, map("\n".join, _blocks(document, options)))]
     # Nothing to read between the header and the result.
     return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
+
+
+def _blocks(document: Document, options: RenderOptions) -> Iterator[Iterable[str]]:
+    style, whole = options.style, not options.summary
+    yield _header(document, style)
+    yield _new(document, style)
+    for entry in document.entries if whole else ():
+        yield entry_lines(entry, options)
+    if document.drift and whole:
+        yield wrapped(_DRIFT, "", style, Colour.BOLD)
+        yield from (entry_lines(entry, options) for entry in document.drift)
+    if whole:
+        yield (
+            line for note in document.notes for line in wrapped(note, "note: ", style, Colour.DIM)
+        )
+    else:
+        yield _dangers(document, options)
+    if document.unmanaged and options.show_unmanaged and whole:
+        objects = (f"    {line}" for line in document.unmanaged_objects)
+        yield (f"{unmanaged_count(document)}:", *objects)
+    yield _projects(document, options)
+    yield _violations(document, style)
+    yield _end(document, options)
 
 
 def unverified_as_text(left: Plan | None) -> str:
@@ -217,23 +227,6 @@ def _new(document: Document, style: Style) -> Iterator[str]:
         text = f"{padded(line.text, size)}  {line.users}"
         yield from wrapped(text, f"{label.text:>4} ", style, label.colour, indent=7)
     yield from wrapped(rest, "     ", style, Colour.DIM)
-
-
-def _drift(document: Document, options: RenderOptions) -> Iterator[Iterator[str]]:
-    if document.drift:
-        yield wrapped(_DRIFT, "", options.style, Colour.BOLD)
-        yield from (entry_lines(entry, options) for entry in document.drift)
-
-
-def _notes(document: Document, style: Style) -> Iterator[str]:
-    for note in document.notes:
-        yield from wrapped(note, "note: ", style, Colour.DIM)
-
-
-def _unmanaged(document: Document, options: RenderOptions) -> Iterator[str]:
-    if document.unmanaged and options.show_unmanaged:
-        yield f"{unmanaged_count(document)}:"
-        yield from (f"    {line}" for line in document.unmanaged_objects)
 
 
 def _dangers(document: Document, options: RenderOptions) -> Iterator[str]:

@@ -1,21 +1,61 @@
-"""Diagnostics and policy violations as SARIF 2.1.0, for code scanning."""
+"""Diagnostics and plans for code scanning (SARIF 2.1.0) and for the reports of GitLab."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
 from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan
+from reconciler.model.text import plain_json
 from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.alerts import new_places_of, violations_of
+from reconciler.render.plan.words import totals_of
 from reconciler.version import __version__
 
+_SEVERITIES = {Level.ERROR: "major", Level.WARNING: "minor", Level.NOTE: "info"}
+_WITHOUT_PLACE = "reconciler.yaml"
+"""The file of a diagnostic without a place: GitLab requires one."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"
+
+
+def plan_as_gitlab(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
+    """Return the counts for `artifacts:reports:terraform`, on one line."""
+    totals = totals_of(plan)
+    counts = {"create": totals.create, "update": totals.change, "delete": totals.destroy}
+    return plain_json(json.dumps(counts)) + "\n"
+
+
+def diagnostics_as_gitlab(
+    diagnostics: Sequence[Diagnostic], options: RenderOptions = DEFAULTS
+) -> str:
+    """Return a list for `artifacts:reports:codequality`."""
+    same: Counter[str] = Counter()
+    return safe_json([_issue(diagnostic, options, same) for diagnostic in diagnostics])
+
+
+def _issue(diagnostic: Diagnostic, options: RenderOptions, same: Counter[str]) -> dict[str, Any]:
+    at = diagnostic.at
+    path = options.repository_path(at.file if at is not None else _WITHOUT_PLACE)
+    message = message_of(diagnostic)
+    # Without the line: a problem that moves within its file is the same problem.
+    identity = f"{diagnostic.code}\0{path}\0{message}"
+    same[identity] += 1
+    content = f"{identity}\0{same[identity]}".encode(errors="surrogatepass")
+    return {
+        "description": _with_hint(diagnostic),
+        "check_name": diagnostic.code,
+        "fingerprint": sha256(content).hexdigest(),
+        "severity": _SEVERITIES[diagnostic.level],
+        "location": {"path": path, "lines": {"begin": at.line if at is not None else 1}},
+    }
 
 
 def diagnostics_as_sarif(
@@ -53,13 +93,12 @@ def _rule(code: str, level: str) -> Mapping[str, Any]:
 
 
 def _result(diagnostic: Diagnostic, codes: list[str], options: RenderOptions) -> Mapping[str, Any]:
-    # Braces stay single: the standard doubles them only in messages with arguments.
-    hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
     result: dict[str, Any] = {
         "ruleId": diagnostic.code,
         "ruleIndex": codes.index(diagnostic.code),
         "level": diagnostic.level.value,
-        "message": {"text": f"{message_of(diagnostic)}{hint}"},
+        # Braces stay single: the standard doubles them only in messages with arguments.
+        "message": {"text": _with_hint(diagnostic)},
     }
     if diagnostic.environments:
         result["properties"] = {"environments": list(diagnostic.environments)}
@@ -84,6 +123,11 @@ def _location(at: Mark, options: RenderOptions) -> Mapping[str, Any]:
     path = options.repository_path(at.file).encode(errors="surrogateescape")
     artifact = {"uri": quote(path, safe="/"), "uriBaseId": _ROOT}
     return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+
+
+def _with_hint(diagnostic: Diagnostic) -> str:
+    hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
+    return f"{message_of(diagnostic)}{hint}"
 
 
 def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
