@@ -355,7 +355,16 @@ def _new_run(
     return _Run(
         transport,
         scopes,
-        Worker(transport, organization, by_name, mask, creator, checks, live.serves_organization),
+        Worker(
+            transport,
+            organization,
+            by_name,
+            mask,
+            creator,
+            checks,
+            live.serves_organization,
+            live.dialect,
+        ),
         Search(transport, scopes, creator),
         TwinCheck(transport, scopes, listen, withdraw),
         listen,

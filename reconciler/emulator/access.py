@@ -150,7 +150,7 @@ def caller_of(request: Request, store: Store) -> Caller:
 def permitted(request: Request, operation: Operation, caller: Caller, store: Store) -> Call:
     """Return the call, if the key may make it. Raise Refusal (403 or 404)."""
     if not operation.with_key:
-        raise forbidden("This action does not support personal API key access.")
+        raise forbidden("This action does not support personal API key access")
     if operation.scope is not None:
         caller.need(operation.scope)
     path = request.path_params

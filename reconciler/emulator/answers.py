@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.refusal import broken_json, invalid, not_found, wrong_media_type
+from reconciler.emulator.refusal import (
+    broken_json,
+    invalid,
+    not_found,
+    server_error,
+    wrong_media_type,
+)
 
 DEFAULT_LIMIT = 100
 """Page size when none is asked for; there is no maximum (docs/service.md, 1.10)."""
+_DEEPEST = 200
+"""Levels of objects and lists in a body; the service fails at about a thousand."""
 _LARGEST = 2**63 - 1
 """What the database can count to: an offset beyond it reads an empty page."""
 
@@ -29,18 +37,26 @@ class JSONAnswer(Response):
         return orjson.dumps(content)
 
 
-async def body_of(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a request; an empty body is an empty object. Raise Refusal."""
+async def body_of(request: Request, *, crash: bool = False) -> dict[str, Any]:
+    """Return the JSON object of a request, or the fields of a form. Raise Refusal.
+
+    An empty body is an empty object. `crash` is True for an operation that reads fields of what
+    may be no object.
+    """
     raw = await request.body()
     if not raw.strip():
         return {}
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type == "application/x-www-form-urlencoded":
+        return dict(parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True))
     if media_type != "application/json":
         raise wrong_media_type(media_type or "text/plain")
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise broken_json(f"JSON parse error - {error}") from None
+    if (crash and not isinstance(body, dict)) or _depth(body) > _DEEPEST:
+        raise server_error()
     if not isinstance(body, dict):
         raise invalid(
             None,
@@ -48,6 +64,20 @@ async def body_of(request: Request) -> dict[str, Any]:
             f"Invalid data. Expected a dictionary, but got {type(body).__name__}.",
         )
     return body
+
+
+def _depth(value: Any) -> int:
+    """Return how deep objects and lists are nested, without a recursion that could fail."""
+    depth, level = 0, [value]
+    while level:
+        level = [
+            inner
+            for item in level
+            if isinstance(item, (dict, list))
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        depth += 1
+    return depth
 
 
 def uuid_in(request: Request, name: str) -> str:

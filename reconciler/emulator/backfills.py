@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,14 +11,13 @@ from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.outcomes import LIVE, MEAN_RECORDS, Interval
 from reconciler.emulator.run_store import Event
 from reconciler.emulator.runs import Runs
-from reconciler.emulator.schedule import Schedule, schedule_of
+from reconciler.emulator.schedule import END_OF_TIME, Schedule, schedule_of
 from reconciler.emulator.settings import NEVER
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
 STEP = "backfill"
 """The kind of the event at which a backfill continues."""
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _COUNTED_MODELS = ("events", "persons", "sessions")
 _SCHEDULE_KEPT = timedelta(days=7)
 _RUNS_FOLLOW = timedelta(seconds=10)
@@ -43,7 +42,7 @@ class Backfills:
         value = self._world.settings.first_data_at
         if value is None:
             return None
-        return _END_OF_TIME if value == NEVER else parsed(value)
+        return END_OF_TIME if value == NEVER else parsed(value)
 
     # Begin
 
@@ -124,7 +123,7 @@ class Backfills:
         end = export.body.get("end_at")
         if end is None or export.body.get("paused", False):
             return False
-        return self._world.dialect.crashes and parsed(end) + _SCHEDULE_KEPT < at
+        return self._world.dialect.crashes and parsed(end) < at - _SCHEDULE_KEPT
 
     def _estimate(self, export: StoredExport, backfill: dict[str, Any]) -> None:
         """Look for the first row in the range, and count. Queries are not estimated."""

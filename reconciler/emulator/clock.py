@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_YEAR, _LAST_YEAR = 1971, 9000
 # Thousands of exports share their ticks: most conversions repeat.
 _remembered = lru_cache(maxsize=8_192)
 
@@ -26,8 +27,12 @@ class Clock:
         return moment
 
     def move(self, by: timedelta) -> None:
-        """Move the clock forwards or backwards. Raise OverflowError beyond year 9999."""
-        _ = self.now() + by
+        """Move the clock forwards or backwards. Raise OverflowError outside of 1971 to 9000.
+
+        Everything that happens then must still be a date.
+        """
+        if not _FIRST_YEAR <= (self.now() + by).year <= _LAST_YEAR:
+            raise OverflowError
         self.offset += by
 
 

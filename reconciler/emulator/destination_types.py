@@ -12,41 +12,43 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConfigField:
-    """A key of a config. `nullable` marks a union type, which the service does not check."""
+    """A key of a config. `unchecked` marks a type that the service does not check, such as a union.
+
+    An unchecked field of type int is converted from text nevertheless, and crashes if it can't be.
+    """
 
     type: type = str
     required: bool = False
-    nullable: bool = False
+    unchecked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NeededIntegration:
+    """The integration that a destination type needs on create (docs/service.md, 1.3 and 1.6).
+
+    wrong_kind
+        The refusal of another kind; `{kind}` stands for the kind that was named.
+    patch
+        What a PATCH of the destination needs: "resent" must name it again; "kept" keeps an absent
+        one and refuses null; "loose" keeps an absent one and removes it by null; "sticky" is
+        "resent" for an export that has one, and needs none for an older one.
+    owner
+        The type as the refusal of a missing integration names it; None for its own name.
+    """
+
+    kind: str
+    wrong_kind: str
+    patch: str = "resent"
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DestinationType:
-    """The keys of a type, which of them are secret, and its rules for integrations.
-
-    kinds
-        The kinds of integration that may hold its credentials. A create must name one of these;
-        empty accepts any and needs none.
-    resend
-        Whether each PATCH of the destination must name the integration again; otherwise an
-        absent one is kept (docs/service.md, 1.6).
-    droppable
-        Whether a PATCH may set the integration to null.
-    """
+    """The keys of a type, which of them are secret, and the integration that it needs, if any."""
 
     fields: Mapping[str, ConfigField]
     secrets: frozenset[str] = frozenset()
-    kinds: tuple[str, ...] = ()
-    resend: bool = False
-    droppable: bool = False
-
-    @property
-    def needs_integration(self) -> bool:
-        """Return whether a create must name an integration."""
-        return bool(self.kinds)
-
-
-AWS_REDSHIFT = "aws-redshift"
-"""The kind whose integration has no host: the config must have it. The word is inferred."""
+    integration: NeededIntegration | None = None
 
 
 def _keys(
@@ -56,7 +58,7 @@ def _keys(
     return {
         **dict.fromkeys(required.split(), ConfigField(required=True)),
         **dict.fromkeys(text.split(), ConfigField()),
-        **dict.fromkeys(optional.split(), ConfigField(nullable=True)),
+        **dict.fromkeys(optional.split(), ConfigField(unchecked=True)),
         **dict.fromkeys(flag.split(), ConfigField(bool)),
     }
 
@@ -66,14 +68,17 @@ def _secret(names: str) -> frozenset[str]:
 
 
 _BUCKET = "bucket_name region prefix"
-_FILES = _keys(
-    text="file_format", optional="compression max_file_size_mb", flag="legacy_parquet_extension"
-)
+_OPTIONAL_NUMBER = ConfigField(int, unchecked=True)
+_FILES = {
+    **_keys(text="file_format", optional="compression", flag="legacy_parquet_extension"),
+    "max_file_size_mb": _OPTIONAL_NUMBER,
+}
 _AWS_KEYS = "aws_access_key_id aws_secret_access_key"
 _SNOWFLAKE_KEYS = "password private_key private_key_passphrase"
 _BIGQUERY_KEYS = "private_key private_key_id token_uri client_email"
 _SQL_KEYS = "user password"
-_REDSHIFT = _keys(text="properties_data_type mode", optional="copy_inputs")
+_REDSHIFT = _keys(text="properties_data_type", optional="mode copy_inputs")
+_S3_KIND = "Integration provided is not an AWS S3 integration (got kind='{kind}')"
 
 _BOTH: Mapping[str, DestinationType] = {
     "Databricks": DestinationType(
@@ -81,8 +86,7 @@ _BOTH: Mapping[str, DestinationType] = {
             "http_path catalog schema table_name",
             flag="use_variant_type use_automatic_schema_evolution",
         ),
-        kinds=("databricks",),
-        resend=True,
+        integration=NeededIntegration("databricks", "Integration is not a Databricks integration."),
     ),
     "HTTP": DestinationType(_keys("url token"), _secret("token")),
     "NoOp": DestinationType(_keys(text="arg")),
@@ -124,30 +128,39 @@ INLINE: Mapping[str, DestinationType] = {
 
 _SQL = {
     **_keys("database", text="schema table_name", optional=f"{_SQL_KEYS} host"),
-    "port": ConfigField(int, nullable=True),
+    "port": _OPTIONAL_NUMBER,
 }
 BY_INTEGRATION: Mapping[str, DestinationType] = {
     **_BOTH,
     "AwsS3": DestinationType(
-        {**_keys(_BUCKET, optional="encryption kms_key_id"), **_FILES}, kinds=("aws-s3",)
+        {**_keys(_BUCKET, optional="encryption kms_key_id"), **_FILES},
+        integration=NeededIntegration("aws-s3", _S3_KIND, "kept"),
     ),
     "S3Compatible": DestinationType(
-        {**_keys(_BUCKET, flag="use_virtual_style_addressing"), **_FILES}, kinds=("s3-compatible",)
+        {**_keys(_BUCKET, flag="use_virtual_style_addressing"), **_FILES},
+        integration=NeededIntegration("s3-compatible", _S3_KIND, "kept"),
     ),
     "Snowflake": DestinationType(
-        _keys("database warehouse schema", text="table_name", optional="role"), kinds=("snowflake",)
+        _keys("database warehouse schema", text="table_name", optional="role"),
+        integration=NeededIntegration(
+            "snowflake",
+            "Integration provided is not a Snowflake integration (got kind='{kind}')",
+            "kept",
+        ),
     ),
     "Postgres": DestinationType(
         {**_SQL, **_keys(flag="has_self_signed_cert")},
         _secret(_SQL_KEYS),
-        kinds=("postgresql",),
-        droppable=True,
+        integration=NeededIntegration(
+            "postgresql", "Integration is not a PostgreSQL integration.", "loose"
+        ),
     ),
     "Redshift": DestinationType(
-        {**_SQL, **_REDSHIFT},
+        {**_SQL, **_REDSHIFT, "port": ConfigField(int)},
         _secret(f"{_SQL_KEYS} {_AWS_KEYS}"),
-        kinds=("redshift", AWS_REDSHIFT),
-        resend=True,
+        integration=NeededIntegration(
+            "aws-redshift", "Integration is not a Redshift integration.", "sticky"
+        ),
     ),
     "BigQuery": DestinationType(
         _keys(
@@ -157,13 +170,25 @@ BY_INTEGRATION: Mapping[str, DestinationType] = {
             flag="use_json_type",
         ),
         _secret(_BIGQUERY_KEYS),
-        kinds=("google-cloud-service-account",),
-        resend=True,
+        integration=NeededIntegration(
+            "google-cloud-service-account",
+            "Integration is not a Google Cloud service account integration.",
+        ),
     ),
     "AzureBlob": DestinationType(
-        {**_keys("container_name", text="prefix"), **_FILES}, kinds=("azure-blob",), resend=True
+        {**_keys("container_name", text="prefix"), **_FILES},
+        integration=NeededIntegration(
+            "azure-blob", "Integration is not an Azure Blob integration.", owner="Azure Blob"
+        ),
     ),
     "Workflows": DestinationType(_keys("hog_function_id")),
+    "FileDownload": DestinationType(
+        {
+            **_keys(text="file_format", optional="compression data_interval_start"),
+            "max_file_size_mb": _OPTIONAL_NUMBER,
+            "expires_in_seconds": ConfigField(int),
+        }
+    ),
 }
 """Credentials in integrations."""
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.emulator.destination_rules import Judged, check_config, wrong
+from reconciler.emulator.destination_rules import (
+    Judged,
+    check_config,
+    integration_id,
+    writes_codec,
+    wrong,
+)
 from reconciler.emulator.destination_types import (
     ALL_SECRETS,
-    AWS_REDSHIFT,
     INJECTED_INTO,
     ConfigField,
     DestinationType,
@@ -18,13 +23,17 @@ from reconciler.emulator.refusal import Refusal, invalid, server_error
 from reconciler.emulator.world import World
 
 _TRUE_WORDS = frozenset({"1", "true", "y", "yes", "t", "on"})
-_BASE_KEYS = frozenset(
+_SET_BY_SERVER = frozenset(
     {"interval", "timezone", "team_id", "batch_export_id", "batch_export_model"}
-    | {"batch_export_schema", "include_events", "exclude_events", "integration_id"}
+    | {"batch_export_schema", "integration_id"}
 )
-_LISTS = ("exclude_events", "include_events")
+"""Keys that the server knows and sets itself: a config with one of them crashes it."""
+_BASE_KEYS = _SET_BY_SERVER | {"include_events", "exclude_events", "data_interval_end"}
+_LARGEST = 2**63
 _INSIDE = "destination__non_field_errors"
 _LEGACY = "legacy_parquet_extension"
+_REDSHIFT = "aws-redshift"
+_COPY_IDS = ("authorization", "bucket_credentials")
 
 
 class Destinations:
@@ -38,27 +47,27 @@ class Destinations:
         """Return the destination of a new export. Raise Refusal.
 
         `planted` is True for an export of the seed. It may be older than the rules of a create:
-        in the newest server, without an integration or with the legacy extension.
+        in the newest server, without an integration.
         """
         sent = self._object(sent)
         name = self._type_name(sent, None)
+        integration = self._named(sent, project)
         config = self._submitted(name, sent, partial=False)
-        self._judge(name, config, config, creating=not planted)
-        destination_type = self._types[name]
-        integration = self._integration(destination_type, sent, project)
-        if integration is None and destination_type.needs_integration and not planted:
-            raise wrong("An integration is required.")
-        self._check_host(integration, config)
+        if not planted:
+            self._check_integration(name, integration)
+            self._check_host(integration, config)
+        self._judge(name, config, config, config if planted else {}, project)
         if self._world.dialect.integrations and name in INJECTED_INTO:
             config.setdefault(_LEGACY, False)
         return {"type": name, "config": config, "integration": integration}
 
     def changed(
-        self, sent: Any, stored: Mapping[str, Any], *, project: int, partial: bool
+        self, sent: Any, stored: Mapping[str, Any], *, project: int | None, partial: bool
     ) -> dict[str, Any]:
         """Return the destination after a PATCH (`partial`) or a PUT. Raise Refusal.
 
         The config is merged at every level. Old servers keep the keys of another type, too.
+        `project` is None on the organization path, where no integration is found.
         """
         sent = self._object(sent)
         dialect = self._world.dialect
@@ -66,30 +75,34 @@ class Destinations:
             # The nested serializer skips the field, and the validation indexes it all the same.
             raise server_error()
         name = self._type_name(sent, stored["type"] if partial else None)
-        if dialect.integrations and name != stored["type"]:
-            raise wrong(f"Cannot change destination type from '{stored['type']}' to '{name}'.")
+        named = self._named(sent, project)
         config = self._submitted(name, sent, partial=partial)
+        if dialect.integrations and name != stored["type"]:
+            raise wrong_type(stored["type"], name)
         if dialect.crashes and not dialect.integrations and _over_text(stored["config"], config):
             raise server_error()
-        whole = merged(stored["config"], config)
-        self._judge(name, config, whole, creating=False)
-        integration = self._changed_integration(self._types[name], sent, project, stored)
-        self._check_host(integration, whole)
+        absent = not {"integration", "integration_id"} & set(sent)
+        integration = self._changed_integration(name, stored, named, absent=absent)
+        before = dict(stored["config"])
         if dialect.integrations and name in INJECTED_INTO:
-            whole.setdefault(_LEGACY, True)
-            if stored["config"].get(_LEGACY) is False and whole[_LEGACY] is True:
-                raise wrong(f"{_LEGACY} cannot be enabled again.")
+            before.setdefault(_LEGACY, writes_codec(before))
+        whole = merged(before, config)
+        self._check_host(integration, whole)
+        self._judge(name, config, whole, stored["config"], project)
         return {"type": name, "config": whole, "integration": integration}
 
     def shown(self, stored: Mapping[str, Any], *, reading: bool) -> dict[str, Any]:
         """Return what an answer shows. `reading` is False for the answer of the write itself."""
+        dialect = self._world.dialect
         destination_type = self._types.get(stored["type"])
         secrets = destination_type.secrets if destination_type is not None else ALL_SECRETS
         config = _without(stored["config"], secrets)
-        if self._world.dialect.scalars_as_text and reading:
+        if dialect.scalars_as_text and reading:
             config = as_text(config)
+        if dialect.integrations and destination_type is not None:
+            config = _typed(config, destination_type)
         answer = {"type": stored["type"], "config": config}
-        if self._world.dialect.name != "interface" or stored.get("integration") is not None:
+        if dialect.name != "interface" or stored.get("integration") is not None:
             answer["integration"] = stored.get("integration")
         return answer
 
@@ -109,25 +122,25 @@ class Destinations:
             code = "null" if "type" in sent else "required"
             raise invalid("destination__type", code, "This field is required.")
         if not isinstance(name, str) or name not in self._types:
-            if self._world.dialect.integrations and name == "S3":
-                raise wrong("S3 is no longer supported: use AwsS3 or S3Compatible.")
             raise invalid("destination__type", "invalid_choice", f'"{name}" is not a valid choice.')
-        self._world.need_flag(f"destination:{name}")
         return name
 
     def _submitted(self, name: str, sent: Mapping[str, Any], *, partial: bool) -> dict[str, Any]:
         """Return the submitted config with its values converted. Raise Refusal."""
         config = self._config_object(sent, partial=partial)
-        destination_type = self._types[name]
+        destination_type, dialect = self._types[name], self._world.dialect
         _check_keys(destination_type, config)
         if not partial:
             _check_required(destination_type, config)
-        return {
-            key: _converted(
-                key, value, destination_type.fields.get(key, ConfigField(nullable=True))
-            )
+        unchecked = ConfigField(unchecked=True)
+        config = {
+            key: _converted(value, destination_type.fields.get(key, unchecked))
             for key, value in config.items()
         }
+        self._world.need_flag(f"destination:{name}")
+        if dialect.crashes and _SET_BY_SERVER & set(config):
+            raise server_error()
+        return config
 
     def _config_object(self, sent: Mapping[str, Any], *, partial: bool) -> dict[str, Any]:
         dialect = self._world.dialect
@@ -148,57 +161,94 @@ class Destinations:
         return config
 
     def _judge(
-        self, name: str, sent: Mapping[str, Any], whole: Mapping[str, Any], *, creating: bool
+        self,
+        name: str,
+        sent: Mapping[str, Any],
+        whole: Mapping[str, Any],
+        stored: Mapping[str, Any],
+        project: int | None,
     ) -> None:
+        def is_s3(identity: int) -> bool:
+            record = self._world.store.integration(identity) or {}
+            return (record.get("project"), record.get("kind")) == (project, "aws-s3")
+
         newest = self._world.dialect.integrations
-        check_config(name, Judged(sent, whole, newest=newest, creating=creating))
+        check_config(name, Judged(sent, whole, newest=newest, stored=stored, is_s3=is_s3))
 
     def _changed_integration(
-        self,
-        destination_type: DestinationType,
-        sent: Mapping[str, Any],
-        project: int,
-        stored: Mapping[str, Any],
+        self, name: str, stored: Mapping[str, Any], named: int | None, *, absent: bool
     ) -> int | None:
+        """Return the integration after a change, `named` being the one in the body, if any."""
+        needed = self._types[name].integration
         before: int | None = stored.get("integration")
-        absent = not {"integration", "integration_id"} & set(sent)
-        # An export from before integrations has none to name again (inferred).
-        old = before is None and self._types.get(stored["type"]) is destination_type
-        if absent and (old or not destination_type.resend):
-            return before
-        integration = self._integration(destination_type, sent, project)
-        if (
-            integration is None
-            and destination_type.needs_integration
-            and not destination_type.droppable
-        ):
-            raise wrong("An integration is required.")
-        return integration
-
-    def _integration(
-        self, destination_type: DestinationType, sent: Mapping[str, Any], project: int
-    ) -> int | None:
-        """Return the integration that a body names. Raise Refusal."""
-        named = sent.get("integration", sent.get("integration_id"))
-        if named is None:
-            return None
-        integration = self._world.store.integration(named) if isinstance(named, int) else None
-        if integration is None or integration["project"] != project:
-            raise invalid(
-                "destination__integration",
-                "does_not_exist",
-                f'Invalid pk "{named}" - object does not exist.',
+        if needed is None or needed.patch == "loose":
+            named = before if absent else named
+            if named is None:
+                return None
+        elif needed.patch == "kept":
+            named = before if absent else named
+        elif needed.patch == "sticky" and named is None:
+            if before is None:
+                return None
+            raise wrong(
+                "Cannot remove the integration from a Redshift batch export that uses one. "
+                "Re-send its `integration` to keep it (or a different one to swap)."
             )
-        if destination_type.kinds and integration["kind"] not in destination_type.kinds:
-            expected = " or ".join(f"'{kind}'" for kind in destination_type.kinds)
-            raise wrong(f"Integration is of kind '{integration['kind']}', expected {expected}.")
-        return int(named)
+        self._check_integration(name, named)
+        return named
+
+    def _named(self, sent: Mapping[str, Any], project: int | None) -> int | None:
+        """Return the integration that a body names; `integration_id` wins. Raise Refusal."""
+        found = None
+        for name in ("integration", "integration_id"):
+            if name in sent:
+                found = self._found(f"destination__{name}", sent[name], project)
+        return found
+
+    def _found(self, attr: str, value: Any, project: int | None) -> int | None:
+        if value is None:
+            return None
+        try:
+            identity = int("" if isinstance(value, bool) else value)
+        except (ValueError, TypeError, OverflowError):
+            kind = type(value).__name__
+            detail = f"Incorrect type. Expected pk value, received {kind}."
+            raise invalid(attr, "incorrect_type", detail) from None
+        record = self._world.store.integration(identity)
+        if record is None or record["project"] != project:
+            detail = f'Invalid pk "{value}" - object does not exist.'
+            raise invalid(attr, "does_not_exist", detail)
+        return identity
+
+    def _check_integration(self, name: str, integration: int | None) -> None:
+        """Raise Refusal if the type needs an integration, and this is none of its kind."""
+        needed = self._types[name].integration
+        if needed is None:
+            return
+        if integration is None:
+            raise wrong(f"Integration is required for {needed.owner or name} batch exports")
+        kind = (self._world.store.integration(integration) or {}).get("kind")
+        if kind != needed.kind:
+            raise wrong(needed.wrong_kind.format(kind=kind))
 
     def _check_host(self, integration: int | None, config: Mapping[str, Any]) -> None:
-        """Check that the config has the host that an integration of AWS lacks."""
-        record = None if integration is None else self._world.store.integration(integration)
-        if record is not None and record["kind"] == AWS_REDSHIFT and not config.get("host"):
-            raise wrong("'host' is required with an integration of AWS.")
+        """Check that Redshift has a host, in the integration or in the config."""
+        record = {} if integration is None else self._world.store.integration(integration) or {}
+        if record.get("kind") != _REDSHIFT:
+            return
+        if "host" not in (record.get("config") or {}) and not config.get("host"):
+            raise wrong(
+                "A 'host' is required when using an AWS Redshift integration: set it to the "
+                "cluster or workgroup endpoint."
+            )
+
+
+def wrong_type(before: str, after: str) -> Refusal:
+    """Return the refusal (400) of another destination type."""
+    return wrong(
+        f"Cannot change destination type from '{before}' to '{after}'. Delete this batch export "
+        "and create a new one with the new destination type."
+    )
 
 
 def _check_keys(destination_type: DestinationType, config: Mapping[str, Any]) -> None:
@@ -216,33 +266,51 @@ def _check_required(destination_type: DestinationType, config: Mapping[str, Any]
             )
 
 
-def _converted(name: str, value: Any, field: ConfigField) -> Any:
-    if (
-        (field.nullable and field.type is str)
-        or name in _LISTS
-        or (field.nullable and value is None)
-    ):
-        return value
+def _converted(value: Any, field: ConfigField) -> Any:
     if field.type is bool and isinstance(value, str):
         # Any other word becomes false without an error (docs/service.md, 1.4).
         return value.strip().lower() in _TRUE_WORDS
     if field.type is int and isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            raise _wrong_type(name, value, field.type) from None
-    if not isinstance(value, field.type):
-        raise _wrong_type(name, value, field.type)
+        number = _number(value)
+        if number is None:
+            # What is not checked fails later, where the schedule is made.
+            raise server_error() if field.unchecked else _mistyped(value, field.type)
+        return number if abs(number) < _LARGEST else value
+    if not field.unchecked and not isinstance(value, field.type):
+        raise _mistyped(value, field.type)
     return value
 
 
-def _wrong_type(name: str, value: Any, expected: type) -> Refusal:
-    return invalid(
-        _INSIDE,
-        "invalid_input",
-        f"Configuration has invalid type for '{name}': got '{type(value).__name__}', "
-        f"expected '{expected.__name__}'",
-    )
+def _number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _mistyped(value: Any, expected: type) -> Refusal:
+    got = type(value).__name__
+    detail = f"Configuration has invalid type: got '{got}', expected '{expected.__name__}'"
+    return invalid(_INSIDE, "invalid_input", detail)
+
+
+def _typed(config: Mapping[str, Any], destination_type: DestinationType) -> dict[str, Any]:
+    """Return a config with the texts of declared numbers and booleans converted (1.5)."""
+    typed = dict(config)
+    for name, value in config.items():
+        kind = destination_type.fields[name].type if name in destination_type.fields else str
+        if kind is bool and isinstance(value, str):
+            typed[name] = value.lower() == "true"
+        elif kind is int and isinstance(value, str):
+            number = _number(value)
+            typed[name] = value if number is None or abs(number) >= _LARGEST else number
+        elif name == "copy_inputs" and isinstance(value, dict):
+            ids = {key: integration_id(value.get(key)) for key in _COPY_IDS}
+            typed[name] = {
+                **value,
+                **{key: identity for key, identity in ids.items() if identity is not None},
+            }
+    return typed
 
 
 def merged(stored: Any, sent: Any) -> Any:

@@ -22,10 +22,12 @@ class Dialect:
         Whether it is answered under that name; otherwise it is in `schema`, rewritten.
     small_answers
         Pause, unpause and backfill answer something small instead of the export (1.7, 1.8).
-    creates_for_organization
-        Whether the organization path can create; real servers answer 500 (1.10).
+    creates_for_organization, changes_for_organization
+        Whether the organization path can create, and PATCH anything; else 500 (1.10).
+    organization_list
+        Whether the organization path of exports exists.
     scalars_as_text
-        Config scalars come back as text from a GET (1.5).
+        Config scalars are stored as text (1.5). The newest server converts those it knows.
     integrations
         Credentials are in integrations; types and models are fixed; schedules have a time
         zone and offsets; the server adds keys of its own (1.1 to 1.6).
@@ -46,6 +48,13 @@ class Dialect:
         What the logs of a run are: "whole", "empty" or "crash" (3).
     strict_projects
         Unique names, deletion later, values that don't stick, retired fields (4).
+    older_projects
+        The projects of 2025: a read scope changes settings, a deletion stumbles over exports that
+        were deleted before, and some values crash (4).
+    root_projects
+        Whether `/api/projects/` lists and creates (4.3).
+    addon
+        Whether writes of exports need the paid feature `data_pipelines` (1.1).
     keys_api
         Whether a key can read itself (12).
     activity_log
@@ -67,6 +76,8 @@ class Dialect:
     query_shown: bool = False
     small_answers: bool = True
     creates_for_organization: bool = False
+    changes_for_organization: bool = True
+    organization_list: bool = True
     scalars_as_text: bool = False
     integrations: bool = False
     crashes: bool = True
@@ -77,6 +88,9 @@ class Dialect:
     logs_for_keys: bool = True
     run_logs: str = "whole"
     strict_projects: bool = False
+    older_projects: bool = False
+    root_projects: bool = True
+    addon: bool = False
     keys_api: bool = True
     activity_log: bool = True
     newest_activity: bool = False
@@ -97,6 +111,7 @@ INTERFACE = Dialect(
     creates_for_organization=True,
     crashes=False,
     session_actions=False,
+    root_projects=False,
     backfill_paths=("backfill",),
     window_days=None,
     log_style="old",
@@ -106,13 +121,18 @@ INTERFACE = Dialect(
 V2025 = Dialect(
     name="2025",
     scalars_as_text=True,
+    changes_for_organization=False,
     logs_for_keys=False,
     run_logs="empty",
+    older_projects=True,
+    addon=True,
     weekly_runs=False,
+    intervals=(*_LONG_INTERVALS, "every 5 minutes"),
 )
 V2026 = Dialect(
     name="2026",
     query_shown=True,
+    scalars_as_text=True,
     integrations=True,
     backfill_paths=("backfills",),
     run_logs="crash",
@@ -127,12 +147,30 @@ V2026 = Dialect(
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (INTERFACE, V2025, V2026)}
 
-FLAGS: Mapping[str, str] = {
-    "interval:every 5 minutes": "high-frequency-batch-exports",
-    "interval:every 15 minutes": "high-frequency-batch-exports",
-    "model:sessions": "sessions-batch-exports",
-    "model:hogql": "hogql-batch-exports",
-    "destination:Databricks": "databricks-batch-exports",
-    "destination:Workflows": "workflows-batch-exports",
+_HIGH_FREQUENCY = ("high-frequency-batch-exports", "Higher frequency batch exports are not enabled")
+_INLINE_FLAGS = {
+    "interval:every 5 minutes": _HIGH_FREQUENCY,
+    "interval:every 15 minutes": _HIGH_FREQUENCY,
+    "model:sessions": ("sessions-batch-exports", "Sessions batch exports are not enabled"),
+    "destination:Databricks": (
+        "databricks-batch-exports",
+        "The Databricks destination is not enabled",
+    ),
 }
-"""Values that need a feature flag. A seed lists the flags that are on; by default all are."""
+FLAGS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "interface": _INLINE_FLAGS,
+    "2025": _INLINE_FLAGS,
+    "2026": {
+        "interval:every 5 minutes": _HIGH_FREQUENCY,
+        "interval:every 15 minutes": _HIGH_FREQUENCY,
+        "model:hogql": ("hogql-batch-exports", "HogQL batch exports are not enabled"),
+        "destination:Workflows": (
+            "backfill-workflows-destination",
+            "Backfilling Workflows is not enabled",
+        ),
+    },
+}
+"""Values that need a feature flag, by dialect, with the flag and the refusal.
+
+A seed lists the flags that are on; by default all are.
+"""

@@ -48,6 +48,9 @@ def text(*, longest: int | None = None, blank: bool = False) -> Check:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise invalid(attr, "invalid_input", "Not a valid string.")
         trimmed = str(value).strip()
+        if "\0" in trimmed:
+            code, detail = "null_characters_not_allowed", "Null characters are not allowed."
+            raise invalid(attr, code, detail)
         if not trimmed and not blank:
             raise invalid(attr, "blank", "This field may not be blank.")
         if longest is not None and len(trimmed) > longest:
@@ -154,9 +157,14 @@ def _decimal(value: Any) -> Decimal | None:
     return number if number.is_finite() and not isinstance(value, bool) else None
 
 
-def texts(*, longest: int | None = None, drop_blank: bool = False) -> Check:
-    """Return a check of a list of text. `drop_blank` drops empty and null items."""
-    item = text(longest=longest, blank=True)
+def texts(
+    *, longest: int | None = None, blank: bool = True, dropped: tuple[Any, ...] = ()
+) -> Check:
+    """Return a check of a list of text; `dropped` are items to drop.
+
+    Unless blank text is valid, neither is an empty list without items to drop.
+    """
+    item = text(longest=longest, blank=blank)
 
     @_not_null
     def checked(attr: str, value: Any) -> list[str]:
@@ -166,7 +174,9 @@ def texts(*, longest: int | None = None, drop_blank: bool = False) -> Check:
                 "not_a_list",
                 f'Expected a list of items but got type "{type(value).__name__}".',
             )
-        kept = [entry for entry in value if entry not in (None, "")] if drop_blank else value
+        if not (value or blank or dropped):
+            raise invalid(attr, "empty", "This list may not be empty.")
+        kept = [entry for entry in value if entry not in dropped]
         return [item(f"{attr}__{position}", entry) for position, entry in enumerate(kept)]
 
     return checked

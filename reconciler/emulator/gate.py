@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from pathlib import Path
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -17,7 +19,13 @@ from reconciler.emulator.admin import UNEXPECTED, RequestLog
 from reconciler.emulator.faults.effect import Exchange
 from reconciler.emulator.faults.lists import Lag
 from reconciler.emulator.faults.rules import Fault
-from reconciler.emulator.refusal import Refusal, forbidden, not_found, server_error
+from reconciler.emulator.refusal import (
+    Refusal,
+    forbidden,
+    method_not_allowed,
+    not_found,
+    server_error,
+)
 from reconciler.emulator.throttle import Throttle
 from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
@@ -63,13 +71,16 @@ class Gate:
 
         async def answer(request: Request) -> Response:
             body = await request.body()
-            await self._catch_up()
             method, path = request.method, request.scope["path"]
             fault = next((rule for rule in self.faults if rule.fires(method, path, body)), None)
-            if fault is None:
-                response = await proceed(request)
-            else:
-                response = await fault.effect.answer(Exchange(request, self.world, proceed))
+            try:
+                await self._catch_up()
+                if fault is None:
+                    response = await proceed(request)
+                else:
+                    response = await fault.effect.answer(Exchange(request, self.world, proceed))
+            except Exception as error:  # noqa: BLE001 - the service answers 500 for its own faults
+                response = _unexpected(request, error)
             response.headers["Date"] = formatdate(self.world.clock.now().timestamp(), usegmt=True)
             self.log.add(request, body, response.status_code, fault.kind if fault else None)
             return response
@@ -89,11 +100,6 @@ class Gate:
             return await self._called(request, operations)
         except Refusal as refusal:
             return self._refused(refusal, request)
-        except Exception as error:  # noqa: BLE001 - the service answers 500 for its own faults
-            name = type(error).__name__
-            request.scope[UNEXPECTED] = name
-            sys.stderr.write(f"emulator: {name} in {request.method} {quote(request.url.path)}\n")
-            return server_error().response()
 
     def _refused(self, refusal: Refusal, request: Request) -> Response:
         response = refusal.response()
@@ -114,11 +120,26 @@ class Gate:
         store = self.world.store
         caller = caller_of(request, store)
         operation = operations.get("GET" if request.method == "HEAD" else request.method)
+        if operation is None and request.method == "PATCH" and {"GET", "POST"} <= set(operations):
+            # The service asks for the scope of a write before it finds that lists have no PATCH.
+            permitted(request, operations["POST"], caller, store)
+            raise method_not_allowed(request.method)
         if operation is None:
             # Only sessions get 405: for a key, a method without a declared scope is forbidden.
-            raise forbidden("This action does not support personal API key access.")
+            raise forbidden("This action does not support personal API key access")
         call = permitted(request, operation, caller, store)
         self.throttle.admit(
             request.headers.get("authorization", ""), self.world.clock.now().timestamp()
         )
         return await operation.handler(call)
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    """Return a 500 that nobody asked for, after a line about it on stderr."""
+    name = type(error).__name__
+    request.scope[UNEXPECTED] = name
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno}"
+    request_line = f"{request.method} {quote(request.url.path)}"
+    sys.stderr.write(f"emulator: {name} in {request_line} ({place})\n")
+    return server_error().response()

@@ -9,7 +9,7 @@ no parser of the service accepts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import dropwhile, pairwise
 
 _SKIPPED = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -35,7 +35,23 @@ _OPERATORS = (
     {"+": "plus", "-": "minus", "||": "concat"},
     {"*": "multiply", "/": "divide", "%": "modulo"},
 )
-_REFUSED = ("join", "union", "with")
+_REFUSED = {
+    "join": "JOINs are not supported",
+    "union": "UNIONs are not supported",
+    "with": "Subqueries or CTEs are not supported",
+}
+_FIELDS = frozenset(
+    {"uuid", "event", "properties", "timestamp", "team_id", "distinct_id", "elements_chain"}
+    | {"created_at", "$session_id", "$session_id_uuid", "$window_id", "person_mode", "inserted_at"}
+    | {"pdi", "poe", "override", "override_person_id", "event_person_id", "person", "person_id"}
+    | {"session", "issue_id", "event_issue_id", "events"}
+    | {f"elements_chain_{part}" for part in ("href", "texts", "ids", "elements")}
+    | {f"{prefix}_{number}" for prefix in ("$group", "group", "goe") for number in range(5)}
+)
+"""What the events table has, and its own name."""
+_LITERALS = ("null", "true", "false")
+_UNPARSABLE = "Failed to parse query"
+_OTHER_TABLE = "Query must only SELECT FROM events"
 
 
 _REDUCED = re.compile(
@@ -53,19 +69,20 @@ class BadQuery(Exception):
 class _Cursor:
     tokens: list[str]
     at: int = 0
+    known: set[str] = field(default_factory=lambda: set(_FIELDS))
 
     def peek(self) -> str:
         return self.tokens[self.at].lower() if self.at < len(self.tokens) else ""
 
     def take(self) -> str:
         if self.at >= len(self.tokens):
-            raise BadQuery("Failed to parse query: unexpected end.")
+            raise BadQuery(_UNPARSABLE)
         self.at += 1
         return self.tokens[self.at - 1]
 
     def expect(self, word: str) -> None:
         if self.peek() != word:
-            raise BadQuery(f"Failed to parse query: expected {word}.")
+            raise BadQuery(_UNPARSABLE)
         self.at += 1
 
 
@@ -75,9 +92,9 @@ def rewritten(text: str) -> tuple[str, list[dict[str, str]]]:
     Raise BadQuery.
     """
     cursor = _Cursor(_lexemes(text))
-    for word in _REFUSED:
+    for word, problem in _REFUSED.items():
         if word in (token.lower() for token in cursor.tokens):
-            raise BadQuery(f"Batch exports do not support {word.upper()}.")
+            raise BadQuery(problem)
     cursor.expect("select")
     columns = [_column(cursor)]
     while cursor.peek() == ",":
@@ -86,20 +103,23 @@ def rewritten(text: str) -> tuple[str, list[dict[str, str]]]:
     cursor.expect("from")
     table = cursor.take()
     if table.lower() != "events":
-        raise BadQuery("Batch exports only support queries on events.")
-    where = ""
+        raise BadQuery(_OTHER_TABLE)
+    where = limit = ""
     if cursor.peek() == "where":
         cursor.take()
         where = f"WHERE {_expression(cursor, 0)}"
+    if cursor.peek() == "limit":
+        cursor.take()
+        limit = f"LIMIT {_operand(cursor)}"
     if cursor.peek():
-        raise BadQuery(f"Failed to parse query: unexpected {cursor.peek()}.")
+        raise BadQuery(_UNPARSABLE)
     listed = ", ".join(
         expression if alias is None else f"{expression} AS {alias}" for expression, alias in columns
     )
     fields = [
         {"expression": expression, "alias": alias or expression} for expression, alias in columns
     ]
-    return " ".join(filter(None, ["SELECT", listed, "FROM events", where])), fields
+    return " ".join(filter(None, ["SELECT", listed, "FROM events", where, limit])), fields
 
 
 def check_parsable(text: str) -> None:
@@ -112,14 +132,15 @@ def check_on_events(text: str) -> None:
     words = _outline(text)
     names = list(dropwhile("(".__eq__, (name for name, _ in words)))
     if names[0] == "with":
-        raise BadQuery("Batch exports do not support WITH.")
-    for word in ("join", "union", "select"):
+        raise BadQuery("CTEs are not supported")
+    for word in ("union", "join"):
         if word in names[1:]:
-            construct = "subqueries" if word == "select" else word.upper()
-            raise BadQuery(f"Batch exports do not support {construct}.")
+            raise BadQuery(_REFUSED[word])
+    if "select" in names[1:]:
+        raise BadQuery("Subqueries are not supported")
     tables = [after for word, (after, _) in pairwise(words) if word == ("from", 0)]
     if tables and tables[0] not in ("events", "?"):
-        raise BadQuery("Batch exports only support queries on events.")
+        raise BadQuery(_OTHER_TABLE)
 
 
 def _outline(text: str) -> list[tuple[str, int]]:
@@ -135,12 +156,10 @@ def _outline(text: str) -> list[tuple[str, int]]:
         if word in _BRACKETS.values():
             opened.append(word)
         elif word in _BRACKETS and (not opened or opened.pop() != _BRACKETS[word]):
-            raise BadQuery(f"Failed to parse query: unexpected {word}.")
+            raise BadQuery(_UNPARSABLE)
         words.append((word, len(opened)))
-    if opened:
-        raise BadQuery(f"Failed to parse query: {opened[-1]} is not closed.")
-    if len(words) < 2 or words[0][0] not in ("select", "with", "("):
-        raise BadQuery("Failed to parse query: expected SELECT.")
+    if opened or len(words) < 2 or words[0][0] not in ("select", "with", "("):
+        raise BadQuery(_UNPARSABLE)
     return words
 
 
@@ -150,7 +169,7 @@ def _lexemes(text: str) -> list[str]:
     while at < len(text):
         match = _LEXEME.match(text, at)
         if match is None:
-            raise BadQuery("Failed to parse query.")
+            raise BadQuery(_UNPARSABLE)
         lexemes.append(match[0])
         at = _after_skipped(text, match.end())
     return lexemes
@@ -162,10 +181,14 @@ def _after_skipped(text: str, at: int) -> int:
 
 
 def _column(cursor: _Cursor) -> tuple[str, str | None]:
+    if cursor.peek() == "*":
+        raise BadQuery("Unsupported HogQL query")
     expression = _expression(cursor, 0)
     if cursor.peek() == "as":
         cursor.take()
-        return expression, cursor.take()
+        alias = cursor.take()
+        cursor.known.add(alias)
+        return expression, alias
     return expression, None
 
 
@@ -189,7 +212,7 @@ def _operand(cursor: _Cursor) -> str:
     word = cursor.take()
     if word == "(":
         if cursor.peek() == "select":
-            raise BadQuery("Batch exports do not support subqueries.")
+            raise BadQuery("Subqueries or CTEs are not supported")
         items = _items(cursor, ")")
         return items[0] if len(items) == 1 else f"tuple({', '.join(items)})"
     if word == "[":
@@ -199,10 +222,14 @@ def _operand(cursor: _Cursor) -> str:
     if word == "-":
         return f"-{_operand(cursor)}"
     if not (word[0].isalnum() or word[0] in "_$`'*"):
-        raise BadQuery(f"Failed to parse query: unexpected {word}.")
+        raise BadQuery(_UNPARSABLE)
     if cursor.peek() == "(":
         cursor.take()
         return f"{word}({', '.join(_items(cursor, ')'))})"
+    name = word.strip("`")
+    literal = word[0].isdigit() or word[0] in "'*" or name.lower() in _LITERALS
+    if not literal and name not in cursor.known:
+        raise BadQuery(f"Invalid HogQL query: Unable to resolve field: {name}")
     while cursor.peek() == ".":
         cursor.take()
         word = f"{word}.{cursor.take()}"

@@ -59,6 +59,12 @@ def not_found(detail: str = "Not found.") -> Refusal:
     return Refusal(404, "invalid_request", "not_found", detail)
 
 
+def method_not_allowed(method: str) -> Refusal:
+    """Return the 405 of a method."""
+    detail = f'Method "{method}" not allowed.'
+    return Refusal(405, "invalid_request", "method_not_allowed", detail)
+
+
 def broken_json(detail: str) -> Refusal:
     """Return the 400 of a body that is not JSON."""
     return Refusal(400, "invalid_request", "parse_error", detail)

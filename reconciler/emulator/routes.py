@@ -39,6 +39,8 @@ def paths_of_interface(world: World, exports: BatchExports, timeline: Timeline) 
     # `environments` is an alias of `projects` here (docs/service.md, 1.10).
     for place in ("projects/{project}", "environments/{project}", "organizations/{organization}"):
         base = f"/api/{place}/batch_exports/"
+        if place.startswith("organizations") and not world.dialect.organization_list:
+            continue
         if place.startswith("organizations"):
             kept = _ON_ORGANIZATION[world.dialect.name]
             paths |= _below(base, _of_exports(exports))
@@ -57,12 +59,13 @@ def _below(base: str, paths: Paths) -> Paths:
 def _of_projects(world: World) -> Paths:
     below = "/api/organizations/{organization}/projects/"
     projects = Projects(world)
-    paths: Paths = {
-        below: {
-            "GET": Operation(projects.listed, scope="project:read"),
-            "POST": Operation(projects.created, scope="project:write"),
-        }
+    collection = {
+        "GET": Operation(projects.listed, scope="project:read"),
+        "POST": Operation(projects.created, scope="project:write"),
     }
+    paths: Paths = {below: collection}
+    if world.dialect.root_projects:
+        paths["/api/projects/"] = collection
     for base in (below, "/api/projects/"):
         paths |= {
             f"{base}{{id}}/{rest}": operations
@@ -80,10 +83,12 @@ def _of_projects(world: World) -> Paths:
 def _of_project(world: World, projects: Projects) -> Paths:
     """Return the operations of one project, by the rest of their path."""
     keys = not world.dialect.session_actions
+    # There, the operation asks for the scope that the fields need (docs/service.md, 4.2).
+    patched = _reads_project if world.dialect.older_projects else _writes_project
     return {
         "": {
             "GET": _reads_project(projects.retrieved),
-            "PATCH": _writes_project(projects.patched),
+            "PATCH": patched(projects.patched),
             "PUT": _writes_project(projects.patched),
             "DELETE": _writes_project(projects.deleted),
         },
@@ -171,7 +176,7 @@ def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
         "{id}/logs/": {"GET": _reads(logs.of_export, with_key=dialect.logs_for_keys)},
         "{id}/runs/": {"GET": _reads(runs.listed)},
         "{id}/runs/{run}/": {"GET": _reads(runs.retrieved)},
-        "{id}/runs/{run}/logs/": {"GET": _reads(logs.of_run)},
+        "{id}/runs/{run}/logs/": {"GET": _reads(logs.of_run, with_key=dialect.logs_for_keys)},
     }
     if dialect.name != "interface":
         paths["{id}/runs/{run}/retry/"] = {"POST": _writes(runs.retried)}

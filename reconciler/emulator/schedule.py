@@ -18,6 +18,7 @@ _STEPS = {
     "every 5 minutes": timedelta(minutes=5),
     "every 15 minutes": timedelta(minutes=15),
 }
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
 
@@ -73,11 +74,17 @@ class Schedule:
         return _utc(date.replace(hour=self.offset_hour, tzinfo=None), self.zone or ZoneInfo("UTC"))
 
     def plus(self, moment: datetime, steps: int = 1) -> datetime:
-        """Return the moment some intervals later, by wall clock where days are local."""
-        if self._local is None:
-            return moment.astimezone(UTC) + steps * self.step
-        local = moment.astimezone(self._local).replace(tzinfo=None)
-        return _utc(local + steps * self.step, self._local)
+        """Return the moment some intervals later, by wall clock where days are local.
+
+        The last possible moment stands for everything that is later.
+        """
+        try:
+            if self._local is None:
+                return moment.astimezone(UTC) + steps * self.step
+            local = moment.astimezone(self._local).replace(tzinfo=None)
+            return _utc(local + steps * self.step, self._local)
+        except OverflowError:
+            return END_OF_TIME
 
     def tick_after(self, moment: datetime) -> datetime:
         """Return the first tick later than a moment."""

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -113,6 +114,11 @@ class _Server(uvicorn.Server):
     metavar="NAME",
     help="Also serve requests for this host. Default: loopback and the bound address.",
 )
+@click.option(
+    "--organization-list/--no-organization-list",
+    default=True,
+    help="Whether dialect 2026 lists the exports of an organization; its newest servers do not.",
+)
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)
 def command(  # noqa: PLR0913 - one for each option
     *,
@@ -124,6 +130,7 @@ def command(  # noqa: PLR0913 - one for each option
     faults: Path | None,
     throttle: str | None,
     allowed_hosts: tuple[str, ...],
+    organization_list: bool,
     until_stdin_ends: bool,
 ) -> None:
     """Serve the interface on loopback, without an account or a network.
@@ -133,11 +140,14 @@ def command(  # noqa: PLR0913 - one for each option
     """
     if until_stdin_ends:
         threading.Thread(target=_exit_with_stdin, daemon=True).start()
+    if dialect != "2026" and not organization_list:
+        raise click.UsageError("--no-organization-list needs --dialect 2026")
+    served = replace(DIALECTS[dialect], organization_list=organization_list)
     try:
         content = read_seed(seed) if seed is not None else default_seed()
         rules = faults_of(read_yaml(faults)) if faults is not None else []
         limits = Throttle(_windows_of(throttle))
-        world = World(Store(str(db) if db is not None else ":memory:"), Clock(), DIALECTS[dialect])
+        world = World(Store(str(db) if db is not None else ":memory:"), Clock(), served)
         if world.store.empty:
             with world.store.transaction():
                 plant(world, content)

@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body 
 """
 
 _LARGEST = 2**63 - 1
+_ERASED = 2
+"""A value of `exports.gone`: 1 is a deleted export, whose row stays, and 0 one that is shown."""
 
 _TABLES = (
     *("organizations", "projects", "exports", "keys", "integrations", *RUN_TABLES),
@@ -232,6 +234,21 @@ class Store(RunStore, ActivityStore):
             self._db.execute("UPDATE exports SET gone = 1 WHERE project = ?", (identity,))
             self._db.execute("UPDATE projects SET gone = 1 WHERE id = ?", (identity,))
 
+    def erase_exports(self, project: int) -> bool:
+        """Erase the rows of a project's exports, oldest first, up to one that was deleted before.
+
+        Return whether there was one; it is erased as well.
+        """
+        rows = self._db.execute(
+            "SELECT id, gone FROM exports WHERE project = ? AND gone != ? ORDER BY position",
+            (project, _ERASED),
+        ).fetchall()
+        for identity, gone in rows:
+            self._db.execute("UPDATE exports SET gone = ? WHERE id = ?", (_ERASED, identity))
+            if gone:
+                return True
+        return False
+
     # Integrations
 
     def add_integration(self, identity: int, body: dict[str, Any]) -> None:
@@ -254,10 +271,10 @@ class Store(RunStore, ActivityStore):
                 ((export.id, export.project, orjson.dumps(export.body)) for export in exports),
             )
 
-    def export(self, identity: str) -> StoredExport | None:
-        """Return an export that is not deleted."""
+    def export(self, identity: str, *, deleted: bool = False) -> StoredExport | None:
+        """Return an export; one that is deleted only if `deleted`."""
         row = self._db.execute(
-            "SELECT id, project, body FROM exports WHERE id = ? AND gone = 0", (identity,)
+            "SELECT id, project, body FROM exports WHERE id = ? AND gone <= ?", (identity, deleted)
         ).fetchone()
         return StoredExport(row[0], row[1], orjson.loads(row[2])) if row else None
 

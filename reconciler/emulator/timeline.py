@@ -50,6 +50,14 @@ class Timeline:
             if due:
                 self.begin(export, now)
 
+    def catch_up_all(self) -> None:
+        """Apply everything that is due, to every export."""
+        with self._store.transaction():
+            for identity in self._store.due_exports(self._world.clock.now().timestamp()):
+                export = self._store.export(identity)
+                if export is not None:
+                    self.catch_up(export)
+
     def _ticks(
         self, export: StoredExport, after: datetime, until: datetime
     ) -> deque[tuple[datetime, datetime]]:
@@ -59,14 +67,17 @@ class Timeline:
         """
         body, jitter = export.body, self._jitter
         first, last = body.get("start_at"), body.get("end_at")
-        intervals = self.backfills.schedule(export).intervals(
-            max(after - jitter, parsed(body["created_at"])), until - jitter
-        )
+        schedule = self.backfills.schedule(export)
+        until = min(until - jitter, parsed(last)) if last is not None else until - jitter
+        after = max(after - jitter, parsed(body["created_at"]))
+        # Ticks of centuries that are not kept must not be counted one by one.
+        if until - after > (MOST_AT_ONCE + 1) * schedule.step:
+            after = until - (MOST_AT_ONCE + 1) * schedule.step
         return deque(
             (
                 (start, end)
-                for start, end in intervals
-                if (first is None or end >= parsed(first)) and (last is None or end <= parsed(last))
+                for start, end in schedule.intervals(after, until)
+                if first is None or end >= parsed(first)
             ),
             maxlen=MOST_AT_ONCE,
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from reconciler.errors import InvalidResponse, NotFound
 from reconciler.model.preflight import StepResult, StepStatus
 from reconciler.model.values import JSON, JSONObject
-from reconciler.operations.calls import ObjectCalls
+from reconciler.reading.calls import ObjectCalls
 
 _BY_WORD = {status.value: status for status in StepStatus}
 

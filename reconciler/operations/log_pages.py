@@ -14,8 +14,8 @@ from reconciler.model.field_types import Instant
 from reconciler.model.kind import Dialect
 from reconciler.model.request import Query
 from reconciler.model.run import LogEntry
-from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.run_history import valid
+from reconciler.reading.calls import NotOffered, ObjectCalls
 
 MOST = 500
 """Entries of a page (docs/service.md, 3)."""

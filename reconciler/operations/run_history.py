@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 
-from reconciler.errors import Forbidden, InvalidResponse, NotFound
+from reconciler.errors import BadUsage, Forbidden, InvalidResponse, NotFound
 from reconciler.model.field_types import Instant
-from reconciler.model.live import LiveObject
+from reconciler.model.live import LiveObject, id_text
 from reconciler.model.run import BackfillRow, InvalidRun, Run
+from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON
-from reconciler.operations.calls import NotOffered, ObjectCalls
+from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
 PAGE = 100
 """Runs of a page (docs/service.md 2)."""
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""Before every run. Without a window servers show the last seven days (docs/service.md, 15.26)."""
+ALL_TIME = {"after": str(Instant().canonical(BEGINNING))}
+"""The window of all runs, which also the requests for a single run need."""
 
 
 async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
@@ -29,6 +34,19 @@ async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
     window = {"after": str(Instant().canonical(since))}
     bodies = [body async for body in calls.listed("runs", query=window)]
     return valid(Run.of, bodies, f"runs of {calls.live.id}")
+
+
+async def read_run(calls: ObjectCalls, run: str) -> Run:
+    """Return one run, however old it is. Raises BadUsage, NotFound, ServiceError."""
+    if id_text(run) is None:
+        raise BadUsage(f"invalid id of a run: {quoted(run)}")
+    try:
+        body = await calls.send("run", query=ALL_TIME, run=run)
+    except NotFound as error:
+        error.message = f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}"
+        error.hint = f"list its runs with: reconciler runs {calls.live.id}"
+        raise
+    return valid(Run.of, [body], f"run {printable(run)}")[0]
 
 
 async def read_backfills(

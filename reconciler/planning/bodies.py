@@ -8,7 +8,7 @@ here, too: they can't be compared, since the API hides them (15.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from reconciler.model.change import FieldChange, SecretNote, SecretUse
 from reconciler.model.comparison import unknown_field
@@ -137,7 +137,21 @@ def update_body(
             value = _plain_value(field, resource, live, by_path.get((field.name,)))
         if value is not MISSING:
             body.update(dict.fromkeys(field.sent_as(dialect), value))
-    return body
+    return {**body, **_kept(kind, live, body, changed={str(path[0]) for path in by_path})}
+
+
+def _kept(
+    kind: Kind, live: LiveObject, body: JSONObject, *, changed: Collection[str]
+) -> dict[str, JSON]:
+    """Return the live values that a PATCH with this body would reset."""
+    return {
+        name: value
+        for field in kind.fields
+        if field.name in body
+        for name, unless in field.resets.items()
+        if name not in body and unless not in changed
+        if (value := live.body.get(name)) is not None
+    }
 
 
 def _plain_value(

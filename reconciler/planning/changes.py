@@ -209,15 +209,16 @@ def _update(
 ) -> Change:
     kind, resource, dialect = match.kind, match.resource, context.live.dialect
     sent = {note.path: note.ref for note in secrets if note.use.sent}
+    body = update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect)
     return _change(
         match,
         Action.UPDATE,
         (*changes, *map(_secret_change, sent)),
         context,
-        body=update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect),
+        body=body,
         secrets=secrets,
         reasons=(*_reasons(changes, secrets), *_rename_after_replacement(live, changes)),
-        seen=seen_of_update(kind, resource, live, changes),
+        seen=seen_of_update(kind, resource, live, changes, body),
     )
 
 

@@ -87,7 +87,7 @@ def duplicates_of(
         return ()
     candidates = _candidates(matching, changes or ())
     unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
-    at_base = base.desired.resources if base is not None else {}
+    at_base = base.present if base is not None else {}
     finder = _Finder.of(unclaimed, kinds, at_base, now)
     ignored = {(item.kind, item.id) for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
@@ -140,6 +140,7 @@ class _Finder(Struct, frozen=True):
     there: Mapping[_Work, Sequence[LiveObject]]
     named: Mapping[tuple[str, str], Sequence[LiveObject]]
     at_base: Mapping[Address, Resource]
+    inside_at_base: Mapping[Address, Sequence[Resource]]
 
     @classmethod
     def of(
@@ -163,12 +164,16 @@ class _Finder(Struct, frozen=True):
             for place in places[item.kind].of_body(item.body):
                 for paths in (overlap.source, (*overlap.source, *overlap.selection)):
                     there[_work(kind, place, item.body, paths, live=True)].append(item)
-        return cls(objects, places, there, named, at_base)
+        inside: dict[Address, list[Resource]] = defaultdict(list)
+        for resource in at_base.values():
+            parent = kinds[resource.address.kind].parent
+            if parent is not None and resource.parent is not None and resource.parent.key:
+                inside[Address(parent, resource.parent.key)].append(resource)
+        return cls(objects, places, there, named, at_base, inside)
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
-        former = self.at_base.get(match.resource.address)
-        return former is not None and former.state is State.PRESENT
+        return match.resource.address in self.at_base
 
     def doubled_by(self, match: Match) -> Iterable[LiveObject]:
         """Return the objects, in any parent, whose work a resource would do again."""
@@ -186,22 +191,25 @@ class _Finder(Struct, frozen=True):
         return doubled.values()
 
     def renamed_containers(self, match: Match, children: Iterable[Match]) -> list[_Doubled]:
-        """Return the unclaimed containers with what a container of the base would contain.
+        """Return the unclaimed containers with what a container of the base contained.
 
         A child would double an object in it, or the base has one of its name. The container with
         most such children is first.
         """
-        kind, inside = match.kind.name, defaultdict[str, list[Address]](list)
-        for child in children if self.was_live(match) else ():
-            parents = {item.parent_id for item in self.doubled_by(child)}
-            if self.was_live(child):
-                named = self.named.get((child.kind.name, child.resource.name), ())
-                parents |= {item.parent_id for item in named}
-            for parent in parents:
-                if parent is not None and (kind, parent) in self.objects:
-                    inside[parent].append(child.resource.address)
+        if not self.was_live(match):
+            return []
+        kind, inside = match.kind.name, defaultdict[str, set[Address]](set)
+        pairs = [
+            (child.resource.address, item) for child in children for item in self.doubled_by(child)
+        ]
+        for child in self.inside_at_base.get(match.resource.address, ()):
+            named = self.named.get((child.address.kind, plain_name(child.name)), ())
+            pairs += [(child.address, item) for item in named]
+        for child_address, item in pairs:
+            if item.parent_id is not None and (kind, item.parent_id) in self.objects:
+                inside[item.parent_id].add(child_address)
         ranked = sorted(inside.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-        return [(self.objects[kind, live_id], tuple(children)) for live_id, children in ranked]
+        return [(self.objects[kind, live_id], tuple(sorted(items))) for live_id, items in ranked]
 
 
 def _work(

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
@@ -169,10 +170,15 @@ class FormerObjects(Struct):
         if resource.pinned_id is not None:
             return [names.by_id[resource.pinned_id]] if resource.pinned_id in names.by_id else []
         scopes = self.scopes(kind, version)
-        for name in (resource.name, *resource.lifecycle.renamed_from):
-            objects = [item for at in scopes for item in names.by_name.get((at, name.strip()), ())]
+        for of_then in ((resource.name,), resource.lifecycle.renamed_from):
+            objects = {
+                item.id: item
+                for name in of_then
+                for at in scopes
+                for item in names.by_name.get((at, name.strip()), ())
+            }
             if objects:
-                return objects
+                return list(objects.values())
         return []
 
     def scopes(self, kind: Kind, version: Version) -> tuple[str | None, ...]:
@@ -194,15 +200,29 @@ class FormerObjects(Struct):
     def _parents(self, kind: str, ref: ParentRef, parent: Version | None) -> list[LiveObject]:
         """Return the objects of a declared parent: of the base, and of the same key today."""
         address = Address(kind, ref.key or "")
-        parents = self.of_version(self.kinds[kind], parent) if parent is not None else []
-        if not parents:
-            parents = self.of(self.kinds[kind], address)
+        own = self.of_version(self.kinds[kind], parent) if parent is not None else []
+        others: list[LiveObject] = []
+        if not own:
+            others = self.of(self.kinds[kind], address)
             if parent is not None:
-                parents += self.known_as.get((kind, parent.resource.name), [])
+                others += self.known_as.get((kind, parent.resource.name), [])
         today = self.current(address)
         if today is not None:
-            parents = [*parents, today]
-        return list({item.id: item for item in parents}.values())
+            others.append(today)
+        parents = {item.id: item for item in own}
+        for item in others:
+            if item.id not in parents and not (parent and self._was_another(item, parent)):
+                parents[item.id] = item
+        return list(parents.values())
+
+    def _was_another(self, live: LiveObject, version: Version) -> bool:
+        """Return whether an object was that of another resource at the commit of a version."""
+        address = version.resource.address
+        return any(
+            live in self.of_version(self.kinds[live.kind], replace(version, resource=resource))
+            for resource in version.desired.resources.values()
+            if resource.address.kind == live.kind and resource.address != address
+        )
 
     def _group(self, kind: str, ref: ParentRef) -> tuple[LiveObject, ...]:
         """Return the live objects that a declared parent may be, by all names of its group."""

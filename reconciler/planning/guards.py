@@ -40,8 +40,9 @@ from reconciler.planning.rules import rule_refusals
 class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes that do something, in order, and their surroundings.
 
-    `resources` are the declared ones, and those of the git base that were removed. `pruned` are the
-    objects that the policy prunes, selected or not. `duplicates` are what creates would double, and
+    `selected` are the resources that are planned. `resources` are the declared ones, and those of
+    the git base that were removed. `pruned` are the objects that the policy prunes, selected or
+    not. `duplicates` are what creates would double, and
     `parent_names` the names of live containers. Another environment declares `elsewhere`, by kind
     and id.
     """
@@ -51,6 +52,7 @@ class GuardContext(Struct, frozen=True):
     kinds: Sequence[Kind]
     options: PlanOptions
     matching: Matching
+    selected: AbstractSet[Address]
     name_cycles: Sequence[Sequence[Address]]
     pruned: Sequence[PrunedObject]
     live: Live
@@ -261,15 +263,21 @@ def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
 
 
 def ignored_name(context: GuardContext) -> Iterator[Refusal]:
-    """Refuse resources whose name, or that of their object, is in `ignore`."""
+    """Refuse resources whose name, or that of their object, is in `ignore`.
+
+    One that is not selected is not planned, unless a change needs it as its parent.
+    """
+    matches = (context.matching.matches.get(change.address) for change in context.changes)
+    parents = {match.parent_address for match in matches if match is not None}
     for address in context.matching.untouchable:
-        yield Refusal(
-            "ignore",
-            f"{address} matches `policy.ignore`",
-            (address,),
-            context.policy.marks.get("ignore", context.mark_of(address)),
-            "remove the resource, or narrow the glob in `policy.ignore`",
-        )
+        if address in context.selected or address in parents:
+            yield Refusal(
+                "ignore",
+                f"{address} matches `policy.ignore`",
+                (address,),
+                context.policy.marks.get("ignore", context.mark_of(address)),
+                "remove the resource, or narrow the glob in `policy.ignore`",
+            )
 
 
 def name_cycle(context: GuardContext) -> Iterator[Refusal]:
@@ -380,6 +388,7 @@ def _rule_contexts(context: GuardContext) -> Iterator[RuleContext]:
         if of in parents:
             name = names.get(at, item.name)
             siblings[of].append(replace(item, name=name) if name != item.name else item)
+    created: dict[tuple[str, str | None], list[Change]] = defaultdict(list)
     for change in context.changes:
         kind, is_deletion = change.address.kind, change.action is Action.DELETE
         yield RuleContext(
@@ -389,7 +398,10 @@ def _rule_contexts(context: GuardContext) -> Iterator[RuleContext]:
             now=context.now,
             dialect=context.live.dialect,
             siblings=siblings[kind, change.parent_id],
+            created=created[kind, change.parent_id],
         )
+        if change.action is Action.CREATE:
+            created[kind, change.parent_id].append(change)
 
 
 def misspelt_value(context: GuardContext) -> Iterator[Refusal]:
@@ -417,7 +429,7 @@ def _before(change: Change, path: Path, value: JSON) -> JSON:
 
 def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to create what the base has, if another value of a variable may be the reason."""
-    at_base = context.base.desired.resources if context.base is not None else {}
+    at_base = context.base.present if context.base is not None else {}
     for change in context.changes:
         resource = context.resources.get(change.address)
         if (

@@ -161,7 +161,15 @@ class _Part(NamedTuple):
         if not isinstance(value, (str, int)):
             return None
         # Servers return some numbers as text.
-        return canonical_host(str(value)) if self.word in _HOSTS else str(value)
+        return self._same(str(value))
+
+    def _same(self, text: str) -> str:
+        """Return the text that all texts for the same have."""
+        if self.word == "prefix":
+            return f"{folder}/" if (folder := text.strip("/")) else ""
+        if self.word in _HOSTS:
+            text = canonical_host(text)
+        return text.rstrip("/") if self.word == "endpoint" else text
 
 
 class _Holder(Struct, frozen=True):

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reconciler.render.document import Bar, Cell, Chart, Document, Facts, Line, Lines, Row, Table
+from reconciler.render.document import (
+    Bar,
+    Block,
+    Cell,
+    Chart,
+    Document,
+    Facts,
+    Heading,
+    Line,
+    Row,
+    Table,
+)
 from reconciler.render.page import filters, marked, page, text
 from reconciler.render.style import Colour
 
@@ -79,8 +90,10 @@ def _filters(rows: Sequence[Row]) -> Iterator[str]:
     yield from filters("State", boxes, lists)
 
 
-def _block(block: Table | Facts | Lines) -> Iterator[str]:
-    if isinstance(block, Table):
+def _block(block: Block) -> Iterator[str]:
+    if isinstance(block, Heading):
+        yield f"<h2>{_line(block.line)}</h2>\n"
+    elif isinstance(block, Table):
         yield from _table(block) if block.rows else ()
     elif isinstance(block, Facts):
         rows = "".join(

@@ -16,8 +16,8 @@ from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.text import printable, several, shortened
-from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.page import code, inline, marked_up, within
 from reconciler.render.plan.alerts import HEADING, NewLine, within_budget
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entries import Entry, Remark

@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from reconciler.client.limits import Estimate
-from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.runtime import Reported
 from reconciler.model.connection import ClientOptions, Window
 from reconciler.model.gaps import GapReport
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
+from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler

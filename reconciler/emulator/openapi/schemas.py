@@ -111,7 +111,7 @@ def _export(dialect: Dialect) -> dict[str, Any]:
         "id": {"type": "string", "format": "uuid"},
         "team_id": NUMBER,
         "name": TEXT,
-        "model": {"type": "string", "enum": list(dialect.models)},
+        "model": {"enum": _models(dialect)},
         "destination": {"$ref": "#/components/schemas/Destination"},
         "interval": {"type": "string", "enum": list(dialect.intervals)},
         "paused": FLAG,
@@ -140,14 +140,19 @@ def _export(dialect: Dialect) -> dict[str, Any]:
     return fields
 
 
+def _models(dialect: Dialect) -> list[str | None]:
+    """Return the models that an answer shows; 2025 shows null and blank as they were sent."""
+    blank: list[str | None] = [None, ""] if dialect.null_model and dialect.crashes else []
+    return [*dialect.models, *blank]
+
+
 def _export_body(dialect: Dialect) -> dict[str, Any]:
     """Return the fields of a request body. Other fields are ignored without an error."""
-    model: dict[str, Any] = {"type": ["string", "null"], "enum": [*dialect.models, None]}
     return {
         "type": "object",
         "properties": {
             "name": {"type": "string", "minLength": 1, "pattern": r"\S"},
-            "model": model,
+            "model": {"enum": [*dialect.models, None]},
             "destination": {"$ref": "#/components/schemas/Destination"},
             "interval": {"type": "string", "enum": list(dialect.intervals)},
             "paused": FLAG,

@@ -16,21 +16,12 @@ from reconciler.emulator.clock import parsed
 from reconciler.emulator.fields import boolean, moment
 from reconciler.emulator.refusal import Refusal, forbidden, not_found
 from reconciler.emulator.resources.cursor import Mark, cursor_page
-from reconciler.emulator.world import World
+from reconciler.emulator.world import AUDIT_LOGS, World
 
-AUDIT_LOGS = "audit_logs"
-"""The paid feature that the newest server requires."""
 _PAGE = 100
 _LONGEST_PAGE = 1000
 _Entry: TypeAlias = dict[str, Any]
 _Test: TypeAlias = Callable[[_Entry], bool]
-
-
-def features_of(world: World, organization: str) -> list[str]:
-    """Return the paid features of an organization: those of its seed that the settings leave on."""
-    body = world.store.organization(organization) or {}
-    names: Sequence[str] = body.get("features", (AUDIT_LOGS,))
-    return [name for name in names if name != AUDIT_LOGS or world.settings.audit_log]
 
 
 class ActivityLog:
@@ -125,7 +116,7 @@ class ActivityLog:
         if not self._newest:
             return
         organization = call.organization or (call.project.organization if call.project else "")
-        if AUDIT_LOGS not in features_of(self._world, organization):
+        if AUDIT_LOGS not in self._world.features_of(organization):
             detail = "Audit logs are part of a paid plan that this organization does not have."
             raise Refusal(402, "server_error", "payment_required", detail)
 

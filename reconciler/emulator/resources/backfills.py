@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
+from datetime import date as calendar_date
 from typing import Any
 
 from starlette.responses import Response
@@ -22,7 +22,6 @@ from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
 
 _PAGE = 50
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WITHOUT_END = ("HTTP", "NoOp")
 _SOON = timedelta(seconds=1)
 
@@ -45,7 +44,7 @@ class ExportBackfills:
             # This action looks for a team that the organization path does not have (1.10).
             raise server_error()
         export = self._exports.named(call)
-        sent = await body_of(call.request)
+        sent = await body_of(call.request, crash=dialect.crashes)
         if dialect.integrations:
             self._check_beginning(sent)
             self._check_limit(export)
@@ -72,7 +71,7 @@ class ExportBackfills:
                 "server_error",
                 "too_many_concurrent_backfills",
                 f"This team already has {count} batch export backfills running. "
-                "Wait for one to finish before starting another.",
+                "Wait for some to finish or cancel them before creating more.",
             )
 
     def _range(
@@ -87,7 +86,8 @@ class ExportBackfills:
         elif end is None and export.body["destination"]["type"] not in _WITHOUT_END:
             raise server_error()
         if start is not None and end is not None and start >= end:
-            raise _refused("The initial backfill datetime 'start_at' must be before 'end_at'")
+            order = "must be before" if dialect.integrations else "happens after"
+            raise _refused(f"The initial backfill datetime 'start_at' {order} 'end_at'")
         if end is not None and end > now + _SOON:
             raise _refused(f"The provided 'end_at' ({end.isoformat()}) is in the future")
         return (start if dialect.integrations else self._moved(export, start, end)), end
@@ -101,18 +101,22 @@ class ExportBackfills:
             return self._date(export, value)
         moment = _iso(value)
         if moment is None:
-            raise _refused(f"Input '{value}' is not a valid ISO formatted datetime.")
+            raise _refused(f"Input {value} is not a valid ISO formatted datetime.")
         if moment.tzinfo is None:
-            raise _refused(f"Input '{value}' is naive.")
+            raise _refused(f"Input {value} is naive.")
         return moment.astimezone(UTC)
 
     def _date(self, export: StoredExport, value: Any) -> datetime:
-        date = _iso(value) if isinstance(value, str) and _DATE.fullmatch(value) else None
-        if date is None:
-            raise _refused(
-                f"Input '{value}' is not a valid ISO formatted date. Daily or weekly batch export "
-                "backfills expect only the date component, but a time was included."
-            )
+        try:
+            date = datetime.combine(calendar_date.fromisoformat(value), time())
+        except (ValueError, TypeError):
+            detail = f"Input '{value}' is not a valid ISO formatted date."
+            if _iso(value) is not None:
+                detail += (
+                    " Daily or weekly batch export backfills expect only the date component, but "
+                    "a time was included."
+                )
+            raise _refused(detail) from None
         schedule = self._backfills.schedule(export)
         if export.body["interval"] == "week" and weekday(date) != schedule.offset_day:
             raise _refused(
@@ -143,12 +147,8 @@ class ExportBackfills:
 
     async def listed(self, call: Call) -> Response:
         """GET backfills: cursor pages of 50. For an unknown export the list is empty."""
-        identity = uuid_in(call.request, "id")
-        export = self._store.export(identity)
-        project = call.project.id if call.project is not None else None
-        reached = export is not None and export.project == project
         now = self._world.clock.now()
-        backfills = self._store.backfills(identity, now) if reached else []
+        backfills = self._store.backfills(self._exports.listed_in(call), now)
         shown = [self._backfills.shown(backfill) for backfill in backfills]
         return ordered_page(call.request, shown, _ORDERINGS, size=_PAGE)
 

@@ -6,14 +6,15 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call
+from reconciler.emulator.access import Call, Caller
 from reconciler.emulator.activity import Activity, deletion_change, pause_change
 from reconciler.emulator.answers import JSONAnswer, body_of, page, uuid_in
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import boolean
-from reconciler.emulator.refusal import not_authenticated, not_found, server_error
+from reconciler.emulator.refusal import Refusal, not_authenticated, not_found, server_error
 from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.timeline import Timeline
@@ -42,6 +43,21 @@ class BatchExports:
         if export is None or not self._reaches(call, export.project):
             raise not_found()
         return export
+
+    def listed_in(self, call: Call) -> str:
+        """Return the id in the path of a list inside an export, or "" for one without a list.
+
+        The lists of real servers take any UUID: those of unknown exports are empty, and those of
+        deleted ones stay. They crash at what is no UUID (docs/service.md, 2). Raise Refusal.
+        """
+        if not self._world.dialect.crashes:
+            return self.named(call).id
+        try:
+            identity = uuid_in(call.request, "id")
+        except Refusal:
+            raise server_error() from None
+        export = self._store.export(identity, deleted=True)
+        return identity if export is not None and self._reaches(call, export.project) else ""
 
     def _reaches(self, call: Call, project: int) -> bool:
         if call.project is not None:
@@ -109,16 +125,22 @@ class BatchExports:
         moment = self._world.clock.now()
         body["last_updated_at"] = iso(moment)
         changed = StoredExport(export.id, export.project, body)
-        self._store_change(call, changed, moment, self._activity.changes(export.body, body))
+        changes = self._activity.changes(export.body, body)
+        self._store_change(changed, changes, moment, call.caller, call.request)
         return JSONAnswer(self.fields.shown(changed, reading=False))
 
     def _store_change(
-        self, call: Call, export: StoredExport, moment: datetime, changes: list[dict[str, Any]]
+        self,
+        export: StoredExport,
+        changes: list[dict[str, Any]],
+        moment: datetime,
+        caller: Caller,
+        request: Request | None,
     ) -> None:
         with self._store.transaction():
             self._store.write_export(export.id, export.body)
             self._timeline.begin(export, moment)
-            self._activity.record(export, "updated", changes, call.caller, call.request)
+            self._activity.record(export, "updated", changes, caller, request)
 
     async def deleted(self, call: Call) -> Response:
         """DELETE: gone at once, and its running backfills are cancelled."""
@@ -148,11 +170,19 @@ class BatchExports:
 
     def _toggled(self, call: Call, export: StoredExport, *, paused: bool) -> Response:
         small = self._world.dialect.small_answers
+        export = self.toggle(export, call.caller, call.request, paused=paused)
+        return JSONAnswer({"paused": paused} if small else self.fields.shown(export))
+
+    def toggle(
+        self, export: StoredExport, caller: Caller, request: Request | None, *, paused: bool
+    ) -> StoredExport:
+        """Pause or unpause an export, unless it is, and return it."""
         if export.body.get("paused", False) is not paused:
             moment = self._world.clock.now()
             body = {**export.body, "paused": paused, "last_updated_at": iso(moment)}
             if paused:
                 body["last_paused_at"] = iso(moment)
             export = StoredExport(export.id, export.project, body)
-            self._store_change(call, export, moment, [pause_change(paused=paused)])
-        return JSONAnswer({"paused": paused} if small else self.fields.shown(export))
+            changes = [pause_change(paused=paused)]
+            self._store_change(export, changes, moment, caller, request)
+        return export

@@ -12,9 +12,8 @@ from starlette.responses import Response
 
 from reconciler.emulator.access import Call
 from reconciler.emulator.answers import JSONAnswer, body_of
-from reconciler.emulator.destination_rules import wrong
 from reconciler.emulator.destination_steps import result_of, steps_of
-from reconciler.emulator.destinations import merged
+from reconciler.emulator.destinations import merged, wrong_type
 from reconciler.emulator.refusal import server_error
 from reconciler.emulator.resources.batch_exports import BatchExports
 from reconciler.emulator.resources.export_fields import Write
@@ -60,9 +59,7 @@ class DestinationTests:
         """
         if sent.get("type") != stored["type"]:
             if self._world.dialect.integrations and "type" in sent:
-                raise wrong(
-                    f"Cannot change destination type from '{stored['type']}' to '{sent['type']}'."
-                )
+                raise wrong_type(stored["type"], sent["type"])
             return sent
         if not isinstance(sent.get("config"), dict):
             raise server_error()

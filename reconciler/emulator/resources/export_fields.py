@@ -21,14 +21,24 @@ from reconciler.emulator.fields import (
     zone,
 )
 from reconciler.emulator.queries import BadQuery, check_on_events, check_parsable, rewritten
-from reconciler.emulator.refusal import invalid, server_error
+from reconciler.emulator.refusal import Refusal, invalid, server_error
 from reconciler.emulator.runs import Runs
 from reconciler.emulator.store import StoredExport
-from reconciler.emulator.world import World
+from reconciler.emulator.world import DATA_PIPELINES, World
 
 _REQUIRED = ("name", "destination", "interval")
-_OFFSETS = {"offset_day": ("week",), "offset_hour": ("day", "week")}
-_HOGQL_ONLY = ("hogql_modifiers", "primary_key", "version_key")
+_OFFSETS = {
+    "offset_day": (("week",), "non-weekly"),
+    "offset_hour": (("day", "week"), "non-daily/weekly"),
+}
+"""The intervals that take an offset, and the others as their refusal names them."""
+_FOR_MODEL = {
+    "filters": "events",
+    "hogql_modifiers": "hogql",
+    "primary_key": "hogql",
+    "version_key": "hogql",
+}
+_FILTER_TYPES = ("event", "hogql", "person")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,22 @@ class ExportFields:
         """
         if write.on_organization and write.stored is not None and self._crashes(sent):
             raise server_error()
+        dialect = self._world.dialect
+        checked = self._each_checked(sent, write)
+        if write.stored is None or dialect.integrations:
+            for name in ("interval", "model"):
+                self._world.need_flag(f"{name}:{checked.get(name)}")
+        if dialect.query_field in sent:
+            checked["query"] = self._query(sent[dialect.query_field])
+        if dialect.integrations:
+            self._check_schedule(sent, checked, write)
+            self._check_model(checked, write)
+        _check_http(checked)
+        if dialect.addon and not write.planted:
+            self._check_addon(write.project)
+        return checked
+
+    def _each_checked(self, sent: Mapping[str, Any], write: Write) -> dict[str, Any]:
         checked: dict[str, Any] = {}
         for name, check in self._checks.items():
             if name not in sent:
@@ -79,14 +105,16 @@ class ExportFields:
                 checked[name] = self._destination(sent[name], write)
             else:
                 checked[name] = check(name, sent[name])
-        self._check_flags(checked, creating=write.stored is None)
-        if self._world.dialect.query_field in sent:
-            checked["query"] = self._query(sent[self._world.dialect.query_field])
-        if self._world.dialect.integrations:
-            self._check_schedule(sent, checked, write)
-            self._check_model(checked, write)
-        _check_http(checked)
         return checked
+
+    def _check_addon(self, project: int) -> None:
+        """Raise Refusal where the organization lacks the paid feature of batch exports (1.1)."""
+        stored = self._world.store.project(project)
+        if stored is not None and DATA_PIPELINES not in self._world.features_of(
+            stored.organization
+        ):
+            detail = "The Data Pipelines addon is required for batch exports."
+            raise invalid(None, "invalid_input", detail)
 
     def _destination(self, sent: Any, write: Write) -> dict[str, Any]:
         if write.stored is None:
@@ -94,36 +122,22 @@ class ExportFields:
         return self.destinations.changed(
             sent,
             write.stored.body["destination"],
-            project=write.project,
+            project=None if write.on_organization else write.project,
             partial=write.partial,
         )
 
     def _crashes(self, sent: Mapping[str, Any]) -> bool:
         """Return whether a change needs a project where the path has none (inferred, 1.10)."""
         dialect = self._world.dialect
-        if not dialect.crashes:
-            return False
-        destination = sent.get("destination")
-        destination = destination if isinstance(destination, dict) else {}
-        if dialect.integrations:
-            reads_project = (
-                destination.get("integration") is not None
-                or destination.get("integration_id") is not None
-                or f"interval:{sent.get('interval')}" in FLAGS
-            )
-        else:
-            reads_project = destination.get("type") == "Databricks"
-        return reads_project or sent.get(dialect.query_field) is not None
-
-    def _check_flags(self, checked: Mapping[str, Any], *, creating: bool) -> None:
-        if creating or self._world.dialect.integrations:
-            self._world.need_flag(f"interval:{checked.get('interval')}")
-        self._world.need_flag(f"model:{checked.get('model')}")
+        if not dialect.changes_for_organization:
+            return True
+        gated = f"interval:{sent.get('interval')}" in FLAGS[dialect.name]
+        return dialect.crashes and (gated or sent.get(dialect.query_field) is not None)
 
     def _query(self, value: Any) -> Any:
         dialect = self._world.dialect
         if dialect.query_shown:
-            return nullable(text(blank=True))(dialect.query_field, value)
+            return nullable(text(blank=not dialect.crashes))(dialect.query_field, value)
         query = text()(dialect.query_field, value)
         self._parse(rewritten, query)
         return query
@@ -139,19 +153,21 @@ class ExportFields:
     ) -> None:
         """Check that offsets fit the interval, and reset those that do not stay (1.2).
 
-        A PATCH keeps the offsets that the interval takes; a PUT resets those not sent (1.6).
+        A PATCH keeps the offsets that the interval takes; a PUT resets those not sent (1.6). Of a
+        week, one offset that is sent resets the other.
         """
         stored = write.stored
+        interval = checked.get("interval", stored.body["interval"] if stored else None)
+        for name, (intervals, others) in _OFFSETS.items():
+            if checked.get(name) is not None and interval not in intervals:
+                detail = f"{name} is not applicable for {others} intervals"
+                raise invalid(name, "invalid_input", detail)
         if stored is not None and "interval" not in sent and set(_OFFSETS) & set(sent):
             # The server sets a property that has no setter.
             raise server_error()
-        interval = checked.get("interval", stored.body["interval"] if stored else None)
-        for name, intervals in _OFFSETS.items():
-            if checked.get(name) is not None and interval not in intervals:
-                raise invalid(
-                    name, "invalid_input", f"{name} is not applicable for interval {interval}."
-                )
-            if "interval" in checked and (not write.partial or interval not in intervals):
+        either = interval == "week" and bool(set(_OFFSETS) & set(sent))
+        for name, (intervals, _) in _OFFSETS.items():
+            if "interval" in checked and (either or not write.partial or interval not in intervals):
                 checked.setdefault(name, None)
         if "timezone" in checked:
             checked["timezone"] = checked["timezone"] or "UTC"
@@ -160,40 +176,34 @@ class ExportFields:
         """Check the fields that depend on the model, with what is stored merged in (1.1)."""
         stored = write.stored.body if write.stored is not None else {}
         body = {**stored, **checked}
-        model = body.get("model") or "events"
-        if write.stored is not None and model != (stored.get("model") or "events"):
-            raise invalid("model", "invalid_input", "Changing the model is not allowed.")
-        if checked.get("filters") and model != "events":
-            raise invalid("filters", "invalid_input", f"Model '{model}' does not take filters.")
-        for name in _HOGQL_ONLY:
-            if checked.get(name) is not None and model != "hogql":
-                raise invalid(name, "invalid_input", f"Model '{model}' does not take {name}.")
-        if {"incremental_mode", "primary_key"} & set(checked):
-            merges = body.get("incremental_mode") == "MERGE"
-            if merges and not (model == "hogql" and body.get("primary_key")):
-                raise invalid("incremental_mode", "invalid_input", "MERGE needs a primary_key.")
+        model = _model(body)
+        if write.stored is not None and model != _model(stored):
+            detail = "Changing models is not supported. Create a new batch export instead."
+            raise invalid("model", "invalid_input", detail)
+        for name, only in _FOR_MODEL.items():
+            if checked.get(name) is not None and model != only:
+                raise _for_model(name, only, model)
         if model == "hogql":
-            self._check_hogql(checked, write)
+            self._check_hogql(body)
         elif checked.get("query") is not None and not write.planted:
-            self._check_legacy_query(checked["query"], write.project)
+            self._check_older_query(checked["query"], model, write.project)
 
-    def _check_hogql(self, checked: Mapping[str, Any], write: Write) -> None:
-        if write.stored is not None and "query" not in checked:
-            return
-        query = checked.get("query")
-        if not query:
-            raise invalid("hogql_query", "invalid_input", "Model 'hogql' needs a query.")
-        self._parse(check_parsable, query)
+    def _check_hogql(self, body: Mapping[str, Any]) -> None:
+        if body.get("query") is None:
+            detail = "'hogql_query' is required when 'model' is 'hogql'"
+            raise invalid("hogql_query", "invalid_input", detail)
+        self._parse(check_parsable, body["query"])
+        if body.get("incremental_mode") == "MERGE" and not body.get("primary_key"):
+            detail = "'primary_key' is required when 'incremental_mode' is 'MERGE'"
+            raise invalid("primary_key", "invalid_input", detail)
 
-    def _check_legacy_query(self, query: str, project: int) -> None:
-        """Check a query on another model: only projects that already have one take it (1.9)."""
+    def _check_older_query(self, query: str, model: str, project: int) -> None:
+        """Check a query on another model: events, in a project that already has one (1.9)."""
         exports = self._world.store.exports([project])
-        if not any(
+        if model != "events" or not any(
             export.body.get("query") and export.body.get("model") != "hogql" for export in exports
         ):
-            raise invalid(
-                "hogql_query", "invalid_input", "Queries are only supported by model 'hogql'."
-            )
+            raise _for_model("hogql_query", "hogql", model)
         self._parse(check_on_events, query)
 
     def shown_all(self, exports: Sequence[StoredExport]) -> list[dict[str, Any]]:
@@ -216,7 +226,8 @@ class ExportFields:
             "id": export.id,
             "team_id": export.project,
             "name": body["name"],
-            "model": body.get("model") or "events",
+            # A model that was set to null or blank stays so in 2025.
+            "model": body.get("model", "events") if dialect.crashes else _model(body),
             "destination": self.destinations.shown(body["destination"], reading=reading),
             "interval": body["interval"],
             "paused": body.get("paused", False),
@@ -262,7 +273,9 @@ def _checks(world: World) -> Mapping[str, Check | None]:
     The destination is None: `Destinations` checks it against the stored one.
     """
     dialect = world.dialect
-    model = choice(*dialect.models)
+    blank = ("",) if dialect.null_model and dialect.crashes else ()
+    model = choice(*dialect.models, *blank)
+    keys = nullable(texts(blank=False))
     checks: dict[str, Check | None] = {
         "name": text(),
         "model": nullable(model) if dialect.null_model else model,
@@ -281,11 +294,15 @@ def _checks(world: World) -> Mapping[str, Check | None]:
             "offset_day": nullable(integer(least=0, most=6)),
             "offset_hour": nullable(integer(least=0, most=23)),
             "hogql_modifiers": nullable(anything),
-            "primary_key": nullable(texts()),
-            "version_key": nullable(texts()),
+            "primary_key": keys,
+            "version_key": keys,
             "incremental_mode": choice("APPEND", "MERGE"),
         }
     return checks
+
+
+def _model(body: Mapping[str, Any]) -> str:
+    return str(body.get("model") or "events")
 
 
 def _check_http(checked: Mapping[str, Any]) -> None:
@@ -293,16 +310,37 @@ def _check_http(checked: Mapping[str, Any]) -> None:
     destination = checked.get("destination")
     if destination is None or destination["type"] != "HTTP":
         return
-    if (checked.get("model") or "events") != "events":
-        raise invalid(None, "invalid_input", "HTTP destinations only support the events model.")
+    if _model(checked) != "events":
+        raise invalid(None, "invalid_input", "HTTP batch exports only support the events model")
+
+
+def _for_model(name: str, only: str, model: str) -> Refusal:
+    """Return the refusal of a field that another model takes."""
+    return invalid(
+        name, "invalid_input", f"'{name}' is only supported for '{only}' not '{model}' model"
+    )
 
 
 def _filters(attr: str, value: Any) -> Any:
-    if not isinstance(value, list):
-        raise invalid(attr, "invalid_input", "filters must be a list.")
-    for entry in value:
-        if not isinstance(entry, dict) or entry.get("type") not in ("event", "hogql", "person"):
-            raise invalid(attr, "invalid_input", "Each filter needs a type: event, hogql, person.")
-        if entry.get("key") in ("data_interval_start", "data_interval_end"):
-            raise invalid(attr, "invalid_input", "Filters may not use the data interval.")
+    problem = _filters_problem(value)
+    if problem is not None:
+        raise invalid(attr, "invalid_input", problem)
     return value
+
+
+def _filters_problem(value: Any) -> str | None:
+    if not isinstance(value, list):
+        return "'filters' should be an array of filters"
+    for entry in value:
+        if not isinstance(entry, dict):
+            return "Each filter must be an object"
+        if {"data_interval_start", "data_interval_end"} & set(entry):
+            return (
+                "'data_interval_start' and 'data_interval_end' are run attributes and not "
+                "'filters'. Trigger a backfill if you wish to manually control which periods to "
+                "batch export."
+            )
+        if entry.get("type") not in _FILTER_TYPES:
+            listed = ", ".join(repr(name) for name in _FILTER_TYPES)
+            return f"Each filter must have a 'type' of one of: {listed}"
+    return None

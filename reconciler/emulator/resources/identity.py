@@ -10,7 +10,6 @@ from starlette.responses import Response
 from reconciler.emulator.access import Call, Caller
 from reconciler.emulator.answers import JSONAnswer, page
 from reconciler.emulator.clock import iso
-from reconciler.emulator.resources.activity import features_of
 from reconciler.emulator.resources.project_fields import ProjectFields
 from reconciler.emulator.world import World
 
@@ -106,7 +105,7 @@ class Identity:
             "teams": projects,
             "projects": projects,
             "available_product_features": [
-                {"key": name, "name": name} for name in features_of(self._world, identity)
+                {"key": name, "name": name} for name in self._world.features_of(identity)
             ],
         }
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from reconciler.emulator.fields import Check
-from reconciler.emulator.refusal import Refusal, invalid
+from reconciler.emulator.refusal import Refusal, invalid, server_error
 
 _LONGEST_ERRORS = 300
 _LONGEST_ID = 20
@@ -25,7 +25,11 @@ _MODIFIERS = frozenset(
         *("useWebAnalyticsPreAggregatedTables",),
     }
 )
-_MASKING = {"maskAllInputs": bool, "maskTextSelector": str, "blockSelector": str}
+_MASKING = {
+    "maskAllInputs": (bool, "boolean"),
+    "maskTextSelector": (str, "string"),
+    "blockSelector": (str, "string"),
+}
 _RETENTION_DAYS = (14, 30)
 
 
@@ -36,29 +40,42 @@ def mapping(attr: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def only_keys(*names: str) -> Check:
+def mapping_or_crash(attr: str, value: Any) -> dict[str, Any]:
+    """Return an object. Raise Refusal (500): the server does not check it before it merges it."""
+    del attr
+    if not isinstance(value, dict):
+        raise server_error()
+    return value
+
+
+def only_keys(*names: str, detail: str) -> Check:
     """Return a check for an object with no other keys."""
 
     def checked(attr: str, value: Any) -> dict[str, Any]:
         settings = mapping(attr, value)
-        _refuse_unknown(attr, settings, names)
+        _refuse_unknown(attr, settings, names, detail)
         return settings
 
     return checked
 
 
-def _refuse_unknown(attr: str, settings: Mapping[str, Any], names: Collection[str]) -> None:
-    unknown = sorted(set(settings) - set(names))
-    if unknown:
-        allowed = ", ".join(sorted(names))
-        raise invalid(attr, "invalid_input", f"Unknown key '{unknown[0]}'. Allowed: {allowed}.")
+def _refuse_unknown(
+    attr: str, settings: Mapping[str, Any], names: Collection[str], detail: str
+) -> None:
+    if set(settings) - set(names):
+        raise invalid(attr, "invalid_input", f"Must provide a dictionary with only {detail}.")
 
 
 def linked_flag(attr: str, value: Any) -> dict[str, Any]:
     """Return exactly {id, key} or {id, key, variant}."""
     flag = mapping(attr, value)
     if not {"id", "key"} <= set(flag) <= {"id", "key", "variant"}:
-        raise invalid(attr, "invalid_input", "Must provide id and key, and variant at most.")
+        raise invalid(
+            attr,
+            "invalid_input",
+            "Must provide a dictionary with only 'id' and 'key' keys. "
+            "_or_ only 'id', 'key', and 'variant' keys.",
+        )
     return flag
 
 
@@ -75,10 +92,13 @@ def errors_to_ignore(attr: str, value: Any) -> list[str]:
 
     Errors have no `attr`, and null is one although it is the initial value.
     """
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise invalid(None, "invalid_input", f"{attr} must be a list of strings.")
+    if not isinstance(value, list):
+        raise invalid(None, "invalid_input", f"Must provide a list for field: {attr}.")
+    if not all(isinstance(item, str) for item in value):
+        raise invalid(None, "invalid_input", f"Must provide a list of strings for field: {attr}.")
     if len(json.dumps(value)) > _LONGEST_ERRORS:
-        raise invalid(None, "invalid_input", f"{attr} must be less than 300 characters.")
+        detail = f"Field {attr} must be less than 300 characters."
+        raise invalid(None, "invalid_input", detail)
     return value
 
 
@@ -102,7 +122,7 @@ def dashboard(dashboards: Collection[int]) -> Check:
 def modifiers(attr: str, value: Any) -> dict[str, Any]:
     """Return query modifiers with known names. Null removes a name."""
     settings = mapping(attr, value)
-    _refuse_unknown(attr, settings, _MODIFIERS)
+    _refuse_unknown(attr, settings, _MODIFIERS, "known modifiers")
     seconds = settings.get("bounceRateDurationSeconds")
     if seconds is not None and not _between(seconds, 1, 120):
         detail = "bounceRateDurationSeconds must be a number from 1 to 120."
@@ -113,10 +133,11 @@ def modifiers(attr: str, value: Any) -> dict[str, Any]:
 def masking(attr: str, value: Any) -> dict[str, Any]:
     """Return a masking configuration with known keys and their types."""
     settings = mapping(attr, value)
-    _refuse_unknown(attr, settings, _MASKING)
+    _refuse_unknown(attr, settings, _MASKING, f"known keys: {', '.join(_MASKING)}")
     for name, item in settings.items():
-        if item is not None and not isinstance(item, _MASKING[name]):
-            raise invalid(attr, "invalid_input", f"{name} has a wrong type.")
+        kind, word = _MASKING[name]
+        if not isinstance(item, kind):
+            raise invalid(attr, "invalid_input", f"{name} must be a {word}.")
     return settings
 
 

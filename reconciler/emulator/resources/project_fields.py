@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
+from reconciler.emulator.access import Caller
 from reconciler.emulator.dialects import Dialect
 from reconciler.emulator.fields import (
     Check,
@@ -20,13 +21,14 @@ from reconciler.emulator.fields import (
     texts,
     zone,
 )
-from reconciler.emulator.refusal import invalid
+from reconciler.emulator.refusal import invalid, server_error
 from reconciler.emulator.resources.project_checks import (
     dashboard,
     errors_to_ignore,
     linked_flag,
     logs_settings,
     mapping,
+    mapping_or_crash,
     masking,
     modifiers,
     only_keys,
@@ -40,7 +42,7 @@ _open = nullable(anything)
 
 
 CHECKS: Mapping[str, Check] = {
-    "app_urls": texts(longest=200, drop_blank=True),
+    "app_urls": texts(longest=200, dropped=(None, "")),
     "name": text(longest=200),
     "slack_incoming_webhook": nullable(text(longest=500, blank=True)),
     "anonymize_ips": boolean,
@@ -64,14 +66,20 @@ CHECKS: Mapping[str, Check] = {
     "session_recording_minimum_duration_milliseconds": nullable(integer(least=0, most=30000)),
     "session_recording_linked_flag": nullable(linked_flag),
     "session_recording_network_payload_capture_config": nullable(
-        only_keys("recordHeaders", "recordBody")
+        only_keys("recordHeaders", "recordBody", detail="'recordHeaders' and/or 'recordBody' keys")
     ),
-    "session_replay_config": nullable(only_keys("record_canvas", "ai_config")),
+    "session_replay_config": nullable(
+        only_keys(
+            "record_canvas",
+            "ai_config",
+            detail="known keys. One or more of record_canvas, ai_config",
+        )
+    ),
     "access_control": boolean,
     "week_start_day": nullable(week_start_day),
     "primary_dashboard": nullable(dashboard(())),
     "live_events_columns": nullable(texts()),
-    "recording_domains": nullable(texts(longest=200, drop_blank=True)),
+    "recording_domains": nullable(texts(longest=200, dropped=(None, ""))),
     "inject_web_apps": _flag,
     "extra_settings": _open,
     "modifiers": nullable(mapping),
@@ -80,9 +88,21 @@ CHECKS: Mapping[str, Check] = {
     "heatmaps_opt_in": _flag,
 }
 
+_REAL: Mapping[str, Check] = {
+    "product_description": nullable(text(longest=1000, blank=True)),
+    "session_recording_masking_config": nullable(masking),
+}
+"""Settings that the documented interface does not have."""
+
+_urls = texts(longest=200, blank=False, dropped=(None,))
+_OLDER: Mapping[str, Check] = {
+    "app_urls": _urls,
+    "recording_domains": nullable(_urls),
+    "survey_config": nullable(mapping_or_crash),
+    "modifiers": nullable(mapping_or_crash),
+}
 _NEWER: Mapping[str, Check] = {
     "onboarding_tasks": _open,
-    "session_recording_masking_config": nullable(masking),
     "session_recording_trigger_groups": nullable(trigger_groups),
     "session_recording_retention_period": choice("30d", "90d", "1y", "5y"),
     "survey_config": nullable(mapping),
@@ -111,6 +131,16 @@ _DEFAULTS: Mapping[str, Any] = {
     "ingested_event": False,
 }
 
+_MADE: Mapping[str, Any] = {
+    "capture_console_log_opt_in": True,
+    "capture_performance_opt_in": True,
+    "path_cleaning_filters": [],
+    "correlation_config": {},
+}
+"""What real servers fill in on create (docs/service.md, 4.1)."""
+
+_WITH_WRITE_SCOPE = {"name", "product_description", "access_control"}
+
 _MERGED_LEVELS = {
     "session_replay_config": 2,
     "modifiers": 1,
@@ -136,8 +166,11 @@ class ProjectFields:
 
     def __init__(self, dialect: Dialect, *, environments: bool = False) -> None:
         self._strict = dialect.strict_projects
+        self._older = dialect.older_projects
         self._plain = dialect.name == "interface"
-        self.checks = dict(CHECKS)
+        self.checks = {**CHECKS, **({} if self._plain else _REAL)}
+        if self._older:
+            self.checks |= _OLDER
         if self._strict:
             self.checks |= _NEWER
             # Gone from the newest serializer: ignored without an error (4.2).
@@ -154,8 +187,24 @@ class ProjectFields:
         """
         if self._strict and sent.get("access_control") is not None:
             raise invalid("access_control", "invalid_input", "This field is deprecated.")
+        if self._older and stored is not None and sent.get("primary_dashboard", 0) is None:
+            raise server_error()
         checks = self.checks | {"primary_dashboard": nullable(dashboard(_dashboards(stored or {})))}
         return {name: check(name, sent[name]) for name, check in checks.items() if name in sent}
+
+    def need_scope(self, sent: Mapping[str, Any], caller: Caller) -> None:
+        """Raise Refusal (403) unless the scopes of a key are enough for a PATCH of these settings.
+
+        In 2025 a read scope is enough for most (docs/service.md, 4.2).
+        """
+        if self._older and set(sent) - (set(self.checks) - _WITH_WRITE_SCOPE):
+            caller.need("project:write")
+
+    def made(self, dashboard: int) -> dict[str, Any]:
+        """Return what the server fills in where a create does not say otherwise."""
+        if self._plain:
+            return {}
+        return {**_MADE, "primary_dashboard": dashboard, "dashboards": [dashboard]}
 
     def merged(self, stored: Mapping[str, Any], checked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields to store. Merged ones keep the keys that were not sent (4.2)."""

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from reconciler.emulator.access import Call, project_of
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso
-from reconciler.emulator.refusal import Refusal, forbidden, invalid, not_found
+from reconciler.emulator.refusal import Refusal, forbidden, invalid, not_found, server_error
 from reconciler.emulator.resources.project_fields import (
     OPEN_TO_MEMBERS,
     ProjectFields,
@@ -18,6 +18,14 @@ from reconciler.emulator.resources.project_fields import (
 )
 from reconciler.emulator.store import StoredProject
 from reconciler.emulator.world import World
+
+
+def _organization(call: Call) -> str:
+    """Return the organization of a list: that of the path, else the user's current one."""
+    if call.organization is None:
+        call.caller.need_organization(call.caller.organizations[0])
+    return call.organization or call.caller.organizations[0]
+
 
 _COHORT_FILTER = {"key": "id", "type": "cohort", "value": 1, "operator": "not_in"}
 
@@ -53,7 +61,7 @@ class Projects:
 
     async def listed(self, call: Call) -> Response:
         """GET the list, in its short shape; `search` filters by name."""
-        organization = str(call.organization)
+        organization = _organization(call)
         wanted = call.request.query_params.get("search", "").lower()
         if wanted:
             matches = [
@@ -77,9 +85,9 @@ class Projects:
 
     async def created(self, call: Call) -> Response:
         """POST a new one. The newest server overwrites some of what was sent (4.1)."""
-        organization = str(call.organization)
+        organization = _organization(call)
         if not call.caller.admin:
-            raise forbidden("You must be an organization admin to create new projects.")
+            raise forbidden("Your organization access level is insufficient.")
         sent = await body_of(call.request)
         if "primary_dashboard" in sent:
             raise invalid(
@@ -91,7 +99,8 @@ class Projects:
         self._check_name(organization, checked.get("name"), besides=None)
         now = iso(self._world.clock.now())
         name = checked.get("name") or self._free_name(organization)
-        body = {**new_project(name, now), **self.fields.merged({}, checked), "name": name}
+        made = self.fields.made(1000 + self._store.count_all_projects())
+        body = {**new_project(name, now), **made, **self.fields.merged({}, checked), "name": name}
         if self._world.dialect.strict_projects:
             body |= self._overwritten(checked)
         identity = self._store.add_project(organization, body)
@@ -100,7 +109,6 @@ class Projects:
 
     def _overwritten(self, checked: dict[str, Any]) -> dict[str, Any]:
         extra = checked.get("extra_settings")
-        dashboard = 1000 + self._store.count_all_projects()
         return {
             "test_account_filters": [_COHORT_FILTER],
             "extra_settings": {
@@ -109,8 +117,6 @@ class Projects:
             },
             "week_start_day": checked.get("week_start_day", 1),
             "session_recording_retention_period": "30d",
-            "primary_dashboard": dashboard,
-            "dashboards": [dashboard],
         }
 
     def _check_name(self, organization: str, name: str | None, *, besides: int | None) -> None:
@@ -148,6 +154,8 @@ class Projects:
         """PATCH (and PUT): absent fields stay; some objects are merged, others replaced."""
         project = self._named(call)
         sent = await body_of(call.request)
+        if call.request.method == "PATCH":
+            self.fields.need_scope(sent, call.caller)
         locked = sorted(set(sent) & set(self.fields.checks) - OPEN_TO_MEMBERS)
         if locked and not call.caller.admin:
             raise forbidden("You must be a project admin to change these settings.")
@@ -158,10 +166,16 @@ class Projects:
         return self._changed(call, project, body)
 
     async def deleted(self, call: Call) -> Response:
-        """DELETE. In 2026 the work runs later: until then it is read and listed (4.3)."""
+        """DELETE. In 2026 the work runs later: until then it is read and listed (4.3).
+
+        The server of 2025 deletes the exports first, and fails at each that was deleted before,
+        whose schedule is gone. What it deleted until then stays deleted.
+        """
         project = self._named(call)
         if not call.caller.admin:
             raise forbidden("You must be a project admin to delete it.")
+        if self._world.dialect.older_projects and self._store.erase_exports(project.id):
+            raise server_error()
         if not self._world.dialect.strict_projects:
             self._store.remove_project(project.id)
             return Response(status_code=204)

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from reconciler.emulator.access import Call
 from reconciler.emulator.answers import JSONAnswer, uuid_in
 from reconciler.emulator.clock import parsed, stamp
+from reconciler.emulator.fields import choice
 from reconciler.emulator.outcomes import STATUSES
 from reconciler.emulator.refusal import invalid, not_found, server_error
 from reconciler.emulator.resources.batch_exports import BatchExports
@@ -35,11 +36,10 @@ class ExportRuns:
 
     async def listed(self, call: Call) -> Response:
         """GET runs: cursor pages, newest first unless ordered otherwise."""
-        export = self._exports.named(call)
         now = self._world.clock.now()
         runs = [
             run
-            for run in self._store.runs_created(export.id, None, now)
+            for run in self._store.runs_created(self._exports.listed_in(call), None, now)
             if self._within_window(call, run, now)
         ]
         shown = self._with_status(call.request, [self._runs.shown(run) for run in runs])
@@ -50,10 +50,9 @@ class ExportRuns:
         wanted = request.query_params.getlist("status")
         if not wanted or not self._world.dialect.integrations:
             return runs
-        for status in wanted:
-            if status not in STATUSES:
-                detail = f"Select a valid choice. {status} is not one of the available choices."
-                raise invalid("status", "invalid_choice", detail)
+        check = choice(*STATUSES)
+        for position, status in enumerate(wanted):
+            check(f"status__{position}", status)
         return [run for run in runs if run["status"] in wanted]
 
     def _within_window(self, call: Call, run: dict[str, Any], now: datetime) -> bool:

@@ -69,6 +69,22 @@ def _volume(context: RuleContext) -> str:
     return f" ({rows} each)" if rows else ""
 
 
+@RULES.rule("offset-kept", Severity.INFO, effect=Effect.OTHER, on=(Action.UPDATE,))
+def offset_kept(context: RuleContext) -> Outcome:
+    """A PATCH of one offset resets the other one, so that the live value of that one is sent.
+
+    Declare both to decide them in the files.
+    """
+    body, declared = context.change.body or {}, context.desired.spec if context.desired else {}
+    changed = {change.path[0] for change in context.change.fields}
+    kept = [
+        f"{name} stays {body[name]}"
+        for name in ("offset_day", "offset_hour")
+        if name in body and name not in declared and name not in changed
+    ]
+    return f"{kept[0]}: it is sent, too, since the server resets it otherwise" if kept else None
+
+
 @RULES.rule("gap-before-unpausing", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
 def gap_before_unpausing(context: RuleContext) -> Outcome:
     """Unpausing does not make up for skipped runs; a backfill does.

@@ -620,3 +620,17 @@ def test_what_is_deleted_has_no_note_that_it_is_kept() -> None:
     plan = planned(desired_of(WEB), live, Policy(prune={"*": Prune.UNMANAGED}), base=base)
     assert actions(plan) == [("delete", "batch_export.lake", "e1")]
     assert plan.notes == ()
+
+
+EXCHANGED = (project("web", name="App"), project("app", name="Web"))
+
+
+@pytest.mark.parametrize("parent", ["web", "app"])
+def test_model_f3_exchanged_keys_take_over_nothing(parent: str) -> None:
+    """The export of App is somebody else's: at the base, `lake` was in Web."""
+    base = base_of(desired_of(project("web"), project("app"), export("lake", name="Alpha")))
+    theirs = live_export("e1", "Alpha", parent=2)
+    live = live_of(live_project(1, "Web"), live_project(2, "App"), theirs)
+    desired = desired_of(*EXCHANGED, export("lake", name="Beta", parent=parent))
+    with pytest.raises(AmbiguousIdentity, match=r"batch_export\.lake: .* in another place may be"):
+        planned(desired, live, base=base)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
@@ -216,3 +217,15 @@ def test_a_saved_deletion_of_a_project_needs_every_deletion_in_it() -> None:
     now = plan_of(GIT, (), base, live=live)
     shared = compare(saved, now, live=live, desired=desired_of(WEB), kinds=KINDS, mask=str).plan
     assert [change.id for change in shared.sending] == ["batch_export.b:delete"]
+
+
+def test_model_f2_what_may_be_protected_is_not_pruned() -> None:
+    """The project was renamed in the service, so that nothing says where the export was."""
+    z = export("z")
+    base = desired_of(WEB, export("lake", lifecycle=PROTECTED), z)
+    live = live_of(live_project(1, "Site"), live_export("e1", "Z"), live_export("e2", "Lake"))
+    desired = desired_of(project("site"), replace(z, parent=ParentRef(key="site")))
+    plan = planned(desired, live, TRUE, base=base)
+    assert [(change.action, change.live_id) for change in plan.effective] == [(Action.DELETE, "e2")]
+    assert rules(plan) == ["protect"]
+    assert "batch_export.lake" in plan.refusals[0].message

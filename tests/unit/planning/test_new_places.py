@@ -258,7 +258,7 @@ def test_a_pair_of_secret_and_address_that_is_known_or_new_as_a_whole_is_no_dang
 @pytest.mark.parametrize(
     ("before", "after", "is_new"),
     [
-        ({"endpoint_url": "https://e.example"}, {"endpoint_url": "https://E.example./"}, True),
+        ({"endpoint_url": "https://e.example/x"}, {"endpoint_url": "https://E.example/X"}, True),
         ({"endpoint_url": "https://e.example"}, {"endpoint_url": "https://E.example."}, False),
         ({"bucket_name": "lake"}, {"bucket_name": "LAKE"}, True),
         ({"prefix": "a"}, {"prefix": "A"}, False),

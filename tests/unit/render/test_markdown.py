@@ -139,5 +139,7 @@ def test_security_8_a_comment_with_broken_commands_is_within_the_limit() -> None
     plan = planned(desired_of(project(), *resources), live_of(live_project(), *objects))
     printed = safe_output(plan_as_markdown(plan))
     assert 50_000 < len(printed) <= COMMENT_LIMIT
-    several = [EnvironmentPlan(name, ExitCode.FINE, plan) for name in ("staging", "production")]
+    several = [
+        EnvironmentPlan(name, ExitCode.FINE, plan=plan) for name in ("staging", "production")
+    ]
     assert len(safe_output(plans_as_markdown(several))) <= COMMENT_LIMIT
