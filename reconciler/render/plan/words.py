@@ -24,8 +24,6 @@ ORIGINS: Mapping[Origin, str] = {
 }
 _SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD, Reason.INTERRUPTED)
 """Reasons that neither the action nor the fields of a change show."""
-MOST_NAMED = 20
-"""The objects that a danger or a violation names."""
 _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
 _BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
 """A text that reads the same without quotes: it is not a number."""
