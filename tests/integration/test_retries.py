@@ -17,7 +17,7 @@ from reconciler.model.run import Run
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Retries, Screen, backfill
 from reconciler.operations.cancelling import cancel_run
 from reconciler.operations.gaps import GapRequest, gaps
-from reconciler.operations.running import RunsRequest, runs
+from reconciler.operations.runs import RunsRequest, runs
 from reconciler.reading.calls import NotOffered
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler
