@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import ClientSettings, Transport
+from reconciler.client.failures import ADDON
 from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe, proxy_for
 from reconciler.commands.loading import deciding_base
 from reconciler.commands.options import WorkspaceOptions
@@ -34,6 +35,7 @@ from reconciler.reading.access import (
     KEY,
     KeyAccess,
     dialect_of_key,
+    missing_feature,
     missing_scopes,
     read_key,
     read_organizations,
@@ -221,7 +223,13 @@ class _Access(Struct, frozen=True):
             dialect = dialect or visible.dialect
             count = "some" if visible.count is None else f"{visible.count:,}"
             checks.append(Check.fine(name, f"{count} visible"))
-        return [*checks, _dialect(dialect or await dialect_of_key(self.transport))]
+        dialect = dialect or await dialect_of_key(self.transport)
+        for kind in all_kinds():
+            lacking = await missing_feature(self.transport, kind, self._organization, dialect)
+            if lacking is not None:
+                text = f"the organization lacks the feature {lacking}: every write is refused"
+                checks.append(Check.failed(f"writes of {kind.collection}", text, ADDON))
+        return [*checks, _dialect(dialect)]
 
 
 def _dialect(dialect: Dialect | None) -> Check:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport, together
+from reconciler.client.failures import ADDON
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -35,6 +36,7 @@ from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, JSONObject, secret_refs, value_at
 from reconciler.operations.targets import kind_with
 from reconciler.planning.bodies import create_body
+from reconciler.reading.access import missing_feature
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
@@ -164,6 +166,9 @@ async def preflight(
         base = session.base(PlanRequest(request.workspace))
         plan, live = await session.planned(transport, PlanOptions(), base)
         candidates = _chosen(request.names, list(_candidates(session, transport, plan, live)))
+        kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
+        lacking = await missing_feature(transport, kind, organization, live.dialect)
+        candidates = [replace(candidate, lacking=lacking) for candidate in candidates]
         tested = [candidate for candidate in candidates if not candidate.reason]
         if tested and not await approve(len(tested)):
             raise ReconcilerError("not approved; nothing was tested")
@@ -173,7 +178,10 @@ async def preflight(
 
 
 class _Candidate(Struct, frozen=True):
-    """A resource to test. `reason` says why the service can't test it, "" if it can."""
+    """A resource to test. `reason` says why the service can't test it, "" if it can.
+
+    `lacking` is a paid feature that its organization needs and does not have.
+    """
 
     session: Session
     calls: ObjectCalls
@@ -181,6 +189,7 @@ class _Candidate(Struct, frozen=True):
     change: Change
     variant: tuple[str, Variant]
     refusals: tuple[Refusal, ...]
+    lacking: str | None = None
 
     @property
     def reason(self) -> str:
@@ -220,6 +229,8 @@ class _Candidate(Struct, frozen=True):
     def _problems(self) -> Iterator[str]:
         """Yield what can be known without a connection to the destination."""
         yield from (f"{refusal.rule}: {refusal.message}" for refusal in self.refusals)
+        if self.lacking is not None:
+            yield f"the organization lacks the feature {self.lacking}: {ADDON}"
         for _, ref in secret_refs(self.resource.spec) if not self.refusals else ():
             try:
                 self.session.secrets.resolve(ref)
