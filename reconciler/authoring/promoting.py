@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from reconciler.authoring.comparing import Pair, compare_files
-from reconciler.authoring.comparison import promotions
 from reconciler.authoring.editing import Edit
+from reconciler.authoring.environments import OnlyIn, promotions
 from reconciler.authoring.placing import edited_texts, file_changes
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.compared import OnlyIn
 from reconciler.model.file_change import FileChange
 from reconciler.model.text import listed, printable, several
 from reconciler.workspace.declarations import Declaration

@@ -43,7 +43,7 @@ def validate_command(output_format: str, **options: Any) -> int:
     Without -e, every environment is checked. No secret and no API key is needed.
     """
     from reconciler.commands.files import path_in_repository
-    from reconciler.commands.validating import validate
+    from reconciler.commands.loading import validate
 
     workspace = workspace_of(options)
     diagnostics = validate(workspace, os.environ, interactive=is_interactive())
