@@ -43,6 +43,9 @@ from reconciler.render.yaml_line import yaml_line
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import LITERAL_SECRET
 
+_LONGEST = 80
+_MOST_NAMES = 5
+
 
 class CompareRequest(Struct, frozen=True):
     """Which environments to compare: those of the files, or their `live` states.
@@ -217,10 +220,6 @@ def _without_secret(leaf: JSON) -> JSON:
     if not isinstance(leaf, SecretRef):
         return leaf
     return LITERAL_SECRET if leaf.is_literal else str(leaf)
-
-
-_LONGEST = 80
-_MOST_NAMES = 5
 
 
 def compared_document(comparison: EnvironmentComparison, options: RenderOptions) -> Document:

@@ -34,6 +34,10 @@ from reconciler.model.values import (
 from reconciler.planning.details import Identity, short_forms
 from reconciler.planning.matcher import Matching
 
+_IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
+"""What an object is recognized by, which may differ between environments."""
+_NAME: Path = ("name",)
+
 
 class Intent(StrEnum):
     """Why a difference is intended. `NONE` is a difference that is not."""
@@ -152,10 +156,6 @@ class EnvironmentComparison(Public, frozen=True):
     def is_equal(self) -> bool:
         """Whether there are only intended differences."""
         return not (self.only_first or self.only_second or self.differing)
-
-
-_IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
-"""What an object is recognized by, which may differ between environments."""
 
 
 class EnvironmentSide(Struct, frozen=True):
@@ -366,7 +366,6 @@ def _is_related(path: Path, other: Path) -> bool:
 
 _Place: TypeAlias = tuple[str, str, str, int]
 """Kind, parent, key or name, and a number for objects of one name."""
-_NAME: Path = ("name",)
 
 
 class LiveSide(Struct, frozen=True):

@@ -22,6 +22,8 @@ from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.writing import write_files
 
+_MOST_LISTED = 10
+
 
 class Promoted(Struct, frozen=True):
     """A promotion that was written, or would be if not `written`.
@@ -155,9 +157,6 @@ def _check(request: PromoteRequest, texts: Mapping[str, str], runtime: Runtime) 
     errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
     if errors:
         raise InvalidConfiguration(errors)
-
-
-_MOST_LISTED = 10
 
 
 def promotion_summary(promoted: Promoted) -> str:

@@ -25,6 +25,10 @@ from reconciler.errors import BadUsage
 from reconciler.model.text import listed, several
 from reconciler.render.formats import writer_of
 
+_ACTIONS = ("test",)
+_MOST_UNUSED = 10
+_PASSED = "No plan breaks a rule"
+
 
 @command(
     "validate",
@@ -51,11 +55,6 @@ def validate_command(output_format: str, **options: Any) -> int:
     write = writer_of(output_format, "diagnostics")
     write_result(write(diagnostics, render_options(root=root)))
     return exit_code_of_diagnostics(diagnostics)
-
-
-_ACTIONS = ("test",)
-_MOST_UNUSED = 10
-_PASSED = "No plan breaks a rule"
 
 
 @command(
