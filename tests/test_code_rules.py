@@ -20,14 +20,12 @@ SMALL = {
     "version.py": "read by the build and by --version",
     "packaged.py": "below all layers",
     "cli/*.py": "a command, found by its name",
-    "operations/*_command.py": "a command, found by its name",
     "providers/*.py": "a provider, found by its name",
     "commands/*.py": "a use case of one command",
     "model/action.py": "words that changes and kinds share",
     "model/promoted.py": "a report",
     "model/run_status.py": "words that kinds know without runs",
     "planning/latest_runs.py": "imported only for a plan with a change",
-    "render/health.py": "a report",
 }
 """Modules below 40 lines that are outside of the embedded service, each with its reason."""
 GENERIC = [

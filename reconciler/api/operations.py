@@ -66,7 +66,7 @@ async def runs(  # noqa: PLR0913 - the options of the command
 
     Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
     """
-    from reconciler.operations import running
+    from reconciler.operations import runs as running
 
     request = running.RunsRequest(
         options_of(workspace),
@@ -87,7 +87,7 @@ async def logs(
 
     Raises NotOffered where the server refuses logs to API keys, and the errors of `runs`.
     """
-    from reconciler.operations import log_reading
+    from reconciler.operations import logs as log_reading
 
     request = log_reading.LogsRequest(options_of(workspace), name, run=run, limit=limit)
     return await masked(workspace, partial(log_reading.logs, request))

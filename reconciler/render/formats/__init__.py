@@ -69,10 +69,10 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "runs": _document("render.runs:runs_document"),
     "logs": _document("render.runs:logs_document"),
     "status": _document("render.status:status_document"),
-    "health": _document("render.health:health_document"),
-    "preflight": _document("render.preflight:preflight_document"),
-    "projects": _document("render.projects:projects_document"),
-    "project_details": _document("render.projects:project_document"),
+    "health": _document("operations.doctor:health_document"),
+    "preflight": _document("operations.preflight:preflight_document"),
+    "projects": _document("operations.projects:projects_document"),
+    "project_details": _document("operations.projects:project_document"),
 }
 """By result and format: `module:function` below the package, imported when it writes."""
 

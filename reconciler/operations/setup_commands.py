@@ -1,4 +1,4 @@
-"""`reconciler projects`."""
+"""`reconciler doctor`, `preflight` and `projects`: whether the set-up works, and its projects."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from reconciler.cli.options import (
 from reconciler.cli.output import render_options
 from reconciler.cli.signals import stop_on_signals
 from reconciler.cli.streams import write_message, write_report
-from reconciler.errors import BadUsage
-from reconciler.model.text import printable, quoted
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.text import printable, quoted, several
 from reconciler.operations.projects import project, project_activity, project_demo_data
 from reconciler.render.formats import writer_of
 
@@ -35,11 +35,85 @@ if TYPE_CHECKING:
     from reconciler.operations.projects import ProjectRequest
 
 
-EXAMPLES = (
-    ("projects list -e production", "List the projects, with the number of their exports"),
-    ("projects show shop --format json", "Show the settings of one project, for programs"),
-    ("projects reset-token shop --out token.txt", "Replace its token, into a file of mode 0600"),
+@command(
+    "doctor",
+    examples=(
+        ("doctor", "Check the workspace of the current folder and its service"),
+        ("doctor -e prod --format json", "Check one environment, for programs"),
+    ),
+    page="docs/operations.md",
 )
+@workspace_options
+@format_option("health")
+@client_options
+def doctor_command(output_format: str, **options: Any) -> ExitCode:
+    """Check the configuration, the way to the service, the API key, and git. Changes nothing.
+
+    A line that failed has its fix. Without a workspace, the service is the one that the variables
+    RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1 if a
+    check failed.
+    """
+    from reconciler.cli.running import show_report
+    from reconciler.operations.doctor import diagnose
+
+    report = show_report("health", output_format, partial(diagnose, workspace_of(options)))
+    return ExitCode.ERROR if report.failed else ExitCode.FINE
+
+
+_YES = ("y", "yes")
+
+
+@command(
+    "preflight",
+    examples=(
+        ("preflight lake", "Test the destination of one export"),
+        ("preflight --yes --format json", "Test all without asking, for programs"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@option("--yes", is_flag=True, help="Do not ask before the service connects to destinations.")
+@format_option("preflight")
+@client_options
+def preflight_command(
+    names: tuple[str, ...], output_format: str, *, yes: bool, **options: Any
+) -> ExitCode:
+    """Let the service test destinations with the configured credentials. Saves nothing.
+
+    The service really connects to each destination, and may create and drop a test table. NAME is
+    an address, an id, a key, a name or a glob. Only servers of dialect 2026 offer this to API keys;
+    for other exports the files, the policy and the secrets are checked. Exits with 1 if a test
+    failed.
+    """
+    from reconciler.cli.running import progress, read_line, show_report
+    from reconciler.operations.preflight import PreflightRequest, preflight
+
+    listener = progress()
+
+    async def approve(count: int) -> bool:
+        listener.clear()
+        write_message(
+            f"The service connects to {several(count, 'destination')} with the configured "
+            "credentials, and may create and drop test tables. Nothing is saved.\n"
+        )
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise BadUsage("no terminal to ask for approval", hint="use --yes to approve")
+        write_message("Run these tests? [y/N]: ")
+        return (await read_line(sys.stdin)).strip().lower() in _YES
+
+    request = PreflightRequest(workspace_of(options), names)
+    report = show_report(
+        "preflight",
+        output_format,
+        lambda world: preflight(request, world, approve),
+        listener=listener,
+    )
+    return ExitCode.ERROR if report.failed else ExitCode.FINE
+
+
 _SHOWN: Mapping[str, Callable[[ProjectRequest, Runtime], Awaitable[ProjectDetails]]] = {
     "show": project,
     "activity": project_activity,
@@ -53,7 +127,18 @@ This can't be undone.
 """
 
 
-@command("projects", examples=EXAMPLES, page="docs/operations.md")
+@command(
+    "projects",
+    examples=(
+        ("projects list -e production", "List the projects, with the number of their exports"),
+        ("projects show shop --format json", "Show the settings of one project, for programs"),
+        (
+            "projects reset-token shop --out token.txt",
+            "Replace its token, into a file of mode 0600",
+        ),
+    ),
+    page="docs/operations.md",
+)
 @click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.parents)
 @workspace_options

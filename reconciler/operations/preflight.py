@@ -1,12 +1,11 @@
-"""The use case `preflight`: let the service test destinations, and save nothing.
+"""The use case `preflight`: let the service test destinations, and report it.
 
-It is never part of a plan: the service connects to the destination with the real credentials
-(docs/service.md, 15.65).
+The service really connects to the destination (docs/service.md, 11). Nothing is saved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +14,13 @@ from reconciler.client import Transport, together
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import ReconcilerError, SecretUnavailable, ServiceError
+from reconciler.errors import (
+    InvalidResponse,
+    NotFound,
+    ReconcilerError,
+    SecretUnavailable,
+    ServiceError,
+)
 from reconciler.model.action import Action
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind, Variant
@@ -23,13 +28,63 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions
-from reconciler.model.preflight import Preflight, PreflightReport
+from reconciler.model.preflight import Preflight, PreflightReport, StepResult, StepStatus
 from reconciler.model.resource import Resource
-from reconciler.model.values import secret_refs, value_at
-from reconciler.operations.destination_tests import count_steps, run_steps
+from reconciler.model.text import quoted, several
+from reconciler.model.values import JSON, JSONObject, secret_refs, value_at
 from reconciler.operations.targets import kind_with
 from reconciler.planning.bodies import create_body
 from reconciler.reading.calls import NotOffered, ObjectCalls
+from reconciler.render.document import Cell, Column, Document, Group, Row, Table
+from reconciler.render.options import RenderOptions
+from reconciler.render.style import Colour
+
+_BY_WORD = {status.value: status for status in StepStatus}
+
+
+async def count_steps(calls: ObjectCalls, tag: str) -> int:
+    """Return how many steps a type of destination has, 0 for a type without a test.
+
+    Raises NotOffered, ServiceError.
+    """
+    try:
+        body = await calls.send("test_steps", query={"destination": tag})
+    except NotFound:
+        return 0
+    steps = body.get("steps") if isinstance(body, Mapping) else None
+    if not isinstance(steps, list):
+        raise InvalidResponse("the list of test steps has another form")
+    return len(steps)
+
+
+async def run_steps(
+    calls: ObjectCalls, body: JSONObject, count: int, *, is_new: bool
+) -> tuple[StepResult, ...]:
+    """Run the steps one after another, up to the first failure.
+
+    `body` is that of a create, with references in place of secrets. Raises NotOffered,
+    ServiceError.
+    """
+    name = "run_test_step_new" if is_new else "run_test_step"
+    steps: list[StepResult] = []
+    for number in range(count):
+        steps.append(_step(await calls.send(name, body={**body, "step": number})))
+        if steps[-1].status is StepStatus.FAILED:
+            break
+    return tuple(steps)
+
+
+def _step(body: JSON) -> StepResult:
+    """Return the result of a step: a failure is a 200 as well (docs/service.md, 15.65)."""
+    result = body.get("result") if isinstance(body, Mapping) else None
+    status = (
+        _BY_WORD.get(str(result.get("status")).lower()) if isinstance(result, Mapping) else None
+    )
+    if not isinstance(body, Mapping) or not isinstance(result, Mapping) or status is None:
+        raise InvalidResponse("the result of a test step has another form")
+    message = result.get("message")
+    return StepResult(str(body.get("name")), status, message if isinstance(message, str) else None)
+
 
 _OPERATION = "run_test_step_new"
 _NEW = (Action.CREATE, Action.REPLACE)
@@ -162,3 +217,38 @@ def _chosen(texts: tuple[str, ...], candidates: list[_Candidate]) -> list[_Candi
     )
     chosen = {named.address for text in texts for named in names.named(text)}
     return [item for item in candidates if not texts or item.resource.address in chosen]
+
+
+_SIGNS = {
+    StepStatus.PASSED: ("✓", Colour.GREEN),
+    StepStatus.SKIPPED: ("-", Colour.DIM),
+    StepStatus.FAILED: ("✗", Colour.RED),
+}
+
+
+def preflight_document(report: PreflightReport, _: RenderOptions) -> Document:
+    """Return the steps of every resource, why others were not tested, and the counts."""
+    failed = sum(result.failed for result in report.results)
+    untested = sum(bool(result.untested) for result in report.results)
+    tested = len(report.results) - untested
+    rows = tuple(row for result in report.results for row in _rows(result))
+    columns = Column("step", padded=False), Column("message", ": ", padded=False)
+    return Document(
+        (Cell(f"Destination tests of {report.environment}"),),
+        (Cell(f"Environment {report.environment}"),),
+        (Table(columns, rows, headed=False, indent=2),),
+        f"{several(tested, 'destination')} tested, {untested} not tested, {failed} failed.",
+    )
+
+
+def _rows(result: Preflight) -> Iterator[Row]:
+    name = Cell(str(result.address), Colour.BOLD, code=True), Cell(quoted(result.name))
+    group = Group(name)
+    for step in result.steps:
+        sign, colour = _SIGNS[step.status]
+        yield Row((Cell(step.name), Cell(step.message or "")), sign, colour, group)
+    for problem in result.problems:
+        yield Row((Cell(problem), Cell("")), "✗", Colour.RED, group)
+    if result.untested:
+        checked = "" if result.problems else "; only checked: files, policy, and that secrets exist"
+        yield Row((Cell("not tested"), Cell(f"{result.untested}{checked}")), group=group)
