@@ -135,7 +135,7 @@ def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
         if change.live_id and change.address.kind in containers(all_kinds())
     }
     for change in plan.effective:
-        name = renamed.get(change.parent_id) or project_of(change)
+        name = renamed.get(change.parent_id or "") or project_of(change)
         counts.setdefault(name, Counter())[change.action] += 1
     objects = len({change.address for change in plan.effective})
     # The entries already show a plan with one change in each project.
