@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class ExitCode(IntEnum):
@@ -55,6 +55,15 @@ class ReconcilerError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def reworded(self, message: str | None = None, *, hint: str | None = None) -> Self:
+        """Return the error with another message or hint, and the place where it began."""
+        other = self.__class__.__new__(self.__class__)
+        other.__dict__.update(self.__dict__)
+        other.message = message if message is not None else self.message
+        other.hint = hint if hint is not None else self.hint
+        other.args = (other.message,)
+        return other.with_traceback(self.__traceback__)
 
 
 def system_error(error: OSError) -> ReconcilerError:

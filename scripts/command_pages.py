@@ -15,7 +15,7 @@ from reconciler.cli.group import SECTIONS, command_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 _FOLDER = "docs/commands"
-_NOTE = "<!-- Generated from reconciler/cli/ by scripts/reference.py: change it there. -->\n"
+_NOTE = "<!-- Generated from the command by scripts/reference.py: change it there. -->\n"
 _INDEX = """\
 
 # Commands

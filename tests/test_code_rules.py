@@ -23,13 +23,9 @@ SMALL = {
     "providers/*.py": "a provider, found by its name",
     "commands/*.py": "a use case of one command",
     "model/action.py": "words that changes and kinds share",
-    "model/planned.py": "the plan of one of several environments",
     "model/promoted.py": "a report",
     "model/run_status.py": "words that kinds know without runs",
     "planning/latest_runs.py": "imported only for a plan with a change",
-    "render/health.py": "a report",
-    "render/promoted.py": "a report",
-    "render/plan/totals.py": "read by outputs without the document",
 }
 """Modules below 40 lines that are outside of the embedded service, each with its reason."""
 GENERIC = [
@@ -65,8 +61,9 @@ def test_modules_below_40_lines_have_a_reason() -> None:
 @pytest.mark.parametrize("path", GENERIC, ids=lambda path: str(path.relative_to(ROOT)))
 def test_generic_layers_contain_no_name_of_a_kind(path: Path) -> None:
     text = re.sub(r'"""(.|\n)*?"""|#[^\n]*', "", path.read_text(encoding="utf-8"))
+    is_command = path.stem.endswith(("_command", "_commands"))
     assert '"batch_export"' not in text
-    assert '"project"' not in text or path.parent.name == "cli"
+    assert '"project"' not in text or path.parent.name == "cli" or is_command
 
 
 def test_no_file_contains_the_path_of_the_checkout() -> None:

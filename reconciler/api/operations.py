@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.backfills import Backfilled
-    from reconciler.commands.pausing import Paused
     from reconciler.model.action import Action
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.gaps import GapReport
     from reconciler.model.plan import Plan
     from reconciler.model.run_report import LogReport, RunReport
     from reconciler.model.status import StatusReport
+    from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.operations.pausing import Paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ async def status(
 
     Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
     """
-    from reconciler.commands import status as states
+    from reconciler.operations import status as states
 
     request = states.StatusRequest(options_of(workspace), tuple(names), tuple(projects))
     return (await masked(workspace, partial(states.status, request))).report
@@ -66,7 +66,7 @@ async def runs(  # noqa: PLR0913 - the options of the command
 
     Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
     """
-    from reconciler.commands import running
+    from reconciler.operations import runs as running
 
     request = running.RunsRequest(
         options_of(workspace),
@@ -87,7 +87,7 @@ async def logs(
 
     Raises NotOffered where the server refuses logs to API keys, and the errors of `runs`.
     """
-    from reconciler.commands import log_reading
+    from reconciler.operations import logs as log_reading
 
     request = log_reading.LogsRequest(options_of(workspace), name, run=run, limit=limit)
     return await masked(workspace, partial(log_reading.logs, request))
@@ -107,7 +107,7 @@ async def gaps(
 
     Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
     """
-    from reconciler.commands import gaps as missing
+    from reconciler.operations import gaps as missing
 
     request = missing.GapRequest(
         options_of(workspace), tuple(names), length=length, first=first, last=last
@@ -132,14 +132,8 @@ async def backfill(
         InvalidConfiguration, AmbiguousIdentity, ServiceError.
 
     """
-    from reconciler.commands import backfills
     from reconciler.commands.recording import Outputs
-    from reconciler.model.redaction import masked_in
-
-    runtime = runtime_of(workspace)
-
-    async def approved(made: BackfillPlan) -> bool:
-        return approve(masked_in(made, runtime.mask))
+    from reconciler.operations import backfills
 
     request = backfills.BackfillRequest(
         options_of(workspace),
@@ -153,8 +147,64 @@ async def backfill(
         wait=wait,
         outputs=Outputs(log_file),
     )
-    screen = backfills.Screen(lambda *_: None, approved)
-    return masked_in(await backfills.backfill(request, runtime, screen), runtime.mask)
+    return await _backfilled(workspace, request, approve)
+
+
+async def retry_runs(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str],
+    *,
+    approve: Callable[[BackfillPlan], bool],
+    run: str | None = None,
+    first: datetime | None = None,
+    last: datetime | None = None,
+    wait: bool = False,
+    log_file: Path | None = None,
+) -> Backfilled:
+    """Plan retries, ask `approve`, and start them: of one run, or of the failed runs of exports.
+
+    Without `run`, of the runs that began between `first`, seven days ago by default, and `last`.
+
+    Raises NotOffered where the server has no retries, and what `backfill` raises.
+    """
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations import backfills
+
+    request = backfills.BackfillRequest(
+        options_of(workspace),
+        tuple(names),
+        retries=backfills.Retries(run, first, last),
+        wait=wait,
+        outputs=Outputs(log_file),
+    )
+    return await _backfilled(workspace, request, approve)
+
+
+async def _backfilled(
+    workspace: Workspace, request: BackfillRequest, approve: Callable[[BackfillPlan], bool]
+) -> Backfilled:
+    from reconciler.model.redaction import masked_in
+    from reconciler.operations.backfills import Screen
+    from reconciler.operations.backfills import backfill as start
+
+    runtime = runtime_of(workspace)
+
+    async def approved(made: BackfillPlan) -> bool:
+        return approve(masked_in(made, runtime.mask))
+
+    screen = Screen(lambda *_: None, approved)
+    return masked_in(await start(request, runtime, screen), runtime.mask)
+
+
+async def cancel_run(workspace: Workspace, name: str, run: str) -> None:
+    """Cancel a run of an export that has not ended.
+
+    Raises NotOffered where the server can't, Invalid for a run that has ended, BadUsage,
+    NotFound, ServiceError.
+    """
+    from reconciler.operations import cancelling
+
+    await cancelling.cancel_run(name, run, options_of(workspace), runtime_of(workspace))
 
 
 async def cancel_backfills(
@@ -164,7 +214,7 @@ async def cancel_backfills(
 
     Raises NotOffered where the server can't, BadUsage, ServiceError.
     """
-    from reconciler.commands.cancelling import cancel
+    from reconciler.operations.cancelling import cancel
 
     return await cancel(name, row, options_of(workspace), runtime_of(workspace))
 
@@ -212,9 +262,9 @@ async def _toggle(
     write: bool,
     log_file: Path | None,
 ) -> Paused:
-    from reconciler.commands import pausing
     from reconciler.commands.applying import Screen
     from reconciler.commands.recording import Outputs
+    from reconciler.operations import pausing
 
     async def approved(made: Plan) -> bool:
         return approve(made)

@@ -101,8 +101,8 @@ async def import_(  # noqa: PLR0913 - the options of the command
 
     Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ReconcilerError, ServiceError.
     """
-    from reconciler.commands import importing
-    from reconciler.importing.choosing import Choice
+    from reconciler.authoring import importing
+    from reconciler.authoring.import_choice import Choice
 
     choice = Choice(tuple(names), tuple(ids), tuple(projects), tuple(kinds))
     options = importing.ImportOptions(
@@ -118,7 +118,7 @@ async def compare(
 
     Raises InvalidConfiguration, BadUsage, AmbiguousIdentity, ServiceError.
     """
-    from reconciler.commands import comparing
+    from reconciler.authoring import comparing
 
     request = comparing.CompareRequest(
         options_of(workspace), first, second, live=live, names=tuple(names)

@@ -18,7 +18,7 @@ async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectRe
 
     Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
     """
-    from reconciler.commands import projects as listing
+    from reconciler.operations import projects as listing
 
     request = listing.ProjectsRequest(options_of(workspace), tuple(names))
     return await masked(workspace, partial(listing.projects, request))
@@ -29,7 +29,7 @@ async def show_project(workspace: Workspace, name: str, *, reveal: bool = False)
 
     Raises the errors of `projects`.
     """
-    from reconciler.commands import projects as listing
+    from reconciler.operations import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
     return await masked(workspace, partial(listing.project, request))
@@ -40,7 +40,7 @@ async def project_activity(workspace: Workspace, name: str) -> ProjectDetails:
 
     Raises NotOffered where the server refuses it to API keys, and the errors of `projects`.
     """
-    from reconciler.commands import projects as listing
+    from reconciler.operations import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name)
     return await masked(workspace, partial(listing.project_activity, request))
@@ -51,7 +51,7 @@ async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
 
     Raises NotOffered where the server refuses it to API keys, and the errors of `projects`.
     """
-    from reconciler.commands import projects as listing
+    from reconciler.operations import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name)
     return await masked(workspace, partial(listing.project_demo_data, request))
@@ -72,8 +72,8 @@ async def reset_token(
     Raises NotOffered where the server refuses it to API keys, AmbiguousOutcome without a clear
     answer, ReconcilerError if it is not approved, and the errors of `projects`.
     """
-    from reconciler.commands import projects as listing
     from reconciler.model.redaction import masked_in
+    from reconciler.operations import projects as listing
 
     runtime = runtime_of(workspace)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from reconciler.commands.options import WorkspaceOptions
-    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.commands.options import PlanRequest, WorkspaceOptions
     from reconciler.commands.runtime import Runtime
     from reconciler.model.event import Event
 
@@ -108,7 +107,7 @@ async def masked(workspace: Workspace, work: Callable[[Runtime], Awaitable[_T]])
 
 def plan_request_of(workspace: Workspace, scope: PlanScope | None) -> PlanRequest:
     """Return the request for a plan of some resources, of all without a scope."""
-    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.commands.options import PlanRequest
     from reconciler.model.plan_options import PlanOptions, Selection
 
     scope = scope or PlanScope()

@@ -61,7 +61,7 @@ class Checks(Struct, frozen=True):
             run.gone = True
             return
         run.checked_at = self.transport.clock()
-        if _may_be_gone(run) and routes.kind.pending_deletion(live.body):
+        if _may_be_gone(run) and routes.kind.is_deleted(live.body):
             run.gone = True
         else:
             self._check(routes.kind, change, live)
@@ -106,7 +106,7 @@ class Checks(Struct, frozen=True):
             live = await self.read(run, routes, run.change.live_id or "")
         except NotFound:
             return True
-        return routes.kind.pending_deletion(live.body)
+        return routes.kind.is_deleted(live.body)
 
     async def read(
         self, run: ChangeRun, routes: Routes, live_id: str, permit: Permit | None = None
@@ -115,7 +115,7 @@ class Checks(Struct, frozen=True):
         request = routes.read(live_id)
         answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
         return live_object(
-            routes.kind, answer.body, expected_id=live_id, complete=True, label=request.label
+            routes, answer.body, expected_id=live_id, complete=True, label=request.label
         )
 
 

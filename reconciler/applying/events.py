@@ -79,7 +79,7 @@ class Bus(Struct):
             output.write(record)
         except Exception as error:  # noqa: BLE001 - no listener may end a run
             reason = _reason(error)
-            if output.required and isinstance(record.event, Planned):
+            if output.required and record.sequence == 1:
                 raise ReconcilerError(
                     f"{output.name} can't be written: {reason}; nothing was sent"
                 ) from None

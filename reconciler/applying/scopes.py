@@ -125,13 +125,14 @@ class Scopes:
         Raises ServiceError.
         """
         kind = self.kinds[item.kind]
-        request = Routes(kind, self.organization, item.parent_id).read(item.id)
+        routes = Routes(kind, self.organization, item.parent_id)
+        request = routes.read(item.id)
         try:
             body = (await self.transport.send(request, permit=permit)).body
         except NotFound:
             return None
-        full = live_object(kind, body, expected_id=item.id, complete=True, label=request.label)
-        return None if kind.pending_deletion(full.body) else full
+        full = live_object(routes, body, expected_id=item.id, complete=True, label=request.label)
+        return None if kind.is_deleted(full.body) else full
 
     async def _read_kind(
         self, name: str, scopes: Collection[Scope]

@@ -179,7 +179,7 @@ class TwinCheck(Struct, frozen=True):
             request = creation.routes.read(str(creation.live_id))
             body = (await self.transport.send(request, permit=permit)).body
             ours = live_object(
-                creation.routes.kind,
+                creation.routes,
                 body,
                 expected_id=creation.live_id,
                 complete=True,

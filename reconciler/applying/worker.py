@@ -44,7 +44,7 @@ from reconciler.errors import (
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import id_text
 from reconciler.model.redaction import Mask
 from reconciler.model.request import Answer, Repeat, Request, Routes
@@ -72,6 +72,7 @@ class Worker(Struct):
     creator: Creator
     checks: Checks
     below_organization: bool = False
+    dialect: Dialect | None = None
     created: dict[Address, str] = field(default_factory=dict)
     reserved: int = 0
 
@@ -218,7 +219,7 @@ class Worker(Struct):
         routes, live_id = self._old_routes(run.change), run.change.live_id or ""
         if not run.gone:
             try:
-                await self._write(run, routes.delete(live_id), permit)
+                await self._write(run, routes.delete(live_id, self.dialect), permit, deletes=True)
             except (NotFound, Invalid) as error:
                 # After an attempt of this run without an answer it was probably this run.
                 run.gone = not error.unclear
@@ -314,17 +315,19 @@ class Worker(Struct):
             if item.toggle is not None and step.action in (item.toggle.on, item.toggle.off)
         )
 
-    async def _write(self, run: ChangeRun, request: Request, permit: Permit | None) -> Answer:
+    async def _write(
+        self, run: ChangeRun, request: Request, permit: Permit | None, *, deletes: bool = False
+    ) -> Answer:
         """Send a write that may be repeated.
 
-        A refusal after an attempt that may have taken effect is no clear answer. That of a DELETE
+        A refusal after an attempt that may have taken effect is no clear answer. That of a deletion
         is returned as it is where the object may just be gone.
         """
         run.writing = True
         try:
             answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
         except ServiceError as error:
-            if request.method == "DELETE" and isinstance(error, (NotFound, Invalid)):
+            if deletes and isinstance(error, (NotFound, Invalid)):
                 raise
             raise _as_unknown(error) from None
         run.writing = False
@@ -427,9 +430,10 @@ def _differing(body: JSONObject, creation: Creation) -> str | None:
     name, kind = body.get("name"), creation.routes.kind
     if not isinstance(name, str) or name.strip() != creation.names[0].strip():
         return "name"
-    parent_id = id_text(body.get(kind.parent_field)) if kind.parent_field else None
-    wanted = creation.scope.parent_id
-    return kind.parent if wanted is not None and parent_id != wanted else None
+    if kind.parent_field is None or creation.scope.parent_id is None:
+        return None
+    parent_id = id_text(body.get(kind.parent_field))
+    return kind.parent if parent_id != creation.scope.parent_id else None
 
 
 def _scope(routes: Routes) -> Scope:

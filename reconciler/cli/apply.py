@@ -12,9 +12,9 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.cli.backfill import started
 from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_apply
+from reconciler.cli.group import apply_backfills
 from reconciler.cli.options import (
     client_options,
     file_option,
@@ -89,7 +89,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
     help="json: only events on stdout, as in the audit log.",
 )
 @client_options
-def execute(
+def apply_command(
     *,
     log_file: Path | None,
     output_format: str,
@@ -106,7 +106,6 @@ def execute(
     """
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply
-    from reconciler.commands.backfills import BackfillRequest
     from reconciler.commands.files import path_in_repository, read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
@@ -116,11 +115,7 @@ def execute(
     is_file = file is not None and file.is_file()
     backfills = saved_backfills(read_file(file), file) if is_file else None
     if backfills is not None:
-        outputs = Outputs(log_file)
-        return started(
-            BackfillRequest(workspace_of(options), saved=backfills, outputs=outputs),
-            is_json=is_json,
-        )
+        return apply_backfills(workspace_of(options), backfills, log_file=log_file, is_json=is_json)
     request = ApplyRequest(
         plan_request(options),
         can_ask=sys.stdin.isatty() and not is_json,

@@ -15,7 +15,7 @@ EXAMPLES = (
 
 
 @command("demo", examples=EXAMPLES, page="README.md")
-def execute() -> None:
+def demo_command() -> None:
     """Run an end-to-end demo on an example: plan, apply, an empty plan, drift, repair.
 
     Starts the embedded service on a free loopback port and needs no network and no account.

@@ -18,7 +18,7 @@ EXAMPLES = (
     ("emulator --port 8010 --db service.db --dialect 2026", "Keep its state in a file"),
 )
 
-execute = Command(
+emulator_command = Command(
     "emulator",
     params=command.params,
     callback=command.callback,

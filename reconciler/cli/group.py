@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from keyword import iskeyword
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler.cli.command import HasCommonOptions
 from reconciler.cli.settings import begin
-from reconciler.errors import ReconcilerError
+from reconciler.errors import ExitCode, ReconcilerError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from reconciler.commands.options import WorkspaceOptions
+    from reconciler.model.backfill_plan import BackfillPlan
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Plan and apply": {
@@ -56,6 +58,18 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "help": "show the help of a command",
     },
 }
+_HOMES: Mapping[str, str] = {
+    **dict.fromkeys(("show", "audit"), "cli.show"),
+    **dict.fromkeys(("validate", "policy"), "cli.validate"),
+    **dict.fromkeys(("help", "schema", "explain", "completion"), "cli.reference"),
+    **dict.fromkeys(("init", "import", "fmt", "mv"), "authoring.file_commands"),
+    **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
+    **dict.fromkeys(("status", "runs", "logs", "gaps"), "operations.report_commands"),
+    **dict.fromkeys(("pause", "unpause"), "operations.pause_commands"),
+    **dict.fromkeys(("doctor", "preflight", "projects"), "operations.setup_commands"),
+    "backfill": "operations.backfill_command",
+}
+"""The modules of commands below the package, if not of their name in this one."""
 COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
@@ -63,10 +77,18 @@ COMMANDS: Mapping[str, str] = {
 
 def command_of(name: str) -> click.Command:
     """Return the command of a name, importing it."""
-    # A module can't have the name of a keyword.
-    module = import_module(f"reconciler.cli.{name}{'_' * iskeyword(name)}")
-    command: click.Command = module.execute
+    command: click.Command = _function(_HOMES.get(name, f"cli.{name}"), f"{name}_command")
     return command
+
+
+def apply_backfills(request: WorkspaceOptions, plan: BackfillPlan, **outputs: Any) -> ExitCode:
+    """Start the backfills of a file that `apply` got, and return the exit code."""
+    code: ExitCode = _function(_HOMES["backfill"], "apply_saved")(request, plan, **outputs)
+    return code
+
+
+def _function(module: str, name: str) -> Any:
+    return getattr(import_module(f"reconciler.{module}"), name)
 
 
 class LazyGroup(HasCommonOptions, click.Group):

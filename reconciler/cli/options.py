@@ -13,7 +13,7 @@ import click
 from reconciler.cli import completing
 from reconciler.cli.command import OUTPUT, GroupedOption, option
 from reconciler.cli.streams import write_note
-from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions, are_several
 from reconciler.errors import BadUsage
 from reconciler.model.connection import ClientOptions, duration, how_to_write, rate
 from reconciler.render.formats import DEFAULT, formats_of
@@ -21,7 +21,7 @@ from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
 
 if TYPE_CHECKING:
-    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.commands.options import PlanRequest
 
 _Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -97,7 +97,7 @@ def _single(_: click.Context, __: click.Parameter, written: tuple[str, ...]) -> 
     if len(set(written)) > 1:
         raise BadUsage(
             f"several environments: {', '.join(written)}",
-            hint="select one; `plan` alone takes several: plan -e A -e B, plan -e '*'",
+            hint="select one; `plan`, `status` and `gaps` take several: -e A -e B, -e '*'",
         )
     return written[0] if written else None
 
@@ -135,6 +135,7 @@ base_option = _planning(
 )
 
 workspace_options = _all(folder_option, environment_option, files_options)
+environments_options = _all(folder_option, environments_option, files_options)
 
 
 plan_options = _all(
@@ -324,9 +325,16 @@ def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
     )
 
 
+def one_environment(options: dict[str, Any]) -> tuple[str, ...]:
+    """Leave the environment in `options` if it is only one; else return the names of several."""
+    names: tuple[str, ...] = options["environment"]
+    options["environment"] = None if are_several(names) else next(iter(names), None)
+    return names if are_several(names) else ()
+
+
 def plan_request(options: dict[str, Any]) -> PlanRequest:
     """Return the request for a plan. Raises BadUsage for options that exclude each other."""
-    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.commands.options import PlanRequest
     from reconciler.model.plan_options import PlanOptions, Selection
 
     if options["base"] is not None and options["no_base"]:

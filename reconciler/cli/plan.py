@@ -1,17 +1,18 @@
-"""`reconciler plan`."""
+"""`reconciler plan`, for one environment or for several in one run."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 from msgspec.structs import replace
 
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_plan
+from reconciler.cli.exit_codes import exit_code_of_plan, worst_of
 from reconciler.cli.options import (
     STDOUT,
     client_options,
@@ -20,6 +21,7 @@ from reconciler.cli.options import (
     files_options,
     folder_option,
     format_option,
+    one_environment,
     plan_options,
     plan_request,
     since_option,
@@ -27,18 +29,27 @@ from reconciler.cli.options import (
     unmanaged_option,
 )
 from reconciler.cli.output import print_warnings, render_options
+from reconciler.cli.several import (
+    calls_of,
+    diagnostics_of,
+    exit_code_of_error,
+    print_errors,
+    run_in_each,
+)
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
-from reconciler.commands.options import are_several
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.errors import BadUsage
+from reconciler.commands.options import PlanRequest
+from reconciler.errors import BadUsage, ExitCode, system_error
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
+    from reconciler.commands.environments import OfEnvironment
     from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
     from reconciler.model.plan import Plan
+    from reconciler.model.planned import EnvironmentPlan
+
 
 EXAMPLES = (
     ("plan", "Show what would change"),
@@ -76,8 +87,7 @@ _GIVEN_AGAIN = (
 @file_option("--undo", "Plan the reversal of a saved plan or an audit log.")
 @client_options
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
-def execute(
-    environment: tuple[str, ...],
+def plan_command(
     output_format: str,
     out: Path | None,
     *,
@@ -93,25 +103,23 @@ def execute(
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.files import path_in_repository
 
-    if are_several(environment):
+    environments = one_environment(options)
+    if environments:
         if undo is not None or out == STDOUT:
             option_name = "--undo" if undo is not None else "--out -"
             raise BadUsage(f"{option_name} takes one environment", hint="select one with -e")
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
-    given = None if are_several(environment) else next(iter(environment), None)
-    request = plan_request({**options, "environment": given})
+    request = plan_request(options)
     how = render_options(
         show_unmanaged=options["show_unmanaged"],
         summary=options["summary"],
         root=path_in_repository(request.workspace.folder, os.environ),
         since=options["since"],
     )
-    if are_several(environment):
-        from reconciler.cli.plan_several import plan_several
-
+    if environments:
         return plan_several(
-            request, environment, output_format, how, out=out, detailed=detailed_exitcode
+            request, environments, output_format, how, out=out, detailed=detailed_exitcode
         )
 
     result = run_shown(lambda world: _planned(request, undo, world), runtime())
@@ -161,9 +169,71 @@ def _options_again() -> Iterator[str]:
 
 async def _planned(request: PlanRequest, undo: Path | None, world: Runtime) -> PlanResult:
     if undo is not None:
-        from reconciler.commands.undoing import plan_undo
+        from reconciler.commands.saved import plan_undo
 
         return await plan_undo(request, undo, world)
     from reconciler.commands.planning import plan
 
     return await plan(request, world)
+
+
+def plan_several(
+    request: PlanRequest,
+    names: Sequence[str],
+    output_format: str,
+    how: RenderOptions,
+    *,
+    out: Path | None,
+    detailed: bool,
+) -> ExitCode:
+    """Plan environments, print one document, save a plan for each into the folder `out`."""
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.planning import plan
+
+    write = writer_of(output_format, "plans")
+    planned = run_shown(lambda world: run_in_each(plan, request, names, world), runtime())
+    print_warnings(diagnostics_of(planned))
+    plans = [_shown(item, detailed=detailed) for item in planned]
+    write_result(write(plans, how))
+    print_errors(plans)
+    if out is not None:
+        _save_all(plans, out)
+    write_note(f"{calls_of(planned)} API calls\n")
+    return worst_of([item.exit_code for item in plans])
+
+
+def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> EnvironmentPlan:
+    from reconciler.cli.running import cost_of
+    from reconciler.model.planned import EnvironmentPlan
+
+    if item.result is None:
+        return EnvironmentPlan(item.environment, exit_code_of_error(item), error=item.error)
+    code = exit_code_of_plan(item.result.plan, detailed=detailed)
+    return EnvironmentPlan(item.environment, code, plan=item.result.plan, cost=cost_of(item.result))
+
+
+def _save_all(plans: Sequence[EnvironmentPlan], out: Path) -> None:
+    """Write the plan of each environment, and remove an earlier one where there is none now."""
+    from reconciler.commands.files import write_private
+    from reconciler.model.codec.plan import encode
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for item in plans:
+            if item.plan is None:
+                _file(out, item).unlink(missing_ok=True)
+    except OSError as error:
+        raise system_error(error) from None
+    saved = [item for item in plans if item.plan is not None]
+    for item in saved:
+        if item.plan is not None:
+            write_private(_file(out, item), encode(item.plan))
+    if saved:
+        first = f"-e {saved[0].environment} {_file(out, saved[0])}"
+        where = f"saved to {out}; apply one with: reconciler apply {first}"
+        write_note(f"{printable(where)}\n")
+
+
+def _file(out: Path, item: EnvironmentPlan) -> Path:
+    # The name of an environment may have a slash.
+    return out / f"{quote(item.environment, safe='')}.json"

@@ -1,4 +1,4 @@
-"""`reconciler show`."""
+"""`reconciler show` and `reconciler audit`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
+from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.cli.options import (
     format_option,
     since_option,
@@ -23,17 +24,19 @@ from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import write_result
 from reconciler.render.formats import writer_of
 
-EXAMPLES = (
-    ("show plan.json", "Print a saved plan"),
-    ("show plan.json --format markdown", "Print it as a comment for a pull request"),
-    (
-        "show --resolved batch_export.lake -e production",
-        "Print a resource with the origin of every field",
+
+@command(
+    "show",
+    examples=(
+        ("show plan.json", "Print a saved plan"),
+        ("show plan.json --format markdown", "Print it as a comment for a pull request"),
+        (
+            "show --resolved batch_export.lake -e production",
+            "Print a resource with the origin of every field",
+        ),
     ),
+    page="docs/output.md",
 )
-
-
-@command("show", examples=EXAMPLES, page="docs/output.md")
 @click.argument("plan_file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @option(
     "--resolved",
@@ -48,7 +51,7 @@ EXAMPLES = (
 @unmanaged_option
 @summary_option
 @since_option
-def execute(
+def show_command(
     plan_file: Path | None,
     address: str | None,
     *,
@@ -94,3 +97,30 @@ def execute(
     write_result(write(result, replace(how, mask=world.mask if world.masks else None)))
     if output_format == "github" and not isinstance(result, ResolvedResource):
         write_runner_files(result, how, saved=plan_file)
+
+
+@command(
+    "audit",
+    examples=(
+        ("audit audit.jsonl", "Show the last run"),
+        (
+            "audit audit.jsonl --run 3f9a --format json",
+            "Show the run whose id begins with 3f9a, for programs",
+        ),
+    ),
+    page="docs/reliability.md",
+)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@option("--run", metavar="ID", help="Only the run whose id begins so. Default: the last.")
+@format_option("audit")
+def audit_command(file: Path, *, run: str | None, output_format: str) -> int:
+    """Show who applied what, from the log of `apply --log-file FILE`.
+
+    Shows how each change of a run ended, what is unknown, and requests without an answer.
+    Exits with 3 if the run that is shown has unknown outcomes or twins.
+    """
+    from reconciler.commands.showing import audit
+
+    result = audit(file, run)
+    write_result(writer_of(output_format, "audit")(result, render_options()))
+    return exit_code_of_audit(result)

@@ -45,6 +45,10 @@ _BY_STATUS: Mapping[int, type[ServiceError]] = {
 }
 
 _HINTS: Mapping[int, Mapping[str, str]] = {
+    400: {
+        "Data Pipelines addon": "this organization may not write batch exports: add the addon in "
+        "its billing settings; a self-hosted server needs a licence for it"
+    },
     401: {"": "check `api_key` of this environment: the key is missing, unknown or revoked"},
     403: {
         "missing required scope": "give the API key this scope (a :write scope includes :read)",
@@ -70,6 +74,8 @@ UNREACHED_FOR = 5.0
 OUTAGE = frozenset({None, 502, 503, 504, *range(520, 525)})
 """Statuses of a service that does not answer, None for no response."""
 _TRANSIENT = OUTAGE | {408, 500}
+LONGEST_CHAIN = 60
+"""How often a request that does its work in steps is repeated after a 500."""
 _READINGS = 3
 """How often a response is read that is no JSON, such as the page of a proxy."""
 
@@ -106,13 +112,14 @@ def service_error(
     )
 
 
-def note_path(error: ServiceError, base_url: str) -> None:
-    """Add the path of the base URL to an error without a hint that it may have caused."""
+def with_path(error: ServiceError, base_url: str) -> ServiceError:
+    """Return an error, with a hint at the path of the base URL that may have caused a 404."""
     path = urlsplit(base_url).path
-    if path and isinstance(error, NotFound) and error.hint is None:
-        error.hint = (
-            f"`base_url` is {base_url}: remove {path} if the service is not below that path"
-        )
+    if not path or not isinstance(error, NotFound) or error.hint is not None:
+        return error
+    return error.reworded(
+        hint=f"`base_url` is {base_url}: remove {path} if the service is not below that path"
+    )
 
 
 def _error_body(content: bytes) -> Mapping[str, object]:
@@ -173,8 +180,10 @@ def may_repeat(request: Request, error: Failure, *, attempt: int) -> bool:
     """Return whether a repeat can't apply a change twice and may succeed."""
     if isinstance(error, Throttled) or not error.sent:
         return True
-    if request.repeat is not Repeat.SAFE:
+    if request.repeat is Repeat.AFTER_LOOKING:
         return False
+    if request.repeat is Repeat.IN_STEPS and error.status == 500:
+        return attempt <= LONGEST_CHAIN
     unreadable = error.status is not None and error.status < 400
     return attempt < _READINGS if unreadable else error.status in _TRANSIENT
 
@@ -228,11 +237,15 @@ class Attempts(Struct):
     def failed(self, error: ServiceError) -> None:
         """Note how the last attempt failed."""
         self._last_unclear = isinstance(error, Unavailable) and error.sent
-        if not isinstance(error, Unavailable):
+        if not isinstance(error, Unavailable) or self.is_step(error):
             self._failing_since = None
         elif self._failing_since is None:
             self._failing_since = self.sent
         error.attempts, error.unclear = self.count, self.unclear
+
+    def is_step(self, error: ServiceError) -> bool:
+        """Return whether a failure has done a part of the work."""
+        return self.request.repeat is Repeat.IN_STEPS and error.status == 500
 
     def wait(self, error: Failure, seconds: float, *, max_wait: float) -> bool:
         """Note a pause. Return whether it is not longer than the service may ask for."""
@@ -258,8 +271,7 @@ class Attempts(Struct):
         if self.count > 1:
             message += f" (after {self.count} attempts in {now - self.began:.0f} s)"
         if not self.may_have_applied:
-            error.message, error.args = message, (message,)
-            return error
+            return error.reworded(message)
         # An attempt that was interrupted counts, too.
         error.attempts = self.count
         return AmbiguousOutcome.after(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import isinf
@@ -23,8 +23,8 @@ from reconciler.client.failures import (
     concerns_all,
     date_of,
     may_repeat,
-    note_path,
     pause,
+    with_path,
 )
 from reconciler.client.limits import ClientSettings, Estimate, estimate
 from reconciler.client.secrets import SecretResolver
@@ -59,7 +59,7 @@ _LAST_YEAR = 9000
 class Transport(Struct, dict=True):
     """Sends the requests of one environment. `calls` counts them, repeated ones included.
 
-    Events go to `listen`. It may be replaced at any time, and so during a run.
+    Events go to `listen`.
     """
 
     client: httpx.AsyncClient
@@ -75,7 +75,7 @@ class Transport(Struct, dict=True):
 
     @cached_property
     def _waits(self) -> Waits:
-        return Waits(self.stop, self.settings, self._emit)
+        return Waits(self.stop, self.settings, self.emit)
 
     @cached_property
     def _breaker(self) -> Breaker:
@@ -170,8 +170,9 @@ class Transport(Struct, dict=True):
                 return await self._attempt(attempts, change_id, permit)
             except (Throttled, Unavailable) as error:
                 failure = error
-                if not (self._may_wait(error, attempts) and self._repeats(error, attempts)):
-                    raise self._final(error, attempts) from None
+                too_long = self._wait_after(error, attempts)
+                if too_long is not None or not self._repeats(error, attempts):
+                    raise self._final(too_long or error, attempts) from None
             except (Interrupted, GivenUp):
                 if failure is None:
                     raise
@@ -195,17 +196,17 @@ class Transport(Struct, dict=True):
             if check is not None:
                 check()
             attempts.begin(turn.began)
-            self._emit(Sending(request.method, request.path, attempts.count, change_id))
+            self.emit(Sending(request.method, request.path, attempts.count, change_id))
             turn.reached = True
             try:
                 received = await self._exchanged(attempts, headers, content, change_id, check)
                 body = received.body(request, mask=self.secrets.redactor.detail)
-            except ServiceError as error:
-                note_path(error, self.connection.base_url)
+            except ServiceError as caught:
+                error = with_path(caught, self.connection.base_url)
                 attempts.failed(error)
                 turn.reached = not isinstance(error, Unavailable) or error.sent
                 self._note(error, turn)
-                raise
+                raise error from None
             self._note(None, turn)
             return Answer(received.status, body, attempts.count, attempts.unclear)
 
@@ -243,7 +244,7 @@ class Transport(Struct, dict=True):
         finally:
             seconds = self.clock() - attempts.sent
             self._seconds += seconds
-            self._emit(
+            self.emit(
                 Sent(
                     request.method,
                     request.path,
@@ -260,17 +261,22 @@ class Transport(Struct, dict=True):
         if date is not None and date.year < _LAST_YEAR:
             self._date = date, self.clock()
 
-    def _may_wait(self, error: Failure, attempts: Attempts) -> bool:
-        """Return whether to wait after a failure; let all calls wait where it concerns all."""
+    def _wait_after(self, error: Failure, attempts: Attempts) -> Failure | None:
+        """Let this call wait after a failure, or all calls where it concerns all.
+
+        Return the error of a wait that would be too long.
+        """
         everybody = concerns_all(error)
         if everybody:
             seconds = self._admitting().pause_after(error, began=attempts.sent)
+        elif attempts.is_step(error):
+            seconds = 0.0
         else:
             seconds = pause(attempts.count, error, jitter=self.settings.jitter)
         if attempts.wait(error, seconds, max_wait=self.settings.max_wait):
             if everybody:
                 self._admitting().pause(seconds, error, began=attempts.sent)
-            return True
+            return None
         asked = "the service asks" if error.retry_after is not None else "it needs"
         too_long = (
             f"{asked} to wait {seconds:.0f} s more, "
@@ -278,9 +284,10 @@ class Transport(Struct, dict=True):
         )
         if everybody:
             self._breaker.give_up(too_long)
-        error.message += f"; {too_long}"
-        error.hint = "try again later, or raise `client.max_wait` (--max-wait)"
-        return False
+        return error.reworded(
+            f"{error.message}; {too_long}",
+            hint="try again later, or raise `client.max_wait` (--max-wait)",
+        )
 
     def _repeats(self, error: Failure, attempts: Attempts) -> bool:
         return (
@@ -338,9 +345,19 @@ class Transport(Struct, dict=True):
             )
         return key
 
-    def _emit(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
+        """Report an event."""
         if self.listen is not None:
             self.listen(event)
+
+    @contextmanager
+    def reporting_to(self, listen: Listener) -> Iterator[None]:
+        """Report to another listener, as long as a run lasts."""
+        before, self.listen = self.listen, listen
+        try:
+            yield
+        finally:
+            self.listen = before
 
 
 @asynccontextmanager

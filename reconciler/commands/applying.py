@@ -15,7 +15,7 @@ from reconciler.applying.events import Bus
 from reconciler.client import Transport
 from reconciler.commands.lock import only_apply
 from reconciler.commands.marking import check_before, mark, record
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Runtime
@@ -161,7 +161,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         if request.asks:
             await stack.enter_async_context(lock)
         bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
-        transport.listen = bus
+        stack.enter_context(transport.reporting_to(bus))
         report = await _execute(planned, session, transport, bus)
         screen.report(redact_report(report, session.mask))
         verification = await _verification(request, planned, session, transport, report)
@@ -258,8 +258,7 @@ async def _verification(
     plan = planned.plan
     if plan.empty or plan.source.undoes or not report.complete or not request.verify:
         return Verification()
-    if transport.listen is not None:
-        transport.listen(Verifying())
+    transport.emit(Verifying())
     applied = frozenset(change.address for change in plan.effective)
     options = replace(
         request.plan.options,

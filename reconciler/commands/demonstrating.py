@@ -12,22 +12,55 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.embedded_service import embedded_service
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.request import Repeat, Routes
+from reconciler.model.text import printable
 from reconciler.packaged import packaged
+
+
+@contextmanager
+def embedded_service(*options: str) -> Iterator[Mapping[str, Any]]:
+    """Start the embedded service on a free port, and stop it at the end.
+
+    Yields its base_url, organization, project_id and api_key. Raises ReconcilerError.
+    """
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(  # noqa: S603 - this program itself
+            [sys.executable, "-m", "reconciler", "emulator", "--until-stdin-ends", *options],
+            # It ends with this process, also if that is killed.
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        try:
+            line = process.stdout.readline() if process.stdout is not None else b""
+            if not line:
+                process.wait()
+                errors.seek(0)
+                error = printable(errors.read().decode(errors="replace").strip())
+                raise ReconcilerError(
+                    f"the embedded service did not start: {error}",
+                    hint="install it with: pip install 'posthog-reconciler[emulator]'",
+                )
+            yield orjson.loads(line)
+        finally:
+            # It keeps nothing, and a signal leaves little time for a graceful end.
+            process.kill()
+            process.communicate()
+
 
 _EXAMPLE = "acme"
 _MOST_LINES = 30

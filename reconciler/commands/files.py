@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.authoring import writing
 from reconciler.errors import ReconcilerError
+from reconciler.workspace import writing
 
 if TYPE_CHECKING:
     from reconciler.model.backfill_plan import BackfillPlan

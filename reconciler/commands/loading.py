@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import FilesChanged, GitUnavailable
 from reconciler.kinds import all_kinds
-from reconciler.workspace.loading import Loaded, load
+from reconciler.workspace.loading import Loaded, LoadOptions, load
 
 if TYPE_CHECKING:
     from reconciler.workspace.git.repository import Commit, Repository
@@ -39,6 +39,7 @@ def load_workspace(
 
     base = deciding_base(options, environ, interactive=interactive)
     repository = Repository.containing(options.folder)
+    how = LoadOptions(options.strict, options.lenient, drafts or {}, base, parsed)
     for _ in range(_MOST_READINGS):
         head = _head(repository)
         with suppress(FilesChanged):
@@ -47,11 +48,7 @@ def load_workspace(
                 kinds=all_kinds(),
                 environment=options.environment,
                 environ=environ,
-                strict=options.strict,
-                drafts=drafts,
-                lenient=options.lenient,
-                base=base,
-                parsed=parsed,
+                options=how,
             )
             if _head(repository) == head:
                 return loaded, base, head

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError, StalePlan
 from reconciler.model.plan_options import Selection

@@ -1,4 +1,4 @@
-"""What the options of a command say about the workspace."""
+"""What the options of a command say about the workspace and the plan."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from reconciler.model.connection import ClientOptions
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import UNKNOWN_VALUE
 
 
@@ -33,3 +34,20 @@ class WorkspaceOptions(Struct, frozen=True):
 def are_several(names: Sequence[str]) -> bool:
     """Return whether options may select more than one environment."""
     return len(set(names)) > 1 or any(character in name for name in names for character in "*?[")
+
+
+class PlanRequest(Struct, frozen=True):
+    """What to plan.
+
+    `base` is a git reference, None for the one of the CI job; `no_base` does not use git.
+    """
+
+    workspace: WorkspaceOptions
+    options: PlanOptions = field(default_factory=PlanOptions)
+    base: str | None = None
+    no_base: bool = False
+
+    @property
+    def has_plan_options(self) -> bool:
+        """Whether any option changes what is planned."""
+        return self != PlanRequest(self.workspace)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.client.limits import Estimate
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.loading import load_workspace
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
@@ -170,10 +169,8 @@ class Session(Struct, frozen=True):
                 yield transport
         except ReconcilerError as error:
             # Errors may contain live values.
-            error.message = self.mask(error.message)
-            error.hint = self.mask(error.hint) if error.hint is not None else None
-            error.args = (error.message,)
-            raise
+            hint = self.mask(error.hint) if error.hint is not None else None
+            raise error.reworded(self.mask(error.message), hint=hint) from None
 
     def _client_settings(self) -> ClientSettings:
         settings = self.runtime.client.changed_by(self.options.client.over(self.loaded.client))

@@ -1,7 +1,4 @@
-"""The use case `show`: a saved plan, or one resource as an environment has it, with origins.
-
-A resource needs no network, secret or API key, but the environment variables of its references.
-"""
+"""The use cases `show` and `audit`: saved plans, resources with their origins, audit logs."""
 
 from __future__ import annotations
 
@@ -16,11 +13,14 @@ from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan
+from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Kind
+from reconciler.model.logged_run import Audit
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
 from reconciler.model.resource import ResolvedParent, ResolvedResource, Resource
+from reconciler.model.text import listed
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import OriginContext, fields_with_origin
@@ -126,3 +126,30 @@ def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> ResolvedParent | 
         return ResolvedParent(id=ref.id, name=ref.name)
     parent = loaded.desired.resources[Address(kind.parent, ref.key)]
     return ResolvedParent(parent.address, parent.pinned_id, parent.name, parent.mark)
+
+
+_LISTED = 10
+
+
+def audit(file: Path, run: str | None = None) -> Audit:
+    """Return the runs of an audit log, with the last one or one whose id begins with `run`.
+
+    Raises:
+        BadUsage: no run or several runs have such an id.
+        InvalidPlanFile: a line of the file can't be read.
+        ReconcilerError: the file can't be read, or is not an audit log.
+
+    """
+    runs = read_log(read_file(file), name=str(file))
+    if not runs:
+        raise ReconcilerError(
+            f"{file} is not an audit log", hint="it is written by `reconciler apply --log-file`"
+        )
+    if run is None:
+        return Audit(runs, runs[-1])
+    matching = tuple(logged for logged in runs if logged.info.id.startswith(run))
+    if len(matching) != 1:
+        ids = [logged.info.id for logged in matching or runs]
+        problem = "several runs begin with" if matching else "no run begins with"
+        raise BadUsage(f"{problem} '{run}'", hint=f"runs: {listed(ids, _LISTED)}")
+    return Audit(matching, matching[0])

@@ -32,6 +32,9 @@ A seed is YAML or JSON:
       - {id: 7, project: 1, kind: aws-s3, keyless: false}  # keyless: a role signs in, no key
       - {id: 8, project: 1, kind: aws-redshift, config: {host: h}}  # without a host: of AWS
     flags: []                           # feature flags that are on; default: all
+    settings: {auto_pause: false}       # settings of the switchboard
+
+The keys `lived` and `events` give it a past (`lived.py`).
 """
 
 from __future__ import annotations
@@ -45,14 +48,17 @@ from uuid import UUID, uuid4, uuid5
 
 from reconciler.emulator.clock import iso
 from reconciler.emulator.inputs import BadInput, read_yaml
+from reconciler.emulator.lived import Past
 from reconciler.emulator.refusal import Refusal
 from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.resources.project_fields import new_project
 from reconciler.emulator.runs import Runs
+from reconciler.emulator.settings import Settings
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
 _NAMESPACE = UUID("6f0b5a9c-6d1c-4c3e-9a56-0f3d1a1c7e55")
+_AGE = timedelta(days=30)
 _INTEGRATION = ("project", "kind", "keyless", "config")
 _USER = {"first_name": "Demo", "last_name": "", "email": "demo@example.com"}
 
@@ -85,8 +91,12 @@ def plant(world: World, seed: Mapping[str, Any]) -> None:
 
 def _plant(world: World, seed: Mapping[str, Any]) -> None:
     store = world.store
+    past, end = Past.of(seed), world.clock.now()
+    world.settings = Settings().changed(seed.get("settings", {}))
+    world.clock.move(-past.length)
     now = world.clock.now()
-    born = now - timedelta(days=30)
+    # A service that has lived knows nothing of the time before.
+    born = now if past.length else now - _AGE
     flags = seed.get("flags")
     world.flags = frozenset(flags) if flags is not None else None
     for integration in seed.get("integrations", ()):
@@ -113,6 +123,7 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
             # The schedules begin now: no runs are made for the past.
             store.begin_schedules(project_id, iso(now), now.timestamp())
     _plant_keys(world, seed, iso(born))
+    past.live(world, end)
 
 
 def _plant_keys(world: World, seed: Mapping[str, Any], born: str) -> None:

@@ -65,12 +65,11 @@ class Switchboard:
         """POST restores the seed, real time and the default settings."""
         del request
         self._world.clock.offset = timedelta()
+        self._world.test_steps.clear()
+        self._world.outcomes.clear()
         self._replant()
         self._gate.log.clear()
         self._gate.set_faults([])
-        self._world.test_steps.clear()
-        self._world.outcomes.clear()
-        self._world.settings = Settings()
         self._gate.throttle.set(())
         self._world.deferred.clear()
         return Response(status_code=204)
@@ -97,10 +96,7 @@ class Switchboard:
         """Make all runs that are due, and delete the projects that are pending deletion."""
         store = self._world.store
         with store.transaction():
-            for identity in store.due_exports(self._world.clock.now().timestamp()):
-                export = store.export(identity)
-                if export is not None:
-                    self._gate.timeline.catch_up(export)
+            self._gate.timeline.catch_up_all()
             for organization in store.organizations():
                 for project in store.projects(organization):
                     if project.body.get("is_pending_deletion", False):

@@ -53,6 +53,14 @@ class Timeline:
             if due:
                 self.begin(export, now)
 
+    def catch_up_all(self) -> None:
+        """Apply everything that is due, to every export."""
+        with self._store.transaction():
+            for identity in self._store.due_exports(self._world.clock.now().timestamp()):
+                export = self._store.export(identity)
+                if export is not None:
+                    self.catch_up(export)
+
     def _ticks(
         self, export: StoredExport, after: datetime, until: datetime
     ) -> deque[tuple[datetime, datetime]]:

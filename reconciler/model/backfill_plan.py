@@ -19,7 +19,7 @@ class PlannedBackfill(Struct, frozen=True):
     """One backfill. `runs` is the number of its intervals.
 
     `partly` of them are exported in part already. `trial`: it is tried before the others, since the
-    last run of the object failed.
+    last run of the object failed. `run`: it is requested as a retry of the run with this id.
     """
 
     start: datetime
@@ -27,6 +27,7 @@ class PlannedBackfill(Struct, frozen=True):
     runs: int
     partly: int = 0
     trial: bool = False
+    run: str | None = None
 
     @property
     def range(self) -> Interval:
@@ -114,7 +115,10 @@ class BackfillPlan(Struct, frozen=True):
                     "address": str(item.address),
                     "id": item.live_id,
                     "backfills": [
-                        [part.start.isoformat(), part.end.isoformat(), part.runs, part.trial]
+                        [
+                            *(part.start.isoformat(), part.end.isoformat()),
+                            *(part.runs, part.trial, part.run),
+                        ]
                         for part in item.backfills
                     ],
                     "known": item.known,

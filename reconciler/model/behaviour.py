@@ -66,8 +66,9 @@ class RuleContext(Struct, frozen=True):
     """What a rule depends on: one change and its surroundings.
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
-    below a deleted one, managed or not. `siblings` are the live objects in the same parent, with
-    the names that the plan gives them, for refusals only. `now` is when live state was read.
+    below a deleted one, managed or not. For refusals only, `siblings` are the live objects in the
+    same parent, with the names that the plan gives them, and `created` are the creates in it that
+    come before. `now` is when live state was read.
     """
 
     change: Change
@@ -77,6 +78,7 @@ class RuleContext(Struct, frozen=True):
     dialect: Dialect | None = None
     children: Sequence[LiveObject] = ()
     siblings: Sequence[LiveObject] = ()
+    created: Sequence[Change] = ()
 
     @property
     def action(self) -> Action:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.field_types import MergedObject, OpenObject, canonical_text
+from reconciler.model.field_types import DecimalText, MergedObject, OpenObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
 from reconciler.model.schemas import looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text
@@ -50,6 +50,19 @@ def _without_secrets(value: JSON) -> JSON:
 def display_value(field: Field, value: JSON) -> JSON:
     """Return the value that a change shows: comparable, but text as it is in a verbatim field."""
     return value if field.verbatim and isinstance(value, str) else comparable(field, value)
+
+
+def written_value(field: Field, value: JSON) -> JSON:
+    """Return a live value as a file has it: typed, in a fixed order, a query as displayed."""
+    if field.verbatim and isinstance(value, str):
+        return value
+    if isinstance(field.type, MergedObject):
+        return field.type.without_nulls(value)
+    if isinstance(field.type, OpenObject):
+        return OpenObject().canonical(value)
+    if isinstance(field.type, DecimalText):
+        return field.type.as_number(value)
+    return with_default(field, value)
 
 
 def is_default(field: Field, value: JSON) -> bool:

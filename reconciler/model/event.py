@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -11,11 +11,21 @@ from reconciler.errors import ExitCode
 from reconciler.model.change import Change
 from reconciler.model.plan import Plan
 
+if TYPE_CHECKING:
+    # `plan` imports the events, and needs no intervals.
+    from reconciler.model.backfill_plan import BackfillPlan, ObjectEnds
+
 
 class Planned(Struct, frozen=True):
     """The first event, with the plan that is about to be applied."""
 
     plan: Plan
+
+
+class BackfillsPlanned(Struct, frozen=True):
+    """The first event of a run that starts backfills, with their plan."""
+
+    plan: BackfillPlan
 
 
 class Started(Struct, frozen=True):
@@ -171,27 +181,41 @@ class Ended(Struct, frozen=True):
     """The last event of a run.
 
     `verified`: whether the plan after it was made and is empty, None if it was not requested.
-    `incomplete`: something that is no change of the plan was not done, such as a backfill.
     """
 
     report: Report
     verified: bool | None = None
-    incomplete: bool = False
 
     @property
     def exit_code(self) -> ExitCode:
         """The exit code of the run."""
         if self.report.interrupted:
             return ExitCode.INTERRUPTED
-        if self.incomplete or not self.report.complete:
+        if not self.report.complete:
             return ExitCode.PARTLY_APPLIED
         return ExitCode.ERROR if self.verified is False else ExitCode.FINE
+
+
+class BackfillsEnded(Struct, frozen=True):
+    """The last event of a run that starts backfills."""
+
+    ended: tuple[ObjectEnds, ...]
+    interrupted: bool = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code of the run."""
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        fine = all(end.state.fine for item in self.ended for end in item.ends)
+        return ExitCode.FINE if fine else ExitCode.PARTLY_APPLIED
 
 
 Result: TypeAlias = Done | Failed | Skipped | Withdrawn
 """The end of a change."""
 Event: TypeAlias = (
     Planned
+    | BackfillsPlanned
     | Started
     | Sending
     | Sent
@@ -204,6 +228,7 @@ Event: TypeAlias = (
     | Interrupting
     | Verifying
     | Ended
+    | BackfillsEnded
 )
 Listener: TypeAlias = Callable[[Event], None]
 

@@ -109,6 +109,14 @@ class DecimalText(Struct, frozen=True):
         except InvalidOperation:
             return value
 
+    def as_number(self, value: JSON) -> JSON:
+        """Return a value as a number, which is what files have."""
+        text = self.canonical(value)
+        try:
+            return _whole(float(text)) if isinstance(text, str) else text
+        except ValueError:
+            return text
+
 
 class Instant(Struct, frozen=True):
     """A timestamp, compared by instant. Text without an offset is UTC (docs/service.md 1.1)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import UNSET, UnsetType
 from msgspec import field as named
@@ -12,6 +13,14 @@ from reconciler.model.file_change import FileChange
 from reconciler.model.live import LiveObject
 from reconciler.model.public import Public, derived
 from reconciler.model.values import Path, path_text
+
+
+class Layout(StrEnum):
+    """How imported resources are distributed over files."""
+
+    BY_PARENT = "by-project"
+    BY_RESOURCE = "by-resource"
+    SINGLE = "single"
 
 
 class LiveName(Public, frozen=True):

@@ -37,7 +37,7 @@ _PLAIN: Mapping[str, FieldType] = {
 
 
 _SET_BY_KIND = (
-    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with"),
+    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with", "resets"),
     "fixed_since",
     *("aliases", "renamed_since", "read_at", "verbatim"),
 )
@@ -201,6 +201,9 @@ class Field(Struct, frozen=True):
         The calls that change it, for a boolean with actions of its own.
     sent_with
         Fields beside it that must be in the same PATCH (docs/service.md 1.2, 1.6).
+    resets
+        Fields beside it that a PATCH without them resets, each with the field whose change ends
+        the meaning of its live value.
     fixed_since
         The first dialect in which it cannot change in place.
     aliases
@@ -223,6 +226,7 @@ class Field(Struct, frozen=True):
     null_in_create: bool = False
     toggle: Toggle | None = None
     sent_with: tuple[str, ...] = ()
+    resets: Mapping[str, str] = field(default_factory=dict)
     fixed_since: Dialect | None = None
     aliases: tuple[str, ...] = ()
     renamed_since: Mapping[Dialect, str] = field(default_factory=dict)
@@ -297,13 +301,18 @@ class Kind(Struct, frozen=True):
         The kind whose objects contain these, or None.
     parent_key
         The YAML key of the parent ("project"). `parent_field` is the field of a live body with the
-        parent's id ("team_id").
+        parent's id ("team_id"), None if bodies do not have it: then `paths` has no survey.
     unique_names
         Whether the server refuses two objects with the same name and parent.
     deletion_switch
         The policy key that must be true before any object of this kind is deleted.
     detail
         Whether lists have a short form, so that managed objects are read one by one.
+    deleted_in_steps
+        The dialects that delete what an object contained before, too, by one request for each of
+        them, which is answered with 500 (docs/service.md 4.3).
+    deleted_by
+        The fields that a PATCH sets to delete an object, None if DELETE does it.
     pending_deletion
         Return whether an object is pending deletion (docs/service.md 4.3).
     activity
@@ -329,6 +338,8 @@ class Kind(Struct, frozen=True):
     deletion_switch: str | None = None
     detail: bool = False
     stamp: str = ""
+    deleted_by: JSONObject | None = None
+    deleted_in_steps: tuple[Dialect, ...] = ()
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
@@ -350,14 +361,15 @@ class Kind(Struct, frozen=True):
         """The changes that the server is known to refuse."""
         return self.behaviour().refusals
 
+    def is_deleted(self, body: JSONObject) -> bool:
+        """Return whether a readable object is deleted, or pending deletion."""
+        marks = self.deleted_by or {}
+        is_marked = bool(marks) and all(body.get(name) == value for name, value in marks.items())
+        return is_marked or self.pending_deletion(body)
+
     def operation(self, name: str) -> Operation:
         """Return the operation of a name. Raises KeyError."""
         return {operation.name: operation for operation in self.operations}[name]
-
-    @property
-    def differs_by_dialect(self) -> bool:
-        """Whether the dialect of a server shows in its objects."""
-        return self.dialect_of is not _unknown
 
     @property
     def consequences(self) -> tuple[str, ...]:
@@ -406,7 +418,9 @@ def kind_of(name: str, special: Collection[Field] = ()) -> Kind:
     """Return the kind of a schema with `x-kind`. `special` fields have more than the schema."""
     words = dict(known_schema(name)["x-kind"])
     fields = fields_of(name, special, parent_key=words.get("parent_key"))
-    return Kind(name=name, paths=Paths(**words.pop("paths")), fields=fields, **words)
+    steps = tuple(map(Dialect, words.pop("deleted_in_steps", ())))
+    paths = Paths(**words.pop("paths"))
+    return Kind(name=name, paths=paths, fields=fields, deleted_in_steps=steps, **words)
 
 
 def fields_of(

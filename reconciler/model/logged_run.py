@@ -8,8 +8,10 @@ from http import HTTPStatus
 from msgspec import Struct
 
 from reconciler.errors import ExitCode
+from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.change import Change
 from reconciler.model.event import RunInfo
+from reconciler.model.identity import plan_id
 from reconciler.model.plan import Plan
 from reconciler.model.public import Term
 
@@ -88,16 +90,24 @@ class LoggedChange(Struct, frozen=True):
 
 
 class LoggedRun(Struct, frozen=True):
-    """A run in an audit log. `exit_code` is None if it was killed. Times are ISO 8601."""
+    """A run in an audit log. `exit_code` is None if it was killed. Times are ISO 8601.
+
+    Only the run of a plan has changes and is verified.
+    """
 
     info: RunInfo
-    plan: Plan
+    plan: Plan | BackfillPlan
     started_at: str
     last_event_at: str
     changes: tuple[LoggedChange, ...]
     requests: tuple[LoggedRequest, ...]
     exit_code: int | None = None
     verified: bool | None = None
+
+    @property
+    def plan_id(self) -> str:
+        """The id of its plan."""
+        return plan_id(self.plan) if isinstance(self.plan, Plan) else self.plan.id
 
     @property
     def unknown(self) -> tuple[LoggedChange, ...]:

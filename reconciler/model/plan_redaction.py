@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from reconciler.model.change import Change, Consequence, FieldChange, NewPlace, RecentRun
 from reconciler.model.event import (
+    BackfillsEnded,
+    BackfillsPlanned,
     Done,
     Ended,
     Event,
@@ -27,7 +29,7 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.plan import Note, Plan, Refusal, Unmanaged
-from reconciler.model.redaction import Mask, redact_value
+from reconciler.model.redaction import Mask, masked_in, redact_value
 
 _T = TypeVar("_T", Change, Consequence, FieldChange, NewPlace, RecentRun, Note, Refusal, Unmanaged)
 _Event = TypeVar("_Event", bound=Event)
@@ -65,6 +67,8 @@ def redact_event(
         name: _masked_text(getattr(event, name), mask) for name in _TEXTS if hasattr(event, name)
     }
     match event:
+        case BackfillsPlanned() | BackfillsEnded():
+            return masked_in(event, mask)
         case Planned(plan):
             parts["plan"] = redact_plan(plan, mask)
         case Ended(report):

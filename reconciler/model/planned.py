@@ -1,4 +1,4 @@
-"""The plan of one of several environments, or why there is none."""
+"""The plan or the report of one of several environments, or why there is none."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from msgspec import Struct
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.errors import ExitCode, ReconcilerError
 from reconciler.model.plan import Plan
+from reconciler.model.public import Public
 
 
-class EnvironmentPlan(Struct, frozen=True):
-    """A plan, or the error that prevented it: one of both is None.
-
-    `cost` is what applying it takes, as text.
-    """
+class _OfEnvironment(Struct, frozen=True):
+    """What is known of an environment, or the error that prevented it: one of both is None."""
 
     environment: str
     exit_code: ExitCode
-    plan: Plan | None = None
     error: ReconcilerError | None = None
-    cost: str = ""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -31,3 +27,16 @@ class EnvironmentPlan(Struct, frozen=True):
                 if item.level is Level.ERROR
             )
         return tuple(self.error.message.splitlines()) if self.error is not None else ()
+
+
+class EnvironmentPlan(_OfEnvironment, frozen=True):
+    """A plan, or an error. `cost` is what applying it takes, as text."""
+
+    plan: Plan | None = None
+    cost: str = ""
+
+
+class EnvironmentReport(_OfEnvironment, frozen=True):
+    """A report, or an error."""
+
+    report: Public | None = None

@@ -21,6 +21,8 @@ class Repeat(StrEnum):
 
     SAFE = "safe"
     """Repeating has the same effect: GET, PATCH of fixed values, DELETE, pause, unpause."""
+    IN_STEPS = "in_steps"
+    """Safe, and a 500 has done a part of the work: it is repeated at once, for a while."""
     AFTER_LOOKING = "after_looking"
     """A POST that creates: the transport never repeats it; the applier searches first."""
 
@@ -137,9 +139,13 @@ class Routes(Struct, frozen=True):
         """Return the request that sets fields. A repeat has the same effect."""
         return Request("PATCH", self._object(live_id), Repeat.SAFE, body=body)
 
-    def delete(self, live_id: str) -> Request:
-        """Return the request that deletes an object. A repeat is a 404."""
-        return Request("DELETE", self._object(live_id), Repeat.SAFE)
+    def delete(self, live_id: str, dialect: Dialect | None = None) -> Request:
+        """Return the request that deletes an object. A repeat has the same effect."""
+        if self.kind.deleted_by is not None:
+            return self.patch(live_id, self.kind.deleted_by)
+        in_steps = dialect is not None and dialect in self.kind.deleted_in_steps
+        repeat = Repeat.IN_STEPS if in_steps else Repeat.SAFE
+        return Request("DELETE", self._object(live_id), repeat)
 
     def action(
         self, live_id: str, name: str, *, body: JSONObject | None = None, repeat: Repeat

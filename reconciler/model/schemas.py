@@ -37,6 +37,8 @@ _ADDRESS = (
     r"(?:^|_)(?:host(?:s|name)?|port|server(?:s|_hostname)?|brokers?|endpoints?|address(?:es)?|account"
     r"|function_id|ur[il]|dsn)(?:_ur[il])?$"
 )
+# The host of an address without credentials. A final dot and upper case are no part of its name.
+_HOST = r"(?i)^((?:[a-z][\w+.-]*://)?[^\s@:/?#]+?)\.?(?=[:/?#]|$)(?!.*@)"
 _VALUE = r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
 """A password in a URL, a private key, or an API key of the service."""
 
@@ -207,6 +209,11 @@ def looks_secret(name: str) -> bool:
 def looks_like_address(name: str) -> bool:
     """Return whether a field of a destination says where its credentials are sent."""
     return re.search(_ADDRESS, re.sub(_HUMP, "_", name).lower()) is not None
+
+
+def canonical_host(address: str) -> str:
+    """Return an address with its host in lower case and without a final dot: both are one host."""
+    return re.sub(_HOST, lambda match: match[1].lower(), address, count=1)
 
 
 def holds_secret(text: str) -> bool:

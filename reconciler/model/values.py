@@ -50,11 +50,17 @@ class SecretSource(Struct, frozen=True, order=True):
     """The source of one secret, never its value.
 
     `source` is the name of a provider. "literal" is a value that is written in the files: its
-    `argument` is `<address>:<path>`, and the value stays with the configuration.
+    `argument` is `<address>:<path>`, for a URL with `=<host>`, and the value stays with the
+    configuration.
     """
 
     source: str
     argument: str
+
+    @property
+    def origin(self) -> str:
+        """`env:TOKEN`. The place of a literal is not shown."""
+        return self.source if self.source == "literal" else f"{self.source}:{self.argument}"
 
     @classmethod
     def parse(cls, text: str) -> SecretSource:

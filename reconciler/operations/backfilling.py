@@ -26,8 +26,8 @@ from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.model.run_status import COMPLETED
 from reconciler.model.values import JSONObject
-from reconciler.operations.calls import ObjectCalls
-from reconciler.operations.run_history import backfill_id, read_backfills, read_runs, valid
+from reconciler.operations.runs import ALL_TIME, backfill_id, read_backfills, read_runs, valid
+from reconciler.reading.calls import ObjectCalls
 
 _TOO_MANY = "too_many_concurrent_backfills"
 _NO_DATA = "no data"
@@ -119,6 +119,9 @@ class Backfiller(Struct):
 
     async def _send(self, planned: PlannedBackfill) -> str | None:
         """Send the request to the first of its paths that exists, and return the id."""
+        if planned.run is not None:
+            sent = await self.calls.send("retry_run", query=ALL_TIME, run=planned.run)
+            return backfill_id(sent)
         body = self._body(planned)
         if self.calls.offered("backfill"):
             try:

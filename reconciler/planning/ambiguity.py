@@ -28,15 +28,21 @@ class Ambiguities(Struct):
         self.candidates |= {(item.kind, item.id) for item in candidates}
 
     def add_choice(
-        self, kind: Kind, address: Address, problem: str, objects: Sequence[LiveObject]
+        self,
+        kind: Kind,
+        address: Address,
+        problem: str,
+        objects: Sequence[LiveObject],
+        former_names: Sequence[str] = (),
     ) -> None:
         """Add a choice between objects, which are listed by age. The oldest is in the hint.
 
-        A single object stands for the choice between it and none.
+        A single object stands for the choice between it and none. `former_names` are those that
+        the resource lists.
         """
         by_age = sorted(objects, key=_age)
         collection = kind.collection
-        pin = f"{{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
+        pin = f"{collection}: {{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
         names, places = {item.name.strip() for item in by_age}, {item.parent_id for item in by_age}
         listed = [
             f"  {printable(_shown(kind, item))}"
@@ -44,9 +50,11 @@ class Ambiguities(Struct):
             + (f"   {kind.parent} {item.parent_id}" if len(places) > 1 else "")
             for item in by_age
         ]
-        hint = f"pin the intended one: {collection}: {pin}, and declare or delete the other"
+        hint = f"pin the intended one: {pin}, and declare or delete the other"
+        if len(names) > 1 and names <= set(map(str.strip, former_names)):
+            hint = f"keep only the intended name in `lifecycle.renamed_from`, or pin it: {pin}"
         if len(by_age) == 1:
-            hint = f"pin it: {collection}: {pin}, or declare it by another key or delete it"
+            hint = f"pin it: {pin}, or declare it by another key or delete it"
         self.add("\n".join([f"{address}: {problem}", *listed]), hint, by_age)
 
     def raise_any(self) -> None:

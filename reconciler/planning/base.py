@@ -49,6 +49,12 @@ class Base(Struct, frozen=True):
     remarks: tuple[str, ...] = ()
     uncommitted: bool = False
 
+    @property
+    def present(self) -> Mapping[Address, Resource]:
+        """The resources that the base declares, without those of `state: absent`."""
+        every = self.desired.resources.items()
+        return {address: item for address, item in every if item.state is State.PRESENT}
+
 
 class Version(Struct, frozen=True):
     """A resource at a commit, with everything that was declared then.

@@ -2,22 +2,90 @@
 
 A body has configured values. Live values are sent back only where the service requires them: the
 integration of a destination (docs/service.md, 15.13), and a field that is judged together with a
-changed one (15.16). Other live values can be refused (15.12).
+changed one (15.16). Other live values can be refused (15.12). Which secrets are sent is decided
+here, too: they can't be compared, since the API hides them (15.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from reconciler.model.change import FieldChange
+from reconciler.model.change import FieldChange, SecretNote, SecretUse
 from reconciler.model.comparison import unknown_field
 from reconciler.model.field_types import Boolean, DecimalText, Instant, Integer, MergedObject, Text
 from reconciler.model.kind import Dialect, Field, Kind, Variant
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, mapping_of
+from reconciler.model.schemas import looks_like_address
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    mapping_of,
+    secret_refs,
+    value_at,
+)
+from reconciler.planning.differ import is_ignored
 
 _SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
+
+
+def secret_notes(
+    kind: Kind,
+    resource: Resource,
+    changes: Sequence[FieldChange],
+    *,
+    versions: Sequence[Resource],
+    always: SecretUse | None,
+) -> tuple[SecretNote, ...]:
+    """Return every secret of the resource with the reason why it is or isn't sent.
+
+    One that differs from any of the `versions` since the git base is sent, but for those of
+    `ignore_changes`. `always`: why all are sent in any case.
+    """
+
+    def use(path: Path, since: Sequence[Resource], former: Sequence[JSON]) -> SecretUse:
+        if always is not None:
+            return always
+        if any(version.secret_version != resource.secret_version for version in since):
+            return SecretUse.VERSION_CHANGED
+        if former:
+            return SecretUse.REFERENCE_CHANGED
+        if any(_requires_secret(kind, change.path, path) for change in changes):
+            return SecretUse.NEEDED
+        return SecretUse.UNREADABLE
+
+    def note(path: Path, ref: SecretRef) -> SecretNote:
+        since = () if is_ignored(path, resource.lifecycle) else versions
+        former = [old for item in since if (old := value_at(item.spec, path)) != ref]
+        shown = next((str(old) for old in former if isinstance(old, SecretRef)), "")
+        return SecretNote(path, ref, use(path, since, former), shown)
+
+    return tuple(note(path, ref) for path, ref in secret_refs(resource.spec))
+
+
+def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:
+    """Return whether a PATCH of a changed path must contain the secret at another path.
+
+    So it is if the secret is inside the changed value, if its variant changes its tag or its
+    address, and if it must be sent with a changed field beside it.
+    """
+    if secret[: len(changed)] == changed:
+        return True
+    field = kind.field_named(str(changed[0]))
+    if secret[0] != changed[0] or field is None or field.variant is None:
+        return False
+    if changed == (field.name, field.variant.tag):
+        return True
+    if changed[1] == field.variant.body and looks_like_address(str(changed[-1])):
+        return True
+    return any(
+        inner.name == changed[-1] and secret[-1] in inner.sent_with
+        for fields in field.variant.variants.values()
+        for inner in fields
+    )
 
 
 def create_body(
@@ -69,7 +137,21 @@ def update_body(
             value = _plain_value(field, resource, live, by_path.get((field.name,)))
         if value is not MISSING:
             body.update(dict.fromkeys(field.sent_as(dialect), value))
-    return body
+    return {**body, **_kept(kind, live, body, changed={str(path[0]) for path in by_path})}
+
+
+def _kept(
+    kind: Kind, live: LiveObject, body: JSONObject, *, changed: Collection[str]
+) -> dict[str, JSON]:
+    """Return the live values that a PATCH with this body would reset."""
+    return {
+        name: value
+        for field in kind.fields
+        if field.name in body
+        for name, unless in field.resets.items()
+        if name not in body and unless not in changed
+        if (value := live.body.get(name)) is not None
+    }
 
 
 def _plain_value(

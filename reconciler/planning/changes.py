@@ -17,11 +17,10 @@ from reconciler.model.resource import State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON, MISSING, path_text
 from reconciler.planning.ambiguity import interrupted
-from reconciler.planning.bodies import create_body, update_body
+from reconciler.planning.bodies import create_body, secret_notes, update_body
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.differ import Difference, difference
 from reconciler.planning.matcher import Match
-from reconciler.planning.secrets import secret_notes
 from reconciler.planning.seen import seen_of_object, seen_of_update, seen_paths
 
 _REASON_OF = {
@@ -210,15 +209,16 @@ def _update(
 ) -> Change:
     kind, resource, dialect = match.kind, match.resource, context.live.dialect
     sent = {note.path: note.ref for note in secrets if note.use.sent}
+    body = update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect)
     return _change(
         match,
         Action.UPDATE,
         (*changes, *map(_secret_change, sent)),
         context,
-        body=update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect),
+        body=body,
         secrets=secrets,
         reasons=(*_reasons(changes, secrets), *_rename_after_replacement(live, changes)),
-        seen=seen_of_update(kind, resource, live, changes),
+        seen=seen_of_update(kind, resource, live, changes, body),
     )
 
 

@@ -87,7 +87,7 @@ def duplicates_of(
         return ()
     candidates = _candidates(matching, changes or ())
     unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
-    at_base = base.desired.resources if base is not None else {}
+    at_base = base.present if base is not None else {}
     finder = _Finder.of(unclaimed, kinds, at_base, now)
     ignored = {(item.kind, item.id) for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
@@ -173,8 +173,7 @@ class _Finder(Struct, frozen=True):
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
-        former = self.at_base.get(match.resource.address)
-        return former is not None and former.state is State.PRESENT
+        return match.resource.address in self.at_base
 
     def doubled_by(self, match: Match) -> Iterable[LiveObject]:
         """Return the objects, in any parent, whose work a resource would do again."""
@@ -200,13 +199,13 @@ class _Finder(Struct, frozen=True):
         if not self.was_live(match):
             return []
         kind, inside = match.kind.name, defaultdict[str, set[Address]](set)
-        found = [
+        pairs = [
             (child.resource.address, item) for child in children for item in self.doubled_by(child)
         ]
         for child in self.inside_at_base.get(match.resource.address, ()):
             named = self.named.get((child.address.kind, plain_name(child.name)), ())
-            found += [(child.address, item) for item in named]
-        for child_address, item in found:
+            pairs += [(child.address, item) for item in named]
+        for child_address, item in pairs:
             if item.parent_id is not None and (kind, item.parent_id) in self.objects:
                 inside[item.parent_id].add(child_address)
         ranked = sorted(inside.items(), key=lambda pair: (-len(pair[1]), pair[0]))

@@ -170,10 +170,15 @@ class FormerObjects(Struct):
         if resource.pinned_id is not None:
             return [names.by_id[resource.pinned_id]] if resource.pinned_id in names.by_id else []
         scopes = self.scopes(kind, version)
-        for name in (resource.name, *resource.lifecycle.renamed_from):
-            objects = [item for at in scopes for item in names.by_name.get((at, name.strip()), ())]
+        for of_then in ((resource.name,), resource.lifecycle.renamed_from):
+            objects = {
+                item.id: item
+                for name in of_then
+                for at in scopes
+                for item in names.by_name.get((at, name.strip()), ())
+            }
             if objects:
-                return objects
+                return list(objects.values())
         return []
 
     def scopes(self, kind: Kind, version: Version) -> tuple[str | None, ...]:

@@ -5,9 +5,11 @@ All violations are reported at once, each with the place of the rule and the way
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -16,7 +18,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address, joined, near_miss
-from reconciler.model.behaviour import KnownRefusal, Objection, RuleContext
+from reconciler.model.behaviour import RuleContext
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, Live, LiveObject, other_tool_of
@@ -38,8 +40,9 @@ from reconciler.planning.rules import rule_refusals
 class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes that do something, in order, and their surroundings.
 
-    `resources` are the declared ones, and those of the git base that were removed. `pruned` are the
-    objects that the policy prunes, selected or not. `duplicates` are what creates would double, and
+    `selected` are the resources that are planned. `resources` are the declared ones, and those of
+    the git base that were removed. `pruned` are the objects that the policy prunes, selected or
+    not. `duplicates` are what creates would double, and
     `parent_names` the names of live containers. Another environment declares `elsewhere`, by kind
     and id.
     """
@@ -49,6 +52,7 @@ class GuardContext(Struct, frozen=True):
     kinds: Sequence[Kind]
     options: PlanOptions
     matching: Matching
+    selected: AbstractSet[Address]
     name_cycles: Sequence[Sequence[Address]]
     pruned: Sequence[PrunedObject]
     live: Live
@@ -259,15 +263,21 @@ def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
 
 
 def ignored_name(context: GuardContext) -> Iterator[Refusal]:
-    """Refuse resources whose name, or that of their object, is in `ignore`."""
+    """Refuse resources whose name, or that of their object, is in `ignore`.
+
+    One that is not selected is not planned, unless a change needs it as its parent.
+    """
+    matches = (context.matching.matches.get(change.address) for change in context.changes)
+    parents = {match.parent_address for match in matches if match is not None}
     for address in context.matching.untouchable:
-        yield Refusal(
-            "ignore",
-            f"{address} matches `policy.ignore`",
-            (address,),
-            context.policy.marks.get("ignore", context.mark_of(address)),
-            "remove the resource, or narrow the glob in `policy.ignore`",
-        )
+        if address in context.selected or address in parents:
+            yield Refusal(
+                "ignore",
+                f"{address} matches `policy.ignore`",
+                (address,),
+                context.policy.marks.get("ignore", context.mark_of(address)),
+                "remove the resource, or narrow the glob in `policy.ignore`",
+            )
 
 
 def name_cycle(context: GuardContext) -> Iterator[Refusal]:
@@ -344,34 +354,54 @@ def unlisted_type(context: GuardContext) -> Iterator[Refusal]:
 
 def known_refusal(context: GuardContext) -> Iterator[Refusal]:
     """Refuse changes that the server is known to refuse, except those of `attempt`."""
-    if not context.changes:
-        return  # Nothing is imported for a plan without changes.
-    refusals_of = {
-        kind.name: [known for known in kind.refusals if known.id not in context.policy.attempt]
-        for kind in context.kinds
-    }
-    surroundings = _Surroundings.of(context)
-    for change in context.changes:
-        rule_context = surroundings.of_change(change)
-        for known in refusals_of[change.address.kind]:
+    kinds = {kind.name: kind for kind in context.kinds}
+    for rule_context in _rule_contexts(context):
+        address = rule_context.address
+        for known in kinds[address.kind].refusals:
             objection = known(rule_context)
-            if objection is not None:
-                yield _refused(change.address, known, objection, context)
+            if objection is None or known.id in context.policy.attempt:
+                continue
+            resource, cause = context.resources.get(address), objection.because_of
+            yield Refusal(
+                known.id,
+                printable(f"{address}: {objection.message}"),
+                (address,),
+                resource.near(objection.path) if resource is not None else None,
+                f"{objection.fix}; {to_send_anyway(known.id)}",
+                objects=(Unmanaged.of(cause, None),) if cause is not None else (),
+            )
 
 
-def _refused(
-    address: Address, known: KnownRefusal, objection: Objection, context: GuardContext
-) -> Refusal:
-    resource = context.resources.get(address)
-    at = resource.near(objection.path) if resource is not None else None
-    return Refusal(
-        known.id,
-        printable(f"{address}: {objection.message}"),
-        (address,),
-        at,
-        f"{objection.fix}; {to_send_anyway(known.id)}",
-        objects=(Unmanaged.of(objection.because_of, None),) if objection.because_of else (),
-    )
+def _rule_contexts(context: GuardContext) -> Iterator[RuleContext]:
+    """Yield every change with the live objects that known refusals depend on."""
+    names = {
+        (change.address.kind, change.live_id): "" if change.action is Action.DELETE else change.name
+        for change in context.changes
+    }
+    parents = {(change.address.kind, change.parent_id) for change in context.changes}
+    objects: dict[tuple[str, str | None], LiveObject] = {}
+    siblings: dict[tuple[str, str | None], list[LiveObject]] = defaultdict(list)
+    for item in chain(*(context.live.of(kind.name) for kind in context.kinds if parents)):
+        at, of = (item.kind, item.id), (item.kind, item.parent_id)
+        if at in names:
+            objects[at] = item
+        if of in parents:
+            name = names.get(at, item.name)
+            siblings[of].append(replace(item, name=name) if name != item.name else item)
+    created: dict[tuple[str, str | None], list[Change]] = defaultdict(list)
+    for change in context.changes:
+        kind, is_deletion = change.address.kind, change.action is Action.DELETE
+        yield RuleContext(
+            change,
+            desired=None if is_deletion else context.resources.get(change.address),
+            live=objects.get((kind, change.live_id)),
+            now=context.now,
+            dialect=context.live.dialect,
+            siblings=siblings[kind, change.parent_id],
+            created=created[kind, change.parent_id],
+        )
+        if change.action is Action.CREATE:
+            created[kind, change.parent_id].append(change)
 
 
 def misspelt_value(context: GuardContext) -> Iterator[Refusal]:
@@ -397,52 +427,9 @@ def _before(change: Change, path: Path, value: JSON) -> JSON:
     return next((value_at(side, rest) for side, rest, at in sides if path == at + rest), value)
 
 
-class _Surroundings(Struct, frozen=True):
-    """The live objects that known refusals depend on."""
-
-    context: GuardContext
-    objects: Mapping[tuple[str, str | None], LiveObject]
-    siblings: Mapping[tuple[str, str | None], Sequence[LiveObject]]
-
-    @classmethod
-    def of(cls, context: GuardContext) -> _Surroundings:
-        """Return the objects of the changes, and those in the same parents."""
-        ids = {(change.address.kind, change.live_id) for change in context.changes}
-        parents = {(change.address.kind, change.parent_id) for change in context.changes}
-        names = {
-            (change.address.kind, change.live_id): change.name
-            if change.action is not Action.DELETE
-            else ""
-            for change in context.changes
-        }
-        objects: dict[tuple[str, str | None], LiveObject] = {}
-        siblings: dict[tuple[str, str | None], list[LiveObject]] = {}
-        for kind in context.kinds:
-            for item in context.live.of(kind.name):
-                if (kind.name, item.id) in ids:
-                    objects[kind.name, item.id] = item
-                if (kind.name, item.parent_id) in parents:
-                    name = names.get((kind.name, item.id), item.name)
-                    named = item if name == item.name else replace(item, name=name)
-                    siblings.setdefault((kind.name, item.parent_id), []).append(named)
-        return cls(context, objects, siblings)
-
-    def of_change(self, change: Change) -> RuleContext:
-        """Return the context of the rules for a change."""
-        kind, is_deletion = change.address.kind, change.action is Action.DELETE
-        return RuleContext(
-            change,
-            desired=None if is_deletion else self.context.resources.get(change.address),
-            live=self.objects.get((kind, change.live_id)),
-            now=self.context.now,
-            dialect=self.context.live.dialect,
-            siblings=self.siblings.get((kind, change.parent_id), ()),
-        )
-
-
 def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to create what the base has, if another value of a variable may be the reason."""
-    at_base = context.base.desired.resources if context.base is not None else {}
+    at_base = context.base.present if context.base is not None else {}
     for change in context.changes:
         resource = context.resources.get(change.address)
         if (

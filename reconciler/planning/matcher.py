@@ -56,7 +56,7 @@ class Matching(Struct, frozen=True):
     removed: Mapping[Address, Match]
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
-    untouchable: tuple[Address, ...]
+    untouchable: Mapping[Address, Match]
     former: FormerObjects
     unclear: tuple[RemovedResource, ...] = ()
     maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def match(
     }
     declared = desired.in_order()
     untouchable = {
-        resource.address
+        resource.address: resource
         for resource in declared
         if policy.ignore
         and (
@@ -97,12 +97,8 @@ def match(
     by_name = {kind.name: kind for kind in kinds}
     matcher = _Matcher(live, history or History({}), by_name, frozenset(ignored))
     for kind in kinds:
-        resources = [
-            resource
-            for resource in declared
-            if resource.address.kind == kind.name and resource.address not in untouchable
-        ]
-        matcher.match_kind(kind, resources)
+        own = [resource for resource in declared if resource.address.kind == kind.name]
+        matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
     matcher.raise_problems()
     matcher.claim_removed(desired)
     return Matching(
@@ -115,7 +111,10 @@ def match(
             if matcher.is_free(item)
         ),
         ignored=tuple(sorted(ignored.values(), key=_place)),
-        untouchable=tuple(sorted(untouchable)),
+        untouchable={
+            address: matcher.with_parent(by_name[address.kind], untouchable[address])
+            for address in sorted(untouchable)
+        },
         former=matcher.former,
         unclear=tuple(matcher.unclear),
         maybe_protected=matcher.maybe_protected,
@@ -160,7 +159,7 @@ class _Matcher(Struct, dict=True):
         single: list[Match] = []
         unmatched: list[Match] = []
         for resource in resources:
-            start = self._with_parent(kind, resource)
+            start = self.with_parent(kind, resource)
             if resource.pinned_id is not None:
                 self._match_pinned(start, names.by_id.get(resource.pinned_id))
             elif candidates := [
@@ -244,7 +243,7 @@ class _Matcher(Struct, dict=True):
         match = self.matches.get(address)
         return match.live if match is not None else None
 
-    def _with_parent(self, kind: Kind, resource: Resource) -> Match:
+    def with_parent(self, kind: Kind, resource: Resource) -> Match:
         """Return the resource with its parent, resolved as far as it exists."""
         ref = resource.parent
         if ref is None or kind.parent is None:
@@ -303,7 +302,8 @@ class _Matcher(Struct, dict=True):
             )
             count = f"{len(candidates)} live {start.kind.collection}"
             problem = f"{count} {'are' if same else 'may be'} {those}"
-            self.ambiguities.add_choice(start.kind, start.resource.address, problem, candidates)
+            address, former = start.resource.address, start.resource.lifecycle.renamed_from
+            self.ambiguities.add_choice(start.kind, address, problem, candidates, former)
         self._claim(start, candidates[0] if len(candidates) == 1 else None)
 
     def _claim(self, start: Match, live: LiveObject | None) -> None:
@@ -316,12 +316,10 @@ class _Matcher(Struct, dict=True):
         self.matches[address] = start
 
     def _of_former_name(self, start: Match) -> list[LiveObject]:
-        """Return the unclaimed objects of the first former name that any object has."""
-        resource = start.resource
-        for name in resource.lifecycle.renamed_from:
-            if candidates := self._renamable(start, self._named(start, name)):
-                return candidates
-        return []
+        """Return the unclaimed objects of all former names: none of them counts more."""
+        names = start.resource.lifecycle.renamed_from
+        objects = (item for name in names for item in self._named(start, name))
+        return self._renamable(start, {item.id: item for item in objects}.values())
 
     def _at_base(self, start: Match) -> list[LiveObject]:
         """Return the unclaimed objects of the names and places that the key had in the base."""

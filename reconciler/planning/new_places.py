@@ -233,9 +233,7 @@ def _sources(resource: Resource) -> Iterator[SecretSource]:
 
 
 def _named(sources: Iterable[SecretSource]) -> str:
-    """Return where secrets come from. The place of a literal is not shown."""
-    pairs = ((item.source, item.argument) for item in sources)
-    return ", ".join(name if name == "literal" else f"{name}:{text}" for name, text in pairs)
+    return ", ".join(source.origin for source in sources)
 
 
 def _fields(match: Match) -> dict[str, JSON]:

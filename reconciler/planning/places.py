@@ -14,7 +14,7 @@ from reconciler.model.change import Novelty
 from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
-from reconciler.model.schemas import looks_like_address, looks_secret
+from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -30,6 +30,7 @@ _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
 """The name of all secrets of a type that is unknown."""
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
+_HOSTS = ("host", "endpoint", "address")
 PARENT = "source"
 """The word for the parent whose data an object exports."""
 INSIDE = ("prefix", "database", "schema", "dataset", "table")
@@ -157,8 +158,18 @@ class _Part(NamedTuple):
         value = declared[name] if name in declared else live.get(name)
         if value is None:
             return self.default
+        if not isinstance(value, (str, int)):
+            return None
         # Servers return some numbers as text.
-        return str(value) if isinstance(value, (str, int)) else None
+        return self._same(str(value))
+
+    def _same(self, text: str) -> str:
+        """Return the text that all texts for the same have."""
+        if self.word == "prefix":
+            return f"{folder}/" if (folder := text.strip("/")) else ""
+        if self.word in _HOSTS:
+            text = canonical_host(text)
+        return text.rstrip("/") if self.word == "endpoint" else text
 
 
 class _Holder(Struct, frozen=True):
@@ -265,7 +276,7 @@ class _Holder(Struct, frozen=True):
                 continue
             if looks_like_address(name):
                 sort = Novelty.SECRET if looks_secret(name) else Novelty.HOST
-                yield sort, str(_shown(leaf))
+                yield sort, canonical_host(str(_shown(leaf)))
             elif len(path) > 1 and looks_secret(name) and not isinstance(leaf, SecretRef):
                 yield Novelty.INTEGRATION, f"{name} {leaf}"
             elif "bucket" in name:
@@ -273,7 +284,7 @@ class _Holder(Struct, frozen=True):
 
 
 def _shown(value: JSON) -> JSON:
-    """Return a value, of a secret the reference. The place of a literal is not shown.
+    """Return a value, of a secret the reference, of a literal the host if it is an address.
 
     Letters that look like those of ASCII are escaped.
     """
@@ -281,4 +292,7 @@ def _shown(value: JSON) -> JSON:
         return value.encode("ascii", "backslashreplace").decode()
     if value.__class__ is not SecretRef:
         return value
-    return "(literal)" if value.is_literal else str(value)
+    if not value.is_literal:
+        return str(value)
+    hosts = filter(None, (source.argument.partition("=")[2] for source in value.sources))
+    return f"({' '.join(('literal', *hosts))})"

@@ -75,12 +75,12 @@ def make_plan(
     names = _parent_names(live, kinds)
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
-    selected = select(candidates, options.selection, options.rotate, options.planned_before)
+    selected = select(candidates, options)
     decision = ChangeContext(
         *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
         Known(base, by_name, context.now, matching.matches),
     )
-    ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
+    ordered, no_ops, notes = _decided(matching, pruned, selected, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
     doubled = duplicates_of(
         matching, by_name, base, context.now, ordered.changes, context.elsewhere
@@ -99,7 +99,8 @@ def make_plan(
         notes=(*notes, *notes_of(about), *notes_since_base(desired, matching, base)),
         refusals=refusals(
             GuardContext(
-                *(ordered.changes, policy, kinds, options, matching, ordered.name_cycles, pruned),
+                *(ordered.changes, policy, kinds, options, matching, selected.addresses),
+                *(ordered.name_cycles, pruned),
                 live=live,
                 resources={**_resources(matching.removed), **desired.resources},
                 now=context.now,
@@ -146,16 +147,14 @@ def _decided(
     matching: Matching,
     pruned: Iterable[PrunedObject],
     selected: Selected,
-    only: frozenset[Address] | None,
     context: ChangeContext,
 ) -> tuple[Ordered, tuple[Change, ...], tuple[Note, ...]]:
-    """Return the changes in order, no-ops by address, and notes. `only` limits the resources."""
+    """Return the changes in order, no-ops by address, and notes."""
     changes: list[Change] = []
     no_ops: list[Change] = []
     notes = list(selected.notes)
-    addresses = selected.addresses if only is None else selected.addresses & only
     for address, pair in sorted(matching.matches.items(), key=itemgetter(0)):
-        if address not in addresses:
+        if address not in selected.addresses:
             continue
         decided, resource_notes = resource_changes(pair, context)
         for change in decided:
@@ -167,7 +166,7 @@ def _decided(
     changes += (
         deletion_of(item.match, item.live, item.reason, context)
         for item in pruned
-        if item.match.resource.address in addresses
+        if item.match.resource.address in selected.addresses
     )
     return in_order(changes, context.kinds), tuple(no_ops), tuple(notes)
 

@@ -12,20 +12,32 @@ from reconciler.model.comparison import field_leaves, live_values, stamp_of
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Lifecycle, Resource
-from reconciler.model.values import JSON, Path, path_text
+from reconciler.model.values import JSON, JSONObject, Path, path_text
 from reconciler.planning.differ import is_ignored
 
 
 def seen_of_update(
-    kind: Kind, resource: Resource, live: LiveObject, changes: Sequence[FieldChange]
+    kind: Kind,
+    resource: Resource,
+    live: LiveObject,
+    changes: Sequence[FieldChange],
+    body: JSONObject,
 ) -> dict[str, JSON]:
-    """Return the managed fields, without toggles (other changes) and without `ignore_changes`."""
+    """Return the managed fields, without toggles (other changes) and without `ignore_changes`.
+
+    What is sent although no file manages it was seen, too.
+    """
     declared = {
         leaf.path
         for leaf in field_leaves(kind.fields, resource.spec, live=False)
         if not (leaf.field.secret or leaf.field.toggle or is_ignored(leaf.path, resource.lifecycle))
     }
-    return seen_paths(kind, live, declared | {change.path for change in changes})
+    sent = {
+        (field.name,)
+        for field in kind.fields
+        if field.name in body and field.name not in resource.spec
+    }
+    return seen_paths(kind, live, declared | sent | {change.path for change in changes})
 
 
 def seen_paths(kind: Kind, live: LiveObject, paths: Iterable[Path]) -> dict[str, JSON]:

@@ -5,7 +5,7 @@ Matching always sees everything, so that a selection never changes which object 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Kind, containers
 from reconciler.model.naming import Named, Names, kinds_named
 from reconciler.model.plan import Note
-from reconciler.model.plan_options import Selection
+from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.resource import State
 from reconciler.model.text import listed, printable
 from reconciler.model.values import secret_refs
@@ -59,7 +59,7 @@ class Candidates(Struct, frozen=True, dict=True):
     def planned(self) -> Mapping[Address, Match]:
         """Return what a plan may change or explain, with the objects to prune."""
         return {
-            **self.matching.matches,
+            **self.resources,
             **self.matching.removed,
             **{
                 item.match.resource.address: replace(
@@ -72,10 +72,7 @@ class Candidates(Struct, frozen=True, dict=True):
     @cached_property
     def mentioned(self) -> AbstractSet[Address]:
         """Return the addresses that the plan mentions without a change."""
-        return {
-            *self.matching.untouchable,
-            *(item.resource.address for item in self.matching.unclear),
-        }
+        return {item.resource.address for item in self.matching.unclear}
 
     @cached_property
     def names(self) -> Names:
@@ -97,9 +94,9 @@ class Candidates(Struct, frozen=True, dict=True):
         return Names(named.values())
 
     @cached_property
-    def resources(self) -> Names:
-        """Return the names of the resources."""
-        return Names(map(_named, self.matching.matches.values()))
+    def resources(self) -> Mapping[Address, Match]:
+        """Return the resources, with those that the policy ignores."""
+        return {**self.matching.matches, **self.matching.untouchable}
 
     def _everything(self) -> Iterator[Named]:
         yield from map(_named, self.planned.values())
@@ -122,27 +119,23 @@ class Candidates(Struct, frozen=True, dict=True):
         )
 
 
-def select(
-    candidates: Candidates,
-    selection: Selection,
-    rotate: Sequence[str] = (),
-    planned_before: Iterable[Address] | None = None,
-) -> Selected:
+def select(candidates: Candidates, options: PlanOptions) -> Selected:
     """Return what the options of a plan select.
 
-    `planned_before` was selected when the plan was first made: it is selected now, too. What the
-    options named then may have another name now, so they need not match anything.
+    What was planned before is selected now, too. What the options named then may have another name
+    now, so they need not match anything.
 
     Raises BadUsage for an option that matches nothing that can be planned, for options that match
     nothing together, and for one that excludes a parent to create.
     """
-    rotated = _rotated(candidates, rotate)
+    rotated = _rotated(candidates, options.rotate)
+    selection, planned_before = options.selection, options.planned_before
     if not selection.partial:
-        return Selected(candidates.planned.keys(), rotated)
+        return Selected(_limited(candidates.planned.keys(), options), rotated)
     test = _test_of(candidates, selection, is_strict=planned_before is None)
     chosen = {address for address, match in candidates.planned.items() if test.allows(match)}
     if planned_before is not None:
-        chosen |= candidates.planned.keys() & planned_before
+        chosen |= candidates.planned.keys() & planned_before.keys()
     elif not chosen and not any(test.names(address) for address in candidates.mentioned):
         raise BadUsage(f"the options select no resource: {_written(selection)}")
     added = _needed(candidates.matching.matches, chosen) - chosen
@@ -155,7 +148,11 @@ def select(
     if added:
         names = listed(sorted(added), _MOST_LISTED)
         notes.append(Note("dependencies-follow", f"included because others need it: {names}"))
-    return Selected(chosen | added, rotated, tuple(notes))
+    return Selected(_limited(chosen | added, options), rotated, tuple(notes))
+
+
+def _limited(addresses: AbstractSet[Address], options: PlanOptions) -> AbstractSet[Address]:
+    return addresses if options.only is None else addresses & options.only
 
 
 class _Test(Struct, frozen=True):
@@ -247,7 +244,8 @@ def _rotated(candidates: Candidates, rotate: Sequence[str]) -> AbstractSet[Addre
     """Return the resources whose secrets are sent again. Raises BadUsage for none."""
     if not rotate:
         return frozenset()
-    matches, names = candidates.matching.matches, candidates.resources
+    matches = candidates.resources
+    names = Names(map(_named, matches.values()))
     rotated: set[Address] = set()
     for text in names.split(text for text in rotate if text != EVERYTHING):
         _check(candidates, text, "--rotate-secrets", names)

@@ -287,7 +287,7 @@ class _FormerState(Struct):
         for entry in change.fields:
             if reason := self._not_creatable(kind, former, entry):
                 self._note(change, f"{path_text(entry.path)} is not restored: {reason}")
-            elif entry.before is not None:
+            elif not self._is_needless(kind.field_at(entry.path, former), entry.before):
                 put_at(spec, entry.path, entry.before)
         self._take_secrets(kind, change.address, spec)
         self._add(change, spec, parent=parent)
@@ -309,6 +309,11 @@ class _FormerState(Struct):
         if known and known.until and dialect and not known.until.is_since(dialect):
             return f"the server (dialect {dialect}) does not accept it"
         return known.not_restored if known and not is_default(known, entry.before) else None
+
+    def _is_needless(self, known: Field | None, value: JSON) -> bool:
+        """Return whether a new object has a value anyway, and an unknown server may refuse it."""
+        is_risky = known is not None and known.until is not None and not self.declared.live.dialect
+        return value is None or (is_risky and not value)
 
     def _take_secrets(self, kind: Kind, address: Address, spec: dict[str, JSON]) -> None:
         """Add the secrets of the configuration, if it sends them to the place of the object."""

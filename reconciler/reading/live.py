@@ -21,7 +21,7 @@ from reconciler.model.event import Reading
 from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import Live, LiveObject, id_text
 from reconciler.model.request import Routes
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import json_shown, printable
 from reconciler.model.values import JSON, JSONObject
 from reconciler.reading.access import dialect_of_key
@@ -65,7 +65,7 @@ async def read_live(
             items = await reader.by_parent(kind, objects.get(kind.parent, ()))
         objects[kind.name] = tuple(items)
     dialect = _dialect(kinds, objects)
-    if dialect is None and _depends_on_dialect(desired, kinds):
+    if dialect is None:
         dialect = await dialect_of_key(transport)
     live = Live(objects, dialect, frozenset(unlisted))
     wanted = {
@@ -178,15 +178,6 @@ def _dialect(kinds: Sequence[Kind], objects: Mapping[str, Sequence[LiveObject]])
     return next(filter(None, dialects), None)
 
 
-def _depends_on_dialect(desired: Desired, kinds: Sequence[Kind]) -> bool:
-    """Return whether objects are wanted whose kind differs by dialect."""
-    differing = {kind.name for kind in kinds if kind.differs_by_dialect}
-    return any(
-        resource.state is State.PRESENT and address.kind in differing
-        for address, resource in desired.resources.items()
-    )
-
-
 async def read_details(
     transport: Transport,
     live: Live,
@@ -211,7 +202,7 @@ async def read_details(
         read = await _in_full(transport, kind, desired.organization, short)
         for item in items:
             full, place = read.get(item.id, item), (kind.parent or "", item.parent_id or "")
-            if full is None or kind.pending_deletion(full.body) or place in gone:
+            if full is None or kind.is_deleted(full.body) or place in gone:
                 gone.add((kind.name, item.id))
             else:
                 left.append(full)
@@ -268,9 +259,8 @@ class Progress(Struct, frozen=True):
     def update(self, parent_id: str | None, read: int, total: int) -> None:
         """Report that `read` of `total` objects below a parent are read."""
         self._lists[parent_id] = (read, total)
-        if self.transport.listen is not None:
-            reads, totals = zip(*self._lists.values(), strict=True)
-            self.transport.listen(Reading(self.collection, sum(reads), sum(totals)))
+        reads, totals = zip(*self._lists.values(), strict=True)
+        self.transport.emit(Reading(self.collection, sum(reads), sum(totals)))
 
 
 async def list_scope(
@@ -288,11 +278,11 @@ async def list_scope(
         ServiceError.
 
     """
-    path = Routes(kind, organization, parent_id).collection
-    label = printable(f"GET {path}")
-    items = await complete_list(transport, path, on_page=on_page)
+    routes = Routes(kind, organization, parent_id)
+    label = printable(f"GET {routes.collection}")
+    items = await complete_list(transport, routes.collection, on_page=on_page)
     return [
-        live_object(kind, item, expected_id=None, complete=not kind.detail, label=label)
+        live_object(routes, item, expected_id=None, complete=not kind.detail, label=label)
         for item in items
     ]
 
@@ -313,15 +303,16 @@ async def read_object(
         ServiceError.
 
     """
-    request = Routes(kind, organization, parent_id).read(live_id)
+    routes = Routes(kind, organization, parent_id)
+    request = routes.read(live_id)
     body = (await transport.send(request)).body
-    return live_object(kind, body, expected_id=live_id, complete=True, label=request.label)
+    return live_object(routes, body, expected_id=live_id, complete=True, label=request.label)
 
 
 def live_object(
-    kind: Kind, body: JSON, *, expected_id: str | None, complete: bool, label: str
+    routes: Routes, body: JSON, *, expected_id: str | None, complete: bool, label: str
 ) -> LiveObject:
-    """Return the object of an answer.
+    """Return the object of an answer from one of the routes.
 
     `expected_id` is the id that was requested, None for an object of a list or of a create.
     `complete`: the answer has every field, unlike the short form of a list. `label` is the request,
@@ -339,11 +330,22 @@ def live_object(
         raise _invalid(label, f"id is {live_id}, {printable(expected_id)} was expected")
     if not isinstance(name, str):
         raise _invalid(label, f"name is {_field(body, 'name')}, text was expected")
-    parent_id = id_text(body.get(kind.parent_field)) if kind.parent_field else None
-    if kind.parent_field and parent_id is None:
-        shown = _field(body, kind.parent_field)
-        raise _invalid(label, f"{kind.parent_field} is {shown}, a number was expected")
-    return LiveObject(kind.name, live_id, name, body, parent_id, complete)
+    parent_id = _parent_of(routes, body, label)
+    return LiveObject(routes.kind.name, live_id, name, body, parent_id, complete)
+
+
+def _parent_of(routes: Routes, body: JSONObject, label: str) -> str | None:
+    """Return the id of the parent: that of the path, or that of the body below the organization."""
+    kind, parent_id = routes.kind, routes.parent_id
+    if kind.parent is None or (parent_id is not None and kind.parent_field not in body):
+        return parent_id
+    name = kind.parent_field or kind.parent
+    own = id_text(body.get(name))
+    if own is None:
+        raise _invalid(label, f"{name} is {_field(body, name)}, a number was expected")
+    if parent_id not in (None, own):
+        raise _invalid(label, f"{name} is {own}, {parent_id} was expected")
+    return own
 
 
 def _field(body: JSONObject, name: str) -> str:

@@ -13,10 +13,9 @@ from reconciler.model.text import Annotations, Command, shortened
 from reconciler.render.backfills import counts
 from reconciler.render.diagnostics import counted, first_of, message_of
 from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.plan.alerts import HEADING, violations_of, within_budget
 from reconciler.render.plan.document import document_of
 from reconciler.render.plan.entries import Entry
-from reconciler.render.plan.new_places import HEADING, within_budget
-from reconciler.render.plan.violations import violations_of
 from reconciler.render.plan.words import SEVERITIES, counted_nouns
 
 _KINDS = ("error", "warning", "notice")

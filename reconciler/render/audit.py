@@ -8,13 +8,14 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from reconciler.model.identity import plan_id
+from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
+from reconciler.model.plan import Plan
 from reconciler.model.text import several
 from reconciler.render.diagnostics import safe_json
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.header import environment_as_text
+from reconciler.render.plan.document import environment_as_text
 from reconciler.render.plan.words import SIGNS, summary, title
 from reconciler.render.style import Colour
 
@@ -78,10 +79,16 @@ def _head(run: LoggedRun) -> Iterator[tuple[str, Cell]]:
         "Time": f"{run.started_at} to {run.last_event_at}",
         "Environment": environment_as_text(source, full=True),
         "Commit": source.head,
-        "Plan": f"{plan_id(run.plan)[:8]} · {summary(run.plan).removeprefix('Plan: ')}",
+        "Plan": f"{run.plan_id[:8]} · {_contents(run.plan)}",
         "End": _end(run),
     }
     yield from ((name, Cell(text)) for name, text in facts.items() if text is not None)
+
+
+def _contents(plan: Plan | BackfillPlan) -> str:
+    if isinstance(plan, Plan):
+        return summary(plan).removeprefix("Plan: ")
+    return f"{several(len(plan.backfills), 'backfill')}, {several(plan.runs, 'run')}."
 
 
 def _who(run: LoggedRun) -> str:
@@ -93,6 +100,8 @@ def _end(run: LoggedRun) -> str:
     """Return how a run ended."""
     if run.exit_code is None:
         return "no end is recorded: it was killed, or it is still running"
+    if isinstance(run.plan, BackfillPlan):
+        return f"exit code {run.exit_code}"
     verified = {True: "verified", False: "verification failed", None: "not verified"}
     return f"exit code {run.exit_code}, {verified[run.verified]}"
 
@@ -100,6 +109,8 @@ def _end(run: LoggedRun) -> str:
 def _counts(run: LoggedRun) -> str:
     counts = Counter(logged.ending for logged in run.changes)
     parts = [f"{counts[ending]} {ending}" for ending in Ending if counts[ending]]
+    if isinstance(run.plan, BackfillPlan):
+        return several(len(run.plan.backfills), "backfill")
     return ", ".join(parts) or "no changes"
 
 
@@ -133,7 +144,7 @@ def _run(run: LoggedRun) -> dict[str, Any]:
         "base_url": source.base_url,
         "organization": source.organization,
         "head": source.head,
-        "plan_id": plan_id(run.plan),
+        "plan_id": run.plan_id,
         "exit_code": run.exit_code,
         "verified": run.verified,
         "changes": [

@@ -91,8 +91,9 @@ def _about(text: str, where: str) -> str:
 
 
 def _row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
-    trial = "tried first" if item.trial else ""
-    cells = (*range_ends(item), several(item.runs, "run"), trial)
+    order = ["tried first"] if item.trial else []
+    order += [f"retry of {item.run}"] if item.run is not None else []
+    cells = (*range_ends(item), several(item.runs, "run"), ", ".join(order))
     name = Cell(str(of.address), Colour.BOLD, code=True), Cell(quoted(of.name))
     group = Group(name, f"  {of.parent_name}" if of.parent_name else "")
     return Row(tuple(map(Cell, cells)), "↻", group=group)
@@ -143,7 +144,7 @@ def _end_lines(end: BackfillEnd, style: Style) -> list[str]:
 def counts(plan: BackfillPlan) -> str:
     """Return the numbers of backfills, objects, runs and rows."""
     if not plan.backfills:
-        return "no gaps to backfill"
+        return "nothing to backfill"
     objects = [item for item in plan.objects if item.backfills]
     of = f" of {several(len(objects), 'export')}" if len(objects) > 1 else ""
     count = sum((item.rows or 0) * item.runs for item in objects)
@@ -162,5 +163,5 @@ def _range(item: PlannedBackfill) -> str:
 
 def _summary(plan: BackfillPlan) -> str:
     if not plan.backfills:
-        return "No gaps to backfill."
+        return "Nothing to backfill."
     return f"Plan: {counts(plan)}."

@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.text import printable, shortened
-from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import RenderOptions
+from reconciler.render.page import code, inline, marked_up, within
 from reconciler.render.style import PLAIN, Colour, Style, padded, width_of
 
 _MARGIN = 300
@@ -141,6 +141,16 @@ class Lines(Struct, frozen=True):
     language: str = ""
 
 
+class Heading(Struct, frozen=True):
+    """A line above the blocks of a part."""
+
+    line: Line
+    attached: bool = False
+
+
+Block: TypeAlias = Table | Facts | Lines | Heading
+
+
 class Document(Struct, frozen=True):
     """A report: what it is about, its blocks, its result in a sentence, and notes below that.
 
@@ -149,7 +159,7 @@ class Document(Struct, frozen=True):
 
     heading: Line
     where: Line = ()
-    blocks: tuple[Table | Facts | Lines, ...] = ()
+    blocks: tuple[Block, ...] = ()
     summary: str = ""
     after: tuple[str, ...] = ()
 
@@ -182,8 +192,10 @@ def _line(line: Line, style: Style) -> str:
     return " ".join(style.paint(cell.colour, printable(cell.text)) for cell in line)
 
 
-def _block(block: Table | Facts | Lines, options: RenderOptions) -> Iterator[str]:
-    if isinstance(block, Lines):
+def _block(block: Block, options: RenderOptions) -> Iterator[str]:
+    if isinstance(block, Heading):
+        yield _line(block.line, options.style)
+    elif isinstance(block, Lines):
         yield from block.lines if block.language else map(printable, block.lines)
     elif isinstance(block, Facts):
         yield from _facts(block, options.style)
@@ -325,13 +337,17 @@ class _Piece(Struct, frozen=True):
     noun: str = "line"
 
 
-def _is_empty(block: Table | Facts | Lines) -> bool:
+def _is_empty(block: Block) -> bool:
     if isinstance(block, Table):
         return not block.rows
+    if isinstance(block, Heading):
+        return False
     return not (block.pairs if isinstance(block, Facts) else block.lines)
 
 
-def _piece(block: Table | Facts | Lines, options: RenderOptions) -> _Piece:
+def _piece(block: Block, options: RenderOptions) -> _Piece:
+    if isinstance(block, Heading):
+        return _Piece(before=("", f"#### {_marked(block.line)}"))
     if isinstance(block, Table):
         return _table_piece(block, options)
     if isinstance(block, Facts):

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from reconciler.render.document import Bar, Cell, Chart, Document, Facts, Line, Lines, Row, Table
-from reconciler.render.page import STYLE as COMMON
-from reconciler.render.page import marked, page, text
+from reconciler.render.document import (
+    Bar,
+    Block,
+    Cell,
+    Chart,
+    Document,
+    Facts,
+    Heading,
+    Line,
+    Row,
+    Table,
+)
+from reconciler.render.page import filters, marked, page, text
 from reconciler.render.style import Colour
 
 _MOST_CHARTS = 1_000
@@ -21,57 +31,27 @@ _CLASSES = {
     Colour.MAGENTA: "violet",
     Colour.DIM: "dim",
 }
-_STYLE = f"""{COMMON}table{{border-collapse:collapse;margin:1rem 0}}
-th,td{{padding:.3rem .9rem .3rem 0;text-align:left;vertical-align:top}}
-tbody{{border-top:1px solid var(--line)}}
-thead th,.notes td{{color:var(--dim);font-weight:400}}
-.group th{{padding-top:1rem}}
-.tile{{border:1px solid var(--line);border-radius:6px;padding:.3rem .6rem;cursor:pointer}}
-pre{{margin:0;white-space:pre-wrap}}
-.red{{color:var(--red)}}
-.amber{{color:var(--amber)}}
-.blue{{color:var(--blue)}}
-.violet{{color:var(--violet)}}
-.green{{color:var(--green)}}
-.dim{{color:var(--dim)}}
-.charts{{display:grid;gap:1rem 1.5rem;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr))}}
-figure{{margin:0}}
-figcaption{{font-size:.85rem}}
-figure svg{{width:100%;height:auto}}
-svg text{{font:10px system-ui,sans-serif;fill:var(--dim)}}
-.axis{{stroke:var(--line);fill:none}}
-.good{{fill:var(--green)}}
-.bad{{fill:var(--red)}}
-.open{{fill:var(--dim)}}
-@media (max-width:40rem){{table,thead,tbody,tr,th,td{{display:block}}
-thead{{display:none}}
-td,th{{padding:.05rem 0}}
-td[data-label]:not(:empty)::before{{content:attr(data-label) " ";color:var(--dim)}}}}
-"""
-_SCRIPT = """
-(() => {
-  const form = document.querySelector("form");
-  if (!form) return;
-  const rows = [...document.querySelectorAll("[data-state]")];
-  const show = () => {
-    const data = new FormData(form);
-    const states = new Set(data.getAll("state"));
-    const parent = data.get("parent") ?? "*";
-    const words = (data.get("text") ?? "").toLowerCase().split(/\\s+/);
-    let shown = 0;
-    for (const row of rows) {
-      const { state, parent: own, text } = row.dataset;
-      row.hidden = !(states.has(state) && (parent === "*" || parent === own)
-        && words.every((word) => text.includes(word)));
-      shown += !row.hidden;
-    }
-    document.getElementById("none").hidden = shown > 0;
-  };
-  form.hidden = false;
-  form.addEventListener("input", show);
-  form.addEventListener("submit", (event) => event.preventDefault());
-  show();
-})();
+_STYLE = """
+table{margin:1rem 0}
+th,td{padding:.3rem .9rem .3rem 0}
+tbody{border-top:1px solid var(--line)}
+thead th,.notes td{color:var(--dim);font-weight:400}
+.group th{padding-top:1rem}
+.red{color:var(--red)}
+.amber{color:var(--amber)}
+.blue{color:var(--blue)}
+.violet{color:var(--violet)}
+.green{color:var(--green)}
+.charts{display:grid;gap:1rem 1.5rem;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr))}
+figure{margin:0}
+figcaption{font-size:.85rem}
+figure svg{width:100%;height:auto}
+svg text{font:10px system-ui,sans-serif;fill:var(--dim)}
+.axis{stroke:var(--line);fill:none}
+@media (max-width:40rem){table,thead,tbody,tr,th,td{display:block}
+thead{display:none}
+td,th{padding:.05rem 0}
+td[data-label]:not(:empty)::before{content:attr(data-label) " ";color:var(--dim)}}
 """
 _WIDTH, _HEIGHT, _TOP, _BOTTOM = 300, 96, 16, 80
 _STRIP_BAR, _STRIP_HEIGHT = 8, 20
@@ -90,7 +70,7 @@ def as_html(document: Document) -> str:
         *(f"<p>{marked(line)}</p>\n" for line in document.after if line),
         "</main>\n",
     )
-    return page(title, body, style=_STYLE, script=_SCRIPT)
+    return page(title, body, style=_STYLE)
 
 
 def _line(line: Line) -> str:
@@ -100,26 +80,20 @@ def _line(line: Line) -> str:
 def _filters(rows: Sequence[Row]) -> Iterator[str]:
     if not rows:
         return
-    yield '<form hidden role="search">\n<fieldset><legend>State</legend>'
     signs = {row.state: row.sign for row in rows}
-    for state, count in Counter(row.state for row in rows).items():
-        box = f'<input type="checkbox" name="state" value="{text(state)}" checked>'
-        words = text(state.replace("-", " "))
-        yield f'<label class="tile">{box} <b>{count:,}</b> {signs[state]} {words}</label>'
-    yield "</fieldset>\n"
+    boxes = (
+        (state, f"<b>{count:,}</b> {signs[state]} {text(state.replace('-', ' '))}")
+        for state, count in Counter(row.state for row in rows).items()
+    )
     parents = sorted({row.parent for row in rows})
-    if len(parents) > 1:
-        options = "".join(
-            f'<option value="{text(name)}">{text(name) or "none"}</option>' for name in parents
-        )
-        yield f'<label>Project <select name="parent"><option value="*">all</option>{options}'
-        yield "</select></label>\n"
-    yield '<label>Text <input type="search" name="text" autocomplete="off"></label>\n</form>\n'
-    yield '<p id="none" hidden>No row matches the filters.</p>\n'
+    lists = [("Project", "parent", parents)] if len(parents) > 1 else []
+    yield from filters("State", boxes, lists)
 
 
-def _block(block: Table | Facts | Lines) -> Iterator[str]:
-    if isinstance(block, Table):
+def _block(block: Block) -> Iterator[str]:
+    if isinstance(block, Heading):
+        yield f"<h2>{_line(block.line)}</h2>\n"
+    elif isinstance(block, Table):
         yield from _table(block) if block.rows else ()
     elif isinstance(block, Facts):
         rows = "".join(
@@ -157,7 +131,7 @@ def _table(table: Table) -> Iterator[str]:
 
 def _row(row: Row, table: Table, *, with_charts: bool) -> Iterator[str]:
     searched = " ".join((*(cell.text for cell in row.cells), row.parent)).casefold()
-    attributes = f' data-state="{text(row.state)}" data-parent="{text(row.parent)}"'
+    attributes = f' data-state="{text(row.state)}" data-parents="{text(row.parent)}"'
     attributes += f' data-text="{text(searched)}"'
     yield f"<tbody{attributes if row.state else ''}>"
     sign = f'<td class="{_class(row.colour)}" title="{text(row.state)}">{text(row.sign)}</td>'
@@ -186,14 +160,14 @@ def _cell(cell: Cell, label: str = "") -> str:
 
 def _content(cell: Cell) -> str:
     if cell.strip is not None and (bars := cell.strip()):
-        return _strip(bars)
+        return strip(bars)
     shown = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
     if cell.link is None or not cell.link.startswith(("https://", "http://")):
         return shown
     return f'<a href="{text(cell.link)}" rel="noreferrer">{shown}</a>'
 
 
-def _strip(bars: Sequence[Bar]) -> str:
+def strip(bars: Sequence[Bar]) -> str:
     """Return bars as one small picture."""
     width = _STRIP_BAR * len(bars)
     shapes = "".join(_bars(bars, _STRIP_BAR, 0, _STRIP_HEIGHT))

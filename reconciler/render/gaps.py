@@ -15,6 +15,7 @@ from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour
 
 _LONGEST_ERROR = 120
+_MOST_NAMED = 3
 _COLUMNS = (
     Column("state"),
     *(Column(title, before, padded=False) for title, before in (("from", " "), ("to", " to "))),
@@ -106,7 +107,7 @@ def _repairs(report: GapReport) -> Iterator[str]:
             if gap.state.repairable
         ]
         names = dict.fromkeys(address for address, _ in repairable)
-        name = next(iter(names)) if len(names) == 1 else "NAME"
+        name = " ".join(names) if len(names) <= _MOST_NAMED else "'*'"
         # `backfill` looks at the last seven days by itself, and this may be another range.
         begin = min(gap.start for _, gap in repairable)
         end = max(gap.end for _, gap in repairable)

@@ -3,30 +3,90 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from reconciler.model.change import Change, Severity
+from reconciler.model.change import Change, RecentRun, Severity
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.text import shortened
+from reconciler.model.run import FAILED
+from reconciler.model.run_status import COMPLETED
+from reconciler.model.text import printable, shortened
 from reconciler.render.diagnostics import place_as_text
+from reconciler.render.document import Bar
+from reconciler.render.document_html import strip
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.page import marked, page, text
-from reconciler.render.plan.document import Document, document_of, unmanaged_count
-from reconciler.render.plan.entries import Entry
+from reconciler.render.page import filters, marked, page, text
+from reconciler.render.plan.alerts import HEADING, within_budget
+from reconciler.render.plan.document import Document, document_of, project_of, unmanaged_count
+from reconciler.render.plan.entries import Entry, Remark
 from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.new_places import HEADING, within_budget
-from reconciler.render.plan.projects import project_of
-from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
-from reconciler.render.plan_page import SCRIPT, STYLE
-from reconciler.render.run_strip import run_strip
 
 _MOST_FACTS = 5
 _LONGEST_FACT = 160
 _MOST_NEW = 40
+_LONGEST_RUN = 40
 _SPACE = re.compile(r"\s")
+_STYLE = """
+.runs{grid-column:2/-1;display:flex;flex-wrap:wrap;gap:0 .6rem;align-items:center;color:var(--dim)}
+code,pre,td,.facts{font-family:ui-monospace,monospace;font-size:.9em}
+.box{border:1px solid var(--line);border-left:4px solid var(--red);border-radius:6px;
+padding:.1rem .9rem;margin:1rem 0}
+.box.later{border-left-color:var(--amber)}
+.box h2{margin:.5rem 0;color:var(--red)}
+.box.later h2{color:var(--amber)}
+ul{margin:.4rem 0;padding-left:1.2rem}
+.entry{border-bottom:1px solid var(--line);content-visibility:auto;
+contain-intrinsic-size:auto 4rem}
+.entry>summary{display:grid;grid-template-columns:2.2rem 1fr auto;gap:0 .6rem;
+padding:.45rem .4rem}
+.entry>summary{list-style:none}
+.entry>summary::-webkit-details-marker{display:none}
+.entry>summary .name::after{content:" ▸";color:var(--dim)}
+.entry[open]>summary .name::after{content:" ▾"}
+header strong{color:var(--fg)}
+.sign{font:700 1rem ui-monospace,monospace;white-space:nowrap}
+.create .sign{color:var(--green)}
+.update .sign{color:var(--amber)}
+.replace .sign{color:var(--violet)}
+.pause .sign,.unpause .sign{color:var(--blue)}
+.delete .sign{color:var(--red)}
+.name b{font-weight:600}
+.place{color:var(--dim);font-size:.85rem;text-align:right}
+.facts,.remark{grid-column:2/-1;color:var(--dim)}
+.facts span{display:block}
+.remark{color:var(--fg)}
+.remark b{font-weight:600}
+.remark.danger b,.removed{color:var(--red)}
+.remark.warning b{color:var(--amber)}
+.added{color:var(--green)}
+.rule{white-space:nowrap}
+.more{padding:0 .4rem 1rem 3.2rem}
+table{width:100%}
+th,td{padding:.2rem .8rem .2rem 0;
+border-top:1px solid var(--line);font-weight:400}
+thead th{border-top:0;color:var(--dim);font-size:.85rem}
+tbody th{width:22%}
+pre span{display:block}
+.members{columns:18rem;list-style:none;padding:0}
+.members li{break-inside:avoid}
+:target{outline:2px solid var(--blue);outline-offset:2px}
+@media (max-width:40rem){.entry>summary{grid-template-columns:2.2rem 1fr}
+.place{grid-column:2;text-align:left}
+.more{padding-left:.4rem}
+thead{display:none}
+.fields tr,.fields th,.fields td{display:block;width:auto;border:0;padding:.05rem 0}
+.fields tr{border-top:1px solid var(--line);padding:.3rem 0}
+.fields td[data-label]:not(:empty)::before{content:attr(data-label) ": ";color:var(--dim)}}
+@media print{form,.more>p{display:none}
+html,body{font-size:11px}
+body{max-width:none;padding:0}
+.entry{content-visibility:visible;break-inside:avoid-page}}
+"""
+_BUTTONS = (
+    '<button type="button" id="expand">Expand all</button>'
+    '<button type="button" id="collapse">Collapse all</button>\n'
+)
 _PageIds: TypeAlias = Mapping[str, str]
 """The ids of elements by those of changes."""
 
@@ -39,7 +99,7 @@ def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     body = (
         *_header(document, name, options),
         "<main>\n",
-        *_new(document),
+        *_new(document, ids),
         *_violations(document),
         *_dangers(document, ids),
         *_filters(document),
@@ -48,7 +108,7 @@ def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
         *_notes(document),
         "</main>\n",
     )
-    return page(name, body, style=STYLE, script=SCRIPT)
+    return page(name, body, style=_STYLE)
 
 
 def _ids(document: Document) -> Mapping[str, str]:
@@ -75,12 +135,15 @@ def _header(document: Document, name: str, options: RenderOptions) -> Iterator[s
     yield "</header>\n"
 
 
-def _new(document: Document) -> Iterator[str]:
+def _new(document: Document, ids: _PageIds) -> Iterator[str]:
     lines, rest = within_budget(document.new, _MOST_NEW)
     if lines:
         later = "" if lines[0].is_danger else " later"
         yield f'<section class="box{later}"><h2>{HEADING}</h2>\n<ul>'
-        yield from (f"<li><b>{text(line.text)}</b> {text(line.users)}</li>" for line in lines)
+        for line in lines:
+            style = ' class="removed"' if line.is_danger else ""
+            users = f'<a href="#{ids[line.changes[0].id]}">{text(line.users)}</a>'
+            yield f"<li><b{style}>{text(line.text)}</b> {users}</li>"
         yield f"<li>{text(rest)}</li>" if rest else ""
         yield "</ul></section>\n"
 
@@ -119,35 +182,21 @@ def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
 
 
 def _message(remark: Remark) -> str:
-    return f"{marked(remark.full)} <code>{text(remark.rule)}</code>"
+    return f'{marked(remark.full)} <code class="rule">{text(remark.rule)}</code>'
 
 
 def _filters(document: Document) -> Iterator[str]:
     plan = document.plan
     if plan.empty:
         return
-    yield '<form hidden role="search">\n<fieldset><legend>Action</legend>'
-    for action, count in counted(plan).items():
-        box = f'<input type="checkbox" name="action" value="{action.value}" checked>'
-        yield f'<label class="tile">{box}{text(count)}</label>'
-    yield "</fieldset>\n"
-    worst = Counter(_worst(entry) for entry in (*document.entries, *document.drift))
-    severities = [severity.value for severity in SEVERITIES if worst[severity.value]]
-    yield from _select("Severity", "severity", severities)
-    yield from _select("Project", "parent", sorted({project_of(item) for item in plan.effective}))
-    yield '<label>Text <input type="search" name="text" autocomplete="off"></label>\n'
-    yield '<button type="button" id="expand">Expand all</button>'
-    yield '<button type="button" id="collapse">Collapse all</button>\n</form>\n'
-    yield '<p id="shown" role="status" class="dim"></p>\n'
-
-
-def _select(label: str, name: str, values: Sequence[str]) -> Iterator[str]:
-    if values:
-        options = "".join(
-            f'<option value="{text(value)}">{text(value)}</option>' for value in values
-        )
-        yield f'<label>{label} <select name="{name}"><option value="*">all</option>{options}'
-        yield "</select></label>\n"
+    boxes = ((action.value, text(count)) for action, count in counted(plan).items())
+    worst = {_worst(entry) for entry in document.worst_first}
+    severities = [severity.value for severity in SEVERITIES if severity.value in worst]
+    lists = (
+        ("Severity", "severity", severities),
+        ("Project", "parent", sorted({project_of(item) for item in plan.effective})),
+    )
+    yield from filters("Action", boxes, (item for item in lists if item[2]), _BUTTONS)
 
 
 def _worst(entry: Entry) -> str:
@@ -181,15 +230,35 @@ def _entry(entry: Entry, ids: _PageIds) -> str:
         for remark in entry.remarks
     )
     return (
-        f'<details class="entry {action.value}" id="{identity}" data-action="{action.value}" '
+        f'<details class="entry {action.value}" id="{identity}" data-state="{action.value}" '
         f'data-severity="{worst}" data-parents="{_lines(projects)}" '
         f'data-text="{text(searched.casefold())}"{is_open}>\n'
         f'<summary><span class="sign" aria-hidden="true">{SIGNS[action].text}</span>'
         f'<span class="name">{action.value} <b>{text(entry.title)}</b></span>'
         f'<span class="place">{place}</span><span class="facts">{facts}</span>{remarks}'
-        f"{'' if entry.grouped else run_strip(entry.change.runs)}</summary>\n"
+        f"{'' if entry.grouped else _runs(entry.change.runs)}</summary>\n"
         f'<div class="more">{"".join(_details(entry, identity, ids))}</div>\n</details>\n'
     )
+
+
+def _runs(runs: Sequence[RecentRun]) -> str:
+    """Return a bar for every run, the oldest at the left, and a line about them."""
+    if not runs:
+        return ""
+    bars, failed = [], sum(run.status in FAILED for run in runs)
+    for run in reversed(runs):
+        kind = "bad" if run.status in FAILED else "good" if run.status == COMPLETED else "open"
+        # Heights differ, since not every reader can distinguish the colours.
+        bars.append(Bar({"good": 2, "bad": 1}.get(kind), kind, _run(run)))
+    caption = f"last run {_run(runs[0])}"
+    caption += f" · {failed} of {len(runs)} failed" if failed else ""
+    return f'<span class="runs">{strip(bars)}<span>{text(caption)}</span></span>'
+
+
+def _run(run: RecentRun) -> str:
+    """Return `Completed 2026-06-01 10:00 UTC`. A saved plan may contain any text."""
+    status, end = (shortened(printable(part), _LONGEST_RUN) for part in (run.status, run.end))
+    return f"{status} {end[:16].replace('T', ' ')} UTC" if end else status
 
 
 def _lines(names: str) -> str:
@@ -212,7 +281,7 @@ def _details(entry: Entry, identity: str, ids: _PageIds) -> Iterator[str]:
         # The entry has the id of its first change.
         yield from (
             f"<li{_id_of(change, position, ids)}>{text(title(change))}{_place(change)}"
-            f"{run_strip(change.runs)}</li>"
+            f"{_runs(change.runs)}</li>"
             for position, change in enumerate(entry.changes)
         )
         yield "</ul>\n"

@@ -16,13 +16,12 @@ from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.text import printable, several, shortened
-from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.page import code, inline, marked_up, within
+from reconciler.render.plan.alerts import HEADING, NewLine, within_budget
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
-from reconciler.render.plan.entries import Entry
+from reconciler.render.plan.entries import Entry, Remark
 from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
-from reconciler.render.plan.new_places import HEADING, NewLine, within_budget
-from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.since import differences, hidden_line
 from reconciler.render.plan.words import (
     SIGNS,
@@ -174,21 +173,19 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
         yield "| | resource | change | consequences |\n|---|---|---|---|"
     for entry in entries:
         sign = SIGNS[entry.change.action].text
-        # All dangers of a group are above.
         by_rule = {remark.rule: remark for remark in reversed(entry.remarks)}
-        remarks = "<br>".join(
-            f"{_ICONS[remark.severity]} {marked_up(_words(remark.message))}"
-            for remark in reversed(by_rule.values())
-        )
+        remarks = "<br>".join(map(_in_cell, reversed(by_rule.values())))
         yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
 
 
-def _words(text: str) -> str:
-    """Return the first words of a text as far as they fit into a cell."""
-    if len(text) <= _LONGEST_CELL:
-        return text
-    cut = shortened(text, _LONGEST_CELL)
-    return f"{cut.rpartition(' ')[0]} …" if " " in cut else cut
+def _in_cell(remark: Remark) -> str:
+    """Return the first words of a consequence, of a danger the rule: its words are above."""
+    if remark.severity is Severity.DANGER:
+        return f"{_ICONS[remark.severity]} `{remark.rule}`"
+    text = shortened(remark.message, _LONGEST_CELL)
+    if text != remark.message and " " in text:
+        text = f"{text.rpartition(' ')[0]} …"
+    return f"{_ICONS[remark.severity]} {marked_up(text)}"
 
 
 def _name(entry: Entry) -> str:
@@ -251,7 +248,11 @@ def _details(entry: Entry) -> str:
     lines += [f"  … {missing} more lines in the plan file"] if missing else []
     fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     action = entry.change.action
-    about = [_consequence(remark) for remark in entry.remarks]
+    about = [
+        f"- {_ICONS[remark.severity]} `{remark.rule}`: {_marked(remark.message)}"
+        for remark in entry.remarks
+        if remark.severity is not Severity.DANGER
+    ]
     about += [f"- {_marked(note)}" for note in entry.notes]
     block = [
         "<details>",
@@ -272,10 +273,6 @@ def _members(entry: Entry) -> Iterator[str]:
     names = first_of((change.address.key for change in entry.changes), _MOST_MEMBERS)
     yield inline(shortened(names, _LONGEST_BLOCK))
     yield ""
-
-
-def _consequence(remark: Remark) -> str:
-    return f"- {_ICONS[remark.severity]} `{remark.rule}`: {_marked(remark.message)}"
 
 
 def _diff(line: FieldLine) -> Iterator[str]:

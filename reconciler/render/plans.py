@@ -9,6 +9,7 @@ import orjson
 from msgspec.structs import replace
 
 from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.text import plain_json, printable, several
@@ -35,7 +36,7 @@ def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS)
             "environment": item.environment,
             "exit_code": int(item.exit_code),
             "plan": _encoded(item.plan) if item.plan is not None else None,
-            "error": _error(item),
+            "error": error_as_json(item.error),
         }
         for item in plans
     ]
@@ -68,8 +69,8 @@ def _encoded(plan: Plan) -> Any:
     return orjson.loads(encode(plan))
 
 
-def _error(item: EnvironmentPlan) -> dict[str, Any] | None:
-    error = item.error
+def error_as_json(error: ReconcilerError | None) -> dict[str, Any] | None:
+    """Return an error that prevented the plan or the report of an environment."""
     if error is None:
         return None
     diagnostics = error.diagnostics if isinstance(error, InvalidConfiguration) else ()

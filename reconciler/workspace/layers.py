@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from reconciler.model.resource import (
     Resource,
     State,
 )
-from reconciler.model.schemas import common_properties, holds_secret
+from reconciler.model.schemas import common_properties, holds_secret, looks_like_address
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -61,6 +62,7 @@ COMMON = frozenset(common_properties())
 """The fields of all kinds, which are not sent."""
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _ANNOTATIONS = ANNOTATIONS | {_SECRET}
+_HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
 
 
 class EnvironmentContext(Struct):
@@ -532,7 +534,8 @@ def replace_literals(
         value = value_at(spec, path)
         if _is_reference(value) or value is None or is_misread(value):
             continue
-        literal = _reference_to(value, f"{check.subject}:{path_text(path)}", references)
+        argument = f"{check.subject}:{path_text(path)}{_host_of(path, value)}"
+        literal = _reference_to(value, argument, references)
         if literal is None:
             _report_literal(path, places, check)
             continue
@@ -541,6 +544,12 @@ def replace_literals(
             holder[part] = dict(holder[part])
             holder = holder[part]
         holder[path[-1]] = literal
+
+
+def _host_of(path: Path, value: JSON) -> str:
+    """Return `=host` of a URL, which is no secret: another host is another reference."""
+    match = re.match(_HOST, str(value)) if looks_like_address(str(path[-1])) else None
+    return f"={match[1]}" if match else ""
 
 
 def _reference_to(value: JSON, argument: str, references: References) -> SecretRef | None:

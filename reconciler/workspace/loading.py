@@ -161,23 +161,36 @@ class Loaded(Struct, frozen=True):
         return self.connected
 
 
-def load(  # noqa: PLR0913 - what is read, and how
+class LoadOptions(Struct, frozen=True):
+    """How files are loaded.
+
+    strict, lenient
+        Whether warnings are errors, and the codes of errors that are warnings.
+    drafts
+        Texts by path that replace or add files.
+    base
+        The trusted base, whose workspace file decides the connection, the policy and what may be
+        read.
+    parsed
+        Files to share with other environments.
+    """
+
+    strict: bool = False
+    lenient: frozenset[str] = frozenset()
+    drafts: Mapping[str, str] = field(default_factory=dict)
+    base: TrustedBase | None = None
+    parsed: ParsedFiles | None = None
+
+
+def load(
     folder: Path,
     *,
     kinds: Sequence[Kind],
     environment: str | None,
     environ: Mapping[str, str],
-    strict: bool = False,
-    drafts: Mapping[str, str] | None = None,
-    base: TrustedBase | None = None,
-    lenient: frozenset[str] = frozenset(),
-    parsed: ParsedFiles | None = None,
+    options: LoadOptions | None = None,
 ) -> Loaded:
     """Return the workspace in a folder for one environment.
-
-    `drafts` are texts by path that replace or add files. With a trusted base, its workspace file
-    decides the connection, the policy and what may be read. Errors with a code in `lenient` are
-    warnings. `parsed` are files to share with other environments.
 
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
@@ -185,10 +198,11 @@ def load(  # noqa: PLR0913 - what is read, and how
         GitUnavailable: the trusted base cannot be read, or its files have errors.
 
     """
-    problems = DiagnosticCollector(strict=strict, lenient=lenient)
+    how = options or LoadOptions()
+    problems = DiagnosticCollector(strict=how.strict, lenient=how.lenient)
     on_disk = FolderSource(folder)
-    source = ReadSource(DraftSource(on_disk, drafts or {}))
-    loader = _Loader(folder, source, kinds, environ, problems, base=base, parsed=parsed)
+    source = ReadSource(DraftSource(on_disk, how.drafts))
+    loader = _Loader(folder, source, kinds, environ, problems, base=how.base, parsed=how.parsed)
     texts: Mapping[str, Document] = {}
     loaded = None
     with collector_paused():
@@ -201,7 +215,7 @@ def load(  # noqa: PLR0913 - what is read, and how
                 loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
     globs = loaded.globs if loaded is not None and not problems.failed else ()
-    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), drafts or ())
+    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), how.drafts)
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}

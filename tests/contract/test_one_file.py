@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.hog_functions import SCHEMA
 from tests.support.limits import TIMEOUT
 
 WORKSPACE = """\
@@ -36,27 +37,6 @@ PROVIDER = Provider(
     look_up=lambda source, place: f"secret of {source.argument}",
 )
 '''
-DASHBOARD = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "Dashboard",
-    "description": "A kind that a test adds.",
-    "x-kind": {
-        "collection": "dashboards",
-        "parent": "project",
-        "parent_key": "project",
-        "parent_field": "team_id",
-        "paths": {"collection": "/api/projects/{parent}/dashboards/"},
-    },
-    "x-parts": ["resource"],
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["name"],
-    "properties": {
-        "project": {"type": "string", "description": "Its project."},
-        "name": {"type": "string", "description": "Its name."},
-        "pinned": {"type": "boolean", "description": "Whether it is pinned.", "default": False},
-    },
-}
 QUEUE = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Queue destination",
@@ -143,14 +123,16 @@ def test_a_provider_is_one_file(copy: Path) -> None:
 
 
 def test_a_kind_is_one_file(copy: Path) -> None:
+    """What happens to its objects is in test_third_kind.py."""
     resources = """\
 projects: {web: {name: Web}}
-dashboards:
-  main: {project: web, name: Main, pinned: maybe, lifecycle: {protect: true}}
+hog_functions:
+  main: {project: web, name: Main, hog: "1", enabled: maybe, lifecycle: {protect: true}}
 """
-    assert "unknown field 'dashboards'" in validate(copy, resources)
-    (copy / "schemas/dashboard.schema.json").write_text(json.dumps(DASHBOARD))
-    assert "pinned of dashboard.main must be a boolean, not 'maybe'" in validate(copy, resources)
+    assert "unknown field 'hog_functions'" in validate(copy, resources)
+    (copy / "schemas/hog_function.schema.json").write_text(json.dumps(SCHEMA))
+    message = "enabled of hog_function.main must be a boolean, not 'maybe'"
+    assert message in validate(copy, resources)
     assert validate(copy, resources.replace("maybe", "true")) == "The configuration is valid.\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,9 +14,19 @@ from jsonschema import Draft202012Validator
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
+from reconciler.model.backfill_plan import (
+    BackfillEnd,
+    BackfillPlan,
+    BackfillState,
+    ObjectBackfills,
+    ObjectEnds,
+    PlannedBackfill,
+)
 from reconciler.model.change import Change, Origin, Reason, SecretUse, Severity
 from reconciler.model.codec.plan import encode
 from reconciler.model.event import (
+    BackfillsEnded,
+    BackfillsPlanned,
     Done,
     Ended,
     Event,
@@ -42,9 +53,14 @@ from tests.golden.test_plans import CASES
 from tests.support.records import log_of
 from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
 
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
 PLAN, EVENT = schema("plan") or {}, schema("event") or {}
 A_PLAN = planned(desired_of(project(), export(destination=with_secrets())), live_of())
 CREATED = Change(Address("project", "web"), Action.CREATE, "Web")
+PLANNED = PlannedBackfill(NOW, NOW + timedelta(hours=2), runs=2)
+LAKE = ObjectBackfills(Address("batch_export", "lake"), "Lake", "e1", "1", "Web", (PLANNED,))
+BACKFILLS = BackfillPlan(A_PLAN.source, (LAKE,), created_at=NOW.isoformat())
+ENDED = ObjectEnds(LAKE, (BackfillEnd(PLANNED, BackfillState.STARTED, "b1"),))
 EVENTS: tuple[Event, ...] = (
     Planned(A_PLAN),
     Started(CREATED),
@@ -62,6 +78,8 @@ EVENTS: tuple[Event, ...] = (
     Twins(CREATED, "2", ("1",), "it has runs", "id: 2"),
     Interrupting(forced=True),
     Verifying(),
+    BackfillsPlanned(BACKFILLS),
+    BackfillsEnded((ENDED,), interrupted=True),
     *(Ended(Report(interrupted=interrupted), verified=False) for interrupted in (False, True)),
 )
 

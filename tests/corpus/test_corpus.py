@@ -13,7 +13,7 @@ import pytest
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.workspace.loading import load, load_all
+from reconciler.workspace.loading import LoadOptions, load, load_all
 from tests.conftest import ROOT
 from tests.corpus.cases import BASE, CASES, CORPUS, Case
 from tests.support.cli import reconciler, reconciler_process
@@ -38,7 +38,11 @@ def diagnosed(case: Case, folder: Path) -> tuple[Diagnostic, ...]:
         return load_all(folder, kinds=KINDS, environ=ENVIRON, strict=case.strict)
     try:
         return load(
-            folder, kinds=KINDS, environment=case.environment, environ=ENVIRON, strict=case.strict
+            folder,
+            kinds=KINDS,
+            environment=case.environment,
+            environ=ENVIRON,
+            options=LoadOptions(strict=case.strict),
         ).diagnostics
     except InvalidConfiguration as invalid:
         return invalid.diagnostics

@@ -30,13 +30,13 @@ from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions, Selection
+from reconciler.operations.pausing import Toggling
 from reconciler.planning.base import Base
 from reconciler.planning.matcher import match
-from reconciler.planning.pausing import Toggling
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.annotations import plan_as_github
-from reconciler.render.code_quality import plan_as_gitlab
+from reconciler.render.ci_reports import plan_as_gitlab
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_html import plan_as_html

@@ -33,7 +33,7 @@ from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
 from reconciler.render.annotations import plan_as_github
 from reconciler.render.backfills import ends_as_text
-from reconciler.render.code_quality import plan_as_gitlab
+from reconciler.render.ci_reports import plan_as_gitlab
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text

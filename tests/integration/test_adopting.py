@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from reconciler.commands.importing import ImportOptions, import_live
+from reconciler.authoring.importing import ImportOptions, import_live
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from tests.conftest import StartService

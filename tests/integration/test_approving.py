@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from tests.support.cli import write

@@ -12,12 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.cli.exit_codes import exit_code_of_audit
-from reconciler.commands.auditing import audit
-from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill
-from reconciler.commands.cancelling import cancel
-from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
+from reconciler.commands.saved import applied_plan
+from reconciler.commands.showing import audit
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.codec.backfill_plan import (
@@ -28,9 +26,13 @@ from reconciler.model.codec.backfill_plan import (
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile
 from reconciler.model.event import Event, Sent, Waiting
+from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
+from reconciler.operations.cancelling import cancel
+from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.render.backfills import ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService
+from tests.support.cli import reconciler
 from tests.support.emulator import DIALECTS
 from tests.support.reports import written
 from tests.support.simulated import Simulated, start_simulated
@@ -496,11 +498,15 @@ def test_a_backfill_is_reported_if_its_row_cannot_be_read(
 def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
     log = tmp_path / "audit.jsonl"
-    filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    result = filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
     (run,) = read_log(log.read_bytes()) or ()
     (sent,) = run.requests
     assert (sent.method, sent.path.endswith("/backfills/"), sent.statuses) == ("POST", True, (201,))
     assert run.exit_code == 0
+    assert run.plan_id == result.plan.id
+    assert "1 backfill, 24 runs." in written("audit", "text", audit(log))
+    with pytest.raises(InvalidPlanFile, match="contains backfills only, which cannot be undone"):
+        applied_plan(log.read_bytes(), name="log")
 
 
 def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(
@@ -607,3 +613,47 @@ def test_the_audit_of_an_unknown_backfill_names_its_request(
     assert exit_code_of_audit(result) == 3
     assert "The outcome of 1 request is unknown." in text
     assert "/backfills/" in text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_apply_p4_backfill_of_all_failed_closes_failures_only_of_every_export(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    """A pause and missing runs stay; a project can be selected; a second command finds nothing."""
+    world = start(service_of, tmp_path, dialect)
+    for name in ("Lake", "Pond", "Well"):
+        world.create(name)
+    paused = world.create("Ditch")
+    world.call("POST", paused, "pause/", {})
+    rules = [{"match": {"name": name, "times": 2}, "status": "Failed"} for name in ("Lake", "Pond")]
+    world.outcomes(*rules)
+    world.advance(hours=6)
+    assert open_gaps(world) == 4 + 6
+    world.service.clear_requests()
+    with pytest.raises(BadUsage, match="Moor"):
+        filled(world, "*", parents=("Moor",), failed=True)
+    result = filled(world, "*", failed=True, wait=True)
+    assert sorted(item.object.name for item in result.ended) == ["Lake", "Pond"]
+    assert ends(result) == [("20 10:00", "20 12:00", "completed")] * 2
+    assert posts(world) == 2
+    assert open_gaps(world) == 6
+    assert filled(world, "*", failed=True).plan.backfills == ()
+    assert posts(world) == 2
+
+
+def test_apply_p4_the_command_asks_once_for_all_failed(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    for name in ("Lake", "Pond"):
+        world.create(name)
+    rules = [{"match": {"name": name, "times": 2}, "status": "Failed"} for name in ("Lake", "Pond")]
+    world.outcomes(*rules)
+    world.advance(hours=6)
+    words = ("backfill", "*", "--failed", "-C", tmp_path)
+    ran = reconciler(*words, "--dry-run", environ=world.service.environ())
+    assert (ran.code, "Plan: 2 backfills of 2 exports, 4 runs" in ran.out) == (0, True), ran.out
+    assert posts(world) == 0
+    ran = reconciler(*words, "--auto-approve", environ=world.service.environ())
+    assert (ran.code, ran.out.count("  started ")) == (0, 2), ran.out
+    assert posts(world) == 2

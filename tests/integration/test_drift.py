@@ -137,6 +137,21 @@ def test_deleted_and_unmanaged_objects_are_counted(applied: Applied) -> None:
     assert "2 unmanaged objects" in written("drift", "markdown", result)
 
 
+@pytest.mark.parametrize("dialect", ["2026"], indirect=True)
+def test_model_f8_what_the_base_deletes_was_not_deleted_live(applied: Applied) -> None:
+    present = applied.text("resources.yaml")
+    absent = present.replace("    name: Lake", "    state: absent\n    name: Lake")
+    write(applied.folder, {"resources.yaml": absent})
+    applied.git.commit("delete")
+    assert applied.run("apply", "--auto-approve").code == 0
+    assert applied.drift().report.empty
+    # Declared again: the plan creates it, and nobody deleted it in the service.
+    write(applied.folder, {"resources.yaml": present})
+    assert "1 to create" in applied.run("plan").out
+    assert applied.drift().report.empty
+    assert applied.run("drift").code == 0
+
+
 @pytest.mark.parametrize("dialect", ["2025"], indirect=True)
 def test_a_conflict_is_named(applied: Applied) -> None:
     applied.change("Daily", interval="day")

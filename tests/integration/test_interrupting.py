@@ -163,5 +163,5 @@ def test_the_embedded_service_stops_cleanly_and_keeps_its_data(tmp_path: Path) -
     with start_emulator(db=db) as again:
         assert again.api_key == key
         assert again.call("GET", path).json() == first
-        again.process.send_signal(signal.SIGTERM)
+        again.process.terminate()
         assert again.process.wait(timeout=TIMEOUT) == 0

@@ -16,7 +16,7 @@ from reconciler.model.change import Change
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.schemas import known_schema
 from reconciler.model.values import SecretRef
 from reconciler.reading import read_live
@@ -276,12 +276,14 @@ def test_experience_19_the_first_plan_of_a_new_project_knows_the_newest_service(
     assert (answer(running, plan.effective[0]) >= 400) is is_newest
 
 
-def test_without_exports_in_the_configuration_no_call_is_made_for_the_dialect(
-    running: RunningEmulator,
-) -> None:
-    running.clear_requests()
-    planned(running, project(), in_web("gone", state=State.ABSENT))
-    assert len(running.requests()) == 2
+def test_model_f7_a_plan_without_exports_knows_the_newest_service(running: RunningEmulator) -> None:
+    """Two projects whose names differ only in case: the second one is refused by newer servers."""
+    plan = planned(running, project("a", name="New"), project("b", name="NEW"))
+    is_newest = plan.source.dialect is Dialect.V2026
+    assert [refusal.rule for refusal in plan.refusals] == ["name-taken"] * is_newest
+    path = "/api/organizations/org/projects/"
+    answers = [running.call("POST", path, change.body).status_code for change in plan.effective]
+    assert answers == [201, 409 if is_newest else 201]
 
 
 @pytest.mark.parametrize("status", [404, 403])

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from reconciler.commands.applying import Screen
-from reconciler.commands.pausing import Paused, PauseRequest, pause
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.action import Action
 from reconciler.model.change import Reason
 from reconciler.model.plan import Plan
+from reconciler.operations.pausing import Paused, PauseRequest, pause
 from reconciler.render.plan.text import plan_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write

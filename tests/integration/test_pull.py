@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from reconciler.authoring.drifting import pull_summary, pulled_as_text
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text
-from reconciler.render.drift import pull_summary, pulled_as_text
 from reconciler.render.style import PLAIN
-from tests.conftest import LONG
+from tests.conftest import LONG, StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied
 from tests.support.emulator import RunningEmulator
@@ -217,6 +217,43 @@ def test_a_known_secret_in_a_live_field_is_not_written(applied: Applied) -> None
     ]
     assert "a-secret-value" not in applied.text("resources.yaml")
     assert "a-secret-value" not in pull_summary(pulled) + as_json(pulled)
+
+
+TYPED = """\
+projects:
+  web: {name: Web, session_recording_sample_rate: 0.5}
+batch_exports:
+  pg:
+    name: Pg
+    project: web
+    interval: hour
+    destination:
+      type: Postgres
+      config: {host: h, port: 5432, user: "${secret:env:RECONCILER_SECRET_ID}",
+        password: "${secret:env:RECONCILER_SECRET_KEY}", database: d, schema: s, table_name: t,
+        has_self_signed_cert: false}
+"""
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025"])
+def test_fidelity_f1_values_that_come_as_text_are_written_typed(
+    tmp_path: Path, service_of: StartService, dialect: str
+) -> None:
+    seed = {"organizations": [{"id": "org", "name": "O"}], "keys": [{"value": "phx_key"}]}
+    running = service_of(seed, "--dialect", dialect)
+    files = {"reconciler.yaml": "version: 1\n", "resources.yaml": TYPED}
+    applied = Applied.of(tmp_path / "w", running, files, **SECRETS)
+    config = {"port": 5433, "has_self_signed_cert": True}
+    password = {"user": "an-access-key", "password": "a-secret-value"}
+    applied.change("Pg", destination={"type": "Postgres", "config": {**config, **password}})
+    project = running.state()["projects"][0]["id"]
+    changed = {"session_recording_sample_rate": "0.30"}
+    running.call("PATCH", f"/api/projects/{project}/", changed).raise_for_status()
+    ran = applied.run("pull")
+    assert (ran.code, ran.err) == (0, "Wrote 3 values to 1 file\n3 API calls\n")
+    expected = TYPED.replace("5432", "5433").replace("false", "true").replace("0.5", "0.3")
+    assert applied.text("resources.yaml") == expected
+    assert plan_is_empty(applied, None)
 
 
 def test_a_place_that_cannot_be_edited_is_left_out(

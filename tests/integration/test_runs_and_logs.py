@@ -12,15 +12,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
-from reconciler.commands.running import RunsRequest, follow_runs, opened, runs
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry
 from reconciler.model.run_report import LogReport, Matched, RunOrder, RunReport
-from reconciler.operations.calls import NotOffered
-from reconciler.operations.log_pages import LogFilter, read_logs
+from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs, read_logs
+from reconciler.operations.runs import RunsRequest, follow_runs, opened, runs
+from reconciler.reading.calls import NotOffered
 from reconciler.render.runs import change_as_text
 from reconciler.render.style import PLAIN
 from scripts.saved_schemas import saved_schema

@@ -1,4 +1,4 @@
-"""`plan -e A -e B` and `plan -e '*'`: one document, and one that fails does not stop the others."""
+"""`-e A -e B` and `-e '*'`: one document, and one that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from reconciler.cli.exit_codes import worst_of
 from reconciler.client import ClientSettings
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.planning_many import plan_many
+from reconciler.commands import planning as plans
+from reconciler.commands.environments import in_each
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window
@@ -156,7 +156,7 @@ def test_environments_share_the_limit_of_their_key(folder: Path, emulator: Runni
     settings = ClientSettings(rate=(Window(2, 10.0),), clock=clock, sleep=clock.sleep)
     runtime = Runtime(emulator.environ(), lambda: datetime(2026, 1, 1, tzinfo=UTC), client=settings)
     request = PlanRequest(WorkspaceOptions(folder))
-    planned = asyncio.run(plan_many(request, ("staging", "production"), runtime))
+    planned = asyncio.run(in_each(plans.plan, request, ("staging", "production"), runtime))
     assert [item.error for item in planned] == [None, None]
     assert clock.now >= 20
 
@@ -165,3 +165,90 @@ def test_progress_names_the_environment(folder: Path, emulator: RunningEmulator)
     ran = plan(folder, emulator, "-e", "staging", "-e", "production", "--debug")
     assert "debug: staging: workspace" in ran.err
     assert "debug: production: workspace" in ran.err
+
+
+NIGHT = """\
+version: 1
+environments:
+  dev: {organization: 00000000-0000-4000-8000-000000000000}
+  staging: {organization: ORGANIZATION}
+  production: {organization: ORGANIZATION}
+"""
+
+
+@pytest.fixture
+def night(tmp_path: Path, emulator: RunningEmulator) -> Path:
+    """Return a workspace of three environments, the first of which fails; an export has a gap."""
+    rules = [{"match": {"nth": 3}, "status": "Failed"}, {"match": {}}]
+    emulator.admin("PUT", "outcomes", rules)
+    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    emulator.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+    emulator.advance(hours=5)
+    text = NIGHT.replace("ORGANIZATION", emulator.organization)
+    return write(tmp_path / "night", {"reconciler.yaml": text})
+
+
+def at_night(command: str, folder: Path, running: RunningEmulator, *words: str | Path) -> Ran:
+    # The files choose the organization, which only a trusted workspace may.
+    environ = running.environ()
+    del environ["RECONCILER_ORGANIZATION"]
+    return reconciler(command, "-C", folder, "--trust-workspace", *words, environ=environ)
+
+
+def test_issue_30_status_of_every_environment_is_one_report(
+    night: Path, emulator: RunningEmulator
+) -> None:
+    ran = at_night("status", night, emulator, "-e", "*")
+    assert ran.code == 1
+    assert ran.out.startswith("Environment dev\nerror: ")
+    assert "\nEnvironment staging · " in ran.out
+    assert "\nEnvironment production · " in ran.out
+    last = ran.out[ran.out.index("3 environments") :].splitlines()[:4]
+    assert last[0] == "3 environments, 1 with an error"
+    assert [" ".join(line.split()) for line in last[1:]] == [
+        "dev error",
+        *(f"{name} 1 export: 1 ok; 1 unmanaged." for name in ("staging", "production")),
+    ]
+    assert "  in dev\n" in ran.err
+    well = ("-e", "staging", "-e", "production")
+    assert at_night("status", night, emulator, *well).code == 0
+    assert at_night("status", night, emulator, *well, "--fail-on", "ok").code == 2
+
+
+def test_issue_30_gaps_of_every_environment_are_one_report(
+    night: Path, emulator: RunningEmulator
+) -> None:
+    ran = at_night("gaps", night, emulator, "-e", "*")
+    assert ran.code == 1
+    assert ran.out.startswith("Environment dev\nerror: ")
+    assert ran.out.count("1 interval  ") == 2
+    assert "\n  dev         error\n" in ran.out
+    assert "\n  production  Intervals: 1 failed" in ran.out
+    assert ran.out.endswith("\nhint: for a command above, select its environment: -e NAME\n")
+    assert "staging: reading runs: at most " in ran.err
+    assert at_night("gaps", night, emulator, "-e", "prod*", "-e", "staging").code == 2
+
+
+@pytest.mark.parametrize("command", ["status", "gaps"])
+def test_issue_30_formats_of_several_reports(
+    command: str, night: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    def shown(name: str) -> str:
+        return at_night(command, night, emulator, "-e", "*", "--format", name).out
+
+    dev, staging, production = json.loads(shown("json"))
+    assert (dev["environment"], dev["report"], dev["exit_code"]) == ("dev", None, 1)
+    assert dev["error"]["message"]
+    assert (staging["error"], production["report"]["environment"]) == (None, "production")
+    comment, page = shown("markdown"), shown("html")
+    title = {"status": "Exports", "gaps": "Gaps"}[command]
+    assert comment.startswith(f"### {title} of 3 environments\n")
+    assert [line[:20] for line in comment.splitlines() if line.startswith("#### ")] == [
+        *("#### Environment dev", "#### Environment sta", "#### Environment pro"),
+        "#### 3 environments,",
+    ]
+    assert page.count("<h2>") == 4
+    if command == "status":
+        file = tmp_path / "status.html"
+        at_night(command, night, emulator, "-e", "*", "--html", file)
+        assert file.read_text(encoding="utf-8").count("<h2>") == 4

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported
-from reconciler.commands.status import StatusRequest, status
 from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
 from reconciler.model.status import ExportStatus, State, StatusReport
+from reconciler.operations.status import StatusRequest, status
 from reconciler.render.options import RenderOptions
 from tests.conftest import LONG, StartService
 from tests.support.cli import write

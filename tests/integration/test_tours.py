@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import ROOT, StartService
 from tests.support.tours import Tour
@@ -60,3 +61,16 @@ def test_every_block_of_the_page_runs(
     service = service_of(seed)
     tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")
     tour.follow((ROOT / f"docs/{page}.md").read_text(encoding="utf-8"))
+
+
+def test_apply_p2_the_practice_of_operations_runs_as_printed(
+    service_of: StartService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Practice\n")[2].partition("\n## ")[0]
+    seed = yaml.safe_load(section.partition("```yaml\n")[2].partition("```")[0])
+    service = service_of(seed, "--dialect", "2026")
+    tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")
+    tour.follow(section)
+    assert tour.code == 0

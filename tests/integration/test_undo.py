@@ -210,6 +210,29 @@ def test_plan_d9_a_deleted_project_is_restored_with_what_the_service_takes(
     assert running.exports()["Lake"]["destination"]["config"] == {}
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_model_f7_a_deleted_project_is_restored_in_an_organization_without_exports(
+    service_of: StartService, tmp_path: Path, dialect: str, *, is_known: bool
+) -> None:
+    """No export shows the version of the server: the API key does, if it may be read."""
+    running = service_of(None, "--dialect", dialect)
+    environ, log = running.environ(), tmp_path / "log.jsonl"
+    if not is_known:
+        match = {"path": "/api/personal_api_keys/@current/"}
+        running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 403}])
+    shop: dict[str, Any] = {"name": "Shop", "timezone": "Asia/Tokyo"}
+    settings = "version: 1\npolicy: {allow_project_deletion: true}\n"
+    folder = write(tmp_path / "w", {"reconciler.yaml": settings})
+    for more in ({}, {"state": "absent"}):
+        write(folder, {"a.yaml": json.dumps({"projects": {"shop": {**shop, **more}}})})
+        assert apply(folder, environ, "--log-file", log).code == 0
+    planned = undo(folder, environ, log)
+    shown = " ".join(planned.out.split())
+    assert ("access_control is not restored" in shown) is (is_known and dialect == "2026")
+    assert project_of(running)["timezone"] == "Asia/Tokyo"
+
+
 def project_of(running: RunningEmulator) -> dict[str, Any]:
     projects = (item for item in running.state()["projects"] if item["name"] == "Shop")
     (project,) = (item for item in projects if not item.get("is_pending_deletion"))

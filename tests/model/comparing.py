@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.model.deciding import Planned
-from tests.model.declared import checked_out, declared
+from tests.model.deciding import Change, Planned
+from tests.model.declared import CONFIG, INTEGRATION, TYPE, declared
 from tests.model.drawing import drawn
-from tests.model.environments import comparable, compared, pulled
-from tests.model.oracle import TYPE, Live, Prediction, live_of
-from tests.model.outcome import applied, drifted, is_undoable, state_of
-from tests.model.real import Clone, Ended, clone_of
-from tests.model.world import World, checkout
+from tests.model.identity import Live
+from tests.model.outcome import applied, compared, drifted, pulled, values_of
+from tests.model.real import Clone, Ended, clone_of, live_of
+from tests.model.refusing import dialect_of
+from tests.model.world import World, checked_out, checkout
 from tests.reliability.service import KEY, ORGANIZATION
 from tests.reliability.virtual import run_virtually
 
 AUTHORIZED = {"Authorization": f"Bearer {KEY}"}
 _CHANGED = ("rotate", "version_changed", "reference_changed")
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "project": ("timezone", "anonymize_ips", "surveys_opt_in"),
+    "batch_export": ("interval", "model", "paused", "end_at", TYPE, INTEGRATION),
+    "S3": ("bucket_name", "region", "prefix", "exclude_events"),
+    "AwsS3": ("bucket_name", "region", "prefix", "exclude_events"),
+    "Postgres": ("host", "database", "schema", "table_name", "exclude_events"),
+    "HTTP": ("url", "exclude_events"),
+    "NoOp": ("arg", "exclude_events"),
+}
 
 
 def differing(what: str, expected: Any, actual: Any) -> Iterator[str]:
@@ -30,17 +39,19 @@ def differing(what: str, expected: Any, actual: Any) -> Iterator[str]:
         yield f"{what}: the model says {expected!r}, the command {actual!r}"
 
 
-def plan_differences(predicted: Prediction, ended: Ended, ids: list[str]) -> Iterator[str]:
+def plan_differences(predicted: Planned, ended: Ended, ids: list[str]) -> Iterator[str]:
     """Yield how a plan differs from what the model predicts."""
     yield from differing("exit code", predicted.code, ended.code)
     yield from differing("error", predicted.error, ended.error)
     if predicted.error or ended.error:
         return
     plan = ended.plan
-    base = ids[predicted.base] if predicted.base is not None else None
+    commit = predicted.base.commit
+    base = ids[commit] if commit is not None else None
     yield from differing("base", base, plan["source"]["base"])
     refusals = {(item["rule"], frozenset(item["addresses"])) for item in plan["refusals"]}
-    tied = predicted.tied
+    pairs = predicted.identity.matched.items()
+    tied = {address for address, item in pairs if len(predicted.identity.at_base(item)) > 1}
     refusals = {item for item in refusals if item[0] != "permuted-names" or not item[1] & tied}
     wanted = {
         item for item in predicted.refusals if item[0] != "permuted-names" or not item[1] & tied
@@ -50,7 +61,10 @@ def plan_differences(predicted: Prediction, ended: Ended, ids: list[str]) -> Ite
     actual = {(change["address"], change["action"]): change for change in effective}
     yield from differing("changes", sorted(predicted.changes), sorted(actual))
     objects = {change["address"]: change["live_id"] for change in plan["changes"]}
-    yield from differing("objects", _items(predicted.objects), _items(objects))
+    found = {key: item for key, item in pairs if key not in predicted.left_out}
+    found |= {change.address: change.live for change in predicted.changes.values()}
+    expected = {address: item.id if item else None for address, item in found.items()}
+    yield from differing("objects", _items(expected), _items(objects))
     for key in sorted(predicted.changes.keys() & actual.keys()):
         if key[0] not in tied:
             yield from _change_differences(" ".join(key), predicted.changes[key], actual[key])
@@ -58,9 +72,7 @@ def plan_differences(predicted: Prediction, ended: Ended, ids: list[str]) -> Ite
     yield from differing("unmanaged", sorted(predicted.unmanaged), sorted(unmanaged))
     for note in plan["notes"]:
         if note["code"] == "look-alike" and note["message"].startswith("unmanaged"):
-            gone = {
-                c.live.id for c in predicted.changes.values() if c.live and c.action == "delete"
-            }
+            gone = {c.live.id for c in predicted.of_action("delete") if c.live}
             named = {identity for identity in gone if f"(id {identity}," in note["message"]}
             yield from differing("called unmanaged although deleted", set(), named)
     notes = [(note["code"], note["message"], note["about"]) for note in plan["notes"]]
@@ -68,29 +80,27 @@ def plan_differences(predicted: Prediction, ended: Ended, ids: list[str]) -> Ite
     yield from differing("adopted", sorted(predicted.adopted), sorted(adopted))
     stays = {(about, text.split()[0]) for code, text, about in notes if code == "stays-as-it-is"}
     yield from differing("stays", sorted(predicted.stays), sorted(stays))
-    loosened = {text: sorted(users) for text, users in predicted.loosened.items()}
-    yield from differing("loosened", _items(loosened), _items(_loosened(notes)))
+    yield from differing("loosened", sorted(predicted.loosened), sorted(_loosened(notes)))
 
 
-def _change_differences(what: str, change: Any, actual: dict[str, Any]) -> Iterator[str]:
+def _change_differences(what: str, change: Change, actual: dict[str, Any]) -> Iterator[str]:
     if change.action == "create":
         yield from differing(f"{what} parent", change.parent, actual["parent_id"])
     if change.action not in ("update", "replace", "pause", "unpause"):
         return
     fields = {
-        tuple(field["path"]): (field["origin"], field["reset"])
+        ".".join(field["path"]): (field["origin"], field["reset"])
         for field in actual["fields"]
         if not field["secret"] and field["path"] != ["project"]
     }
     yield from differing(f"{what} fields", _items(change.fields), _items(fields))
     if change.action == "update":
-        secrets = {tuple(s["path"]) for s in actual["secrets"] if s["use"] in _CHANGED}
+        secrets = {".".join(s["path"]) for s in actual["secrets"] if s["use"] in _CHANGED}
         yield from differing(f"{what} secrets", sorted(change.secrets), sorted(secrets))
 
 
-def _loosened(notes: list[tuple[str, str, str | None]]) -> dict[str, list[str]]:
-    """Return the notes on what resources loosen, in the words of the model."""
-    found = {}
+def _loosened(notes: list[tuple[str, str, str | None]]) -> Iterator[tuple[str, str]]:
+    """Yield what resources loosen by the notes, in the words of the model, with the resource."""
     for code, text, _ in notes:
         if code != "loosened" or (
             "lifecycle" not in text and "protection" not in text and "`id:" not in text
@@ -105,8 +115,7 @@ def _loosened(notes: list[tuple[str, str, str | None]]) -> dict[str, list[str]]:
             (":", ""),
         ):
             what = what.replace(old, new)
-        found[what] = sorted(users.split(", "))
-    return found
+        yield from ((what, user) for user in users.split(", "))
 
 
 def _sorted(values: Any) -> list[Any]:
@@ -126,27 +135,26 @@ async def judged(world: World, folder: Path, *, only_plan: bool) -> list[str]:
 async def _judged(clone: Clone, only_plan: bool) -> AsyncIterator[str]:
     world = clone.world
     planned = Planned(world, live_of(world.projects))
-    predicted = planned.prediction()
     ended = await clone.plan()
-    problems = list(plan_differences(predicted, ended, clone.ids))
+    problems = list(plan_differences(planned, ended, clone.ids))
     for problem in problems:
         yield problem
-    if problems or predicted.error or only_plan:
+    if problems or planned.error or only_plan:
         return
     dice = random.Random(world.seed)  # noqa: S311
     if dice.random() < 0.4:
         async for problem in _drift(clone):
             yield problem
-    is_odd = any(TYPE in change.fields for change in predicted.changes.values())
+    is_odd = any(TYPE in change.fields for change in planned.changes.values())
     is_whole = not (world.targets or world.excludes or world.rotate or is_odd)
     if is_whole and dice.random() < 0.5:
-        async for problem in _pull(clone, planned, predicted):
+        async for problem in _pull(clone, planned):
             yield problem
     if dice.random() < 0.3 and "two" in world.work["reconciler.yaml"]["environments"]:
         for problem in _environments(clone):
             yield problem
     if dice.random() < 0.7:
-        async for problem in _applied(clone, planned, predicted, ended, dice):
+        async for problem in _applied(clone, planned, ended, dice):
             yield problem
 
 
@@ -156,52 +164,42 @@ def _environments(clone: Clone) -> Iterator[str]:
     expected = compared(files, "one", "two")
     actual = clone.compare()
     fields = {
-        (str(item.address), tuple(map(str, changed.path))): bool(changed.intent)
+        (str(item.address), ".".join(map(str, changed.path))): bool(changed.intent)
         for item in actual.resources
         for changed in item.fields
         if changed.path[0] not in ("project", "lifecycle")
     }
-    yield from differing("compare", _items(expected.fields), _items(fields))
-    for word in ("only_first", "only_second"):
-        found = {str(item.address) for item in getattr(actual, word)}
-        yield from differing(f"compare: {word}", getattr(expected, word), found)
+    yield from differing("compare", _items(expected), _items(fields))
+    one, two = declared(files, "one"), declared(files, "two")
+    only = [{str(item.address) for item in x} for x in (actual.only_first, actual.only_second)]
+    yield from differing("compare: only one", [one.keys() - two, two.keys() - one], only)
     problem = clone.promote()
     yield from differing("promote", "", problem)
     after = clone.files()
-    left = compared(after, "one", "two")
-    yield from differing("promote: differences", set(), left.unintended | left.only_first)
-    yield from differing("promote: only_second", expected.only_second, left.only_second)
-    yield from differing("promote: source", declared(files, "one"), declared(after, "one"))
+    left = {key for key, is_intended in compared(after, "one", "two").items() if not is_intended}
+    yield from differing("promote: differences", set(), left)
+    yield from differing("promote: resources", {*one, *two}, {*declared(after, "two")})
+    yield from differing("promote: source", one, declared(after, "one"))
     checkout(clone.world, clone.folder, clone.world.work)
 
 
-async def _pull(clone: Clone, planned: Planned, predicted: Prediction) -> AsyncIterator[str]:
+async def _pull(clone: Clone, predicted: Planned) -> AsyncIterator[str]:
     """Write drift into the files, and read them again."""
-    files, drift = checked_out(clone.world), drifted(planned, predicted)
-    conflicts = {
-        (change.address, path)
-        for change in predicted.changes.values()
-        for path, (origin, _) in change.fields.items()
-        if origin == "both"
-    }
-    live = {c.address: c.live.values for c in predicted.changes.values() if c.live}
-    names = {c.address: c.live.name for c in predicted.changes.values() if c.live}
-    live = {key: {**values, ("name",): names[key]} for key, values in live.items()}
+    drift = drifted(predicted)
+    origins = {o for change in predicted.changes.values() for o, _ in change.fields.values()}
     code = await clone.pull()
-    is_partial = conflicts or drift.deleted or drift.renamed
+    is_partial = "both" in origins or drift.deleted or drift.renamed
     expected = drift.code if drift.code not in (0, 2) else 3 if is_partial else 0
     for problem in differing("pull: exit code", expected, code):
         yield problem
     if expected in (0, 3):
         after = clone.files()
-        wanted = pulled(declared(files, "one"), live, drift, conflicts)
-        found = {key: comparable(item) for key, item in declared(after, "one").items()}
-        for key in wanted.keys() | found.keys():
-            one, two = wanted.get(key, {}), found.get(key, {})
-            apart = {p for p in one.keys() | two.keys() if one.get(p) != two.get(p)}
-            apart = {p for p in apart if p in one or two[p] is not None}
-            for problem in differing(f"pull: {key}", set(), apart):
-                yield f"{problem} {[one.get(p) for p in apart]} {[two.get(p) for p in apart]}"
+        one, two = pulled(predicted), values_of(declared(after, "one"))
+        keys = {key for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
+        keys -= {key for key in keys - one.keys() if two[key] is None}
+        for problem in differing("pull", _part(one, keys), _part(two, keys)):
+            yield problem
+        files = checked_out(clone.world)
         for problem in differing(
             "pull: other environment", declared(files, "two"), declared(after, "two")
         ):
@@ -213,14 +211,15 @@ async def _drift(clone: Clone) -> AsyncIterator[str]:
     """Compare what `drift` reports. It looks at all resources."""
     world = replace(clone.world, targets=(), excludes=(), rotate=())
     planned = Planned(world, live_of(world.projects))
-    expected = drifted(planned, planned.prediction())
+    expected = drifted(planned)
     ended = await clone.drift()
     for problem in differing("drift: exit code", expected.code, ended.code):
         yield problem
     if ended.drift is not None:
         actual = {
-            str(item.address): {tuple(map(str, changed.change.path)) for changed in item.fields}
+            (str(item.address), ".".join(map(str, changed.change.path)))
             for item in ended.drift.objects
+            for changed in item.fields
         }
         for problem in differing("drift: fields", expected.fields, actual):
             yield problem
@@ -233,7 +232,7 @@ async def _drift(clone: Clone) -> AsyncIterator[str]:
 
 
 async def _applied(
-    clone: Clone, planned: Planned, predicted: Prediction, ended: Ended, dice: random.Random
+    clone: Clone, predicted: Planned, ended: Ended, dice: random.Random
 ) -> AsyncIterator[str]:
     """Apply, perhaps a saved plan, and compare the end state; then plan again, or undo."""
     before, log = live_of(clone.world.projects), clone.folder.parent / "log.jsonl"
@@ -248,7 +247,7 @@ async def _applied(
     made = await clone.apply(saved, log=log)
     problems = list(differing("apply: exit code", expected, made.code))
     after = live_of((await clone.state())["projects"])
-    end = applied(planned, predicted) if expected == 0 else before
+    end = applied(predicted) if expected == 0 else before
     problems += differing("apply: end state", *_apart(state_of(end), state_of(after)))
     for problem in problems:
         yield f"{problem} {made.text if problem.startswith('apply: exit') else ''}"
@@ -256,17 +255,16 @@ async def _applied(
         return
     async for problem in _again(clone, predicted, saved, after):
         yield problem
-    if is_undoable(planned, predicted):
+    if _is_undoable(predicted):
         async for problem in _undone(clone, before, log, dice):
             yield problem
 
 
 async def _again(
-    clone: Clone, predicted: Prediction, saved: Path | None, after: list[Live]
+    clone: Clone, predicted: Planned, saved: Path | None, after: list[Live]
 ) -> AsyncIterator[str]:
     """Apply a saved plan again, or plan again."""
-    planned = Planned(clone.world, after)
-    second = planned.prediction()
+    second = Planned(clone.world, after)
     if saved is not None:
         left = {key: change.secrets for key, change in second.changes.items()}
         is_stale = any(c.secrets - left.get(key, set()) for key, c in predicted.changes.items())
@@ -352,6 +350,48 @@ def _created_projects(log: Path) -> list[str]:
         for change in (plans[-1]["changes"] if plans else ())
         if change["kind"] == "project" and change["action"] == "create"
     ]
+
+
+def state_of(live: Iterable[Live]) -> list[Any]:
+    """Return what a configuration decides about live objects, by names."""
+    names = {item.id: item.name for item in live if item.kind == "project"}
+    found = []
+    for item in live:
+        paths = [
+            *_FIELDS[item.kind],
+            *(CONFIG + name for name in _FIELDS.get(item.value(TYPE), ())),
+        ]
+        values = [(path, item.value(path)) for path in paths]
+        shown = [(path, str(value)) for path, value in values if value not in (None, False)]
+        found.append((item.kind, names.get(item.parent or "", item.parent), item.name, shown))
+    return sorted(found, key=repr)
+
+
+def _is_undoable(plan: Planned) -> bool:
+    """Return whether an undo restores everything: no history, secret or other setting is lost."""
+    if set(plan.policy) & {"max_deletes", "max_changes", "deny", "ignore"}:
+        return False
+    for change in plan.changes.values():
+        resource, was = plan.now.get(change.address), change.live
+        is_odd = change.action == "replace" or TYPE in change.fields or bool(change.secrets)
+        if resource:
+            is_marked = "name" in change.fields and "<!-- iac:" in resource.name
+            is_odd |= is_marked or resource.protected or "ignore_changes" in resource.lifecycle
+        is_deletion = change.action == "delete" and was is not None
+        if is_odd or (is_deletion and was and was.value(TYPE) not in (None, "NoOp")):
+            return False
+        is_project = change.address.startswith("project.")
+        is_refused = is_project and not plan.policy.get("allow_project_deletion")
+        if change.action in ("delete", "create") and is_refused:
+            return False
+        if is_deletion and is_project and dialect_of(plan) is None:
+            return False
+    names = [item.name for item in plan.live if item.kind == "project"]
+    return len(set(names)) == len(names)
+
+
+def _part(values: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
+    return {key: values.get(key) for key in keys}
 
 
 def _apart(one: list[Any], two: list[Any]) -> tuple[list[Any], list[Any]]:

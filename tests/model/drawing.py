@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.model.declared import KINDS, checked_out, declared
-from tests.model.world import Commit, Files, World
+from tests.model.declared import KINDS, declared
+from tests.model.world import Commit, Files, World, checked_out
 
 Edit = Callable[[Files], None]
 Body = dict[str, Any]
@@ -544,10 +544,10 @@ class Drawing:
                     continue
                 fields: Body = {}
                 for path, value in resource.values.items():
-                    at = fields
-                    for part in path[:-1]:
+                    at, parts = fields, path.split(".")
+                    for part in parts[:-1]:
                         at = at.setdefault(part, {})
-                    at[path[-1]] = value
+                    at[parts[-1]] = value
                 if kind == "batch_export":
                     fields["_parent"] = self._uid_of_parent(resource.parent, uids, files)
                     if fields["_parent"] is None:
@@ -829,7 +829,7 @@ def _is_declared_twice(files: Files) -> bool:
 
 
 def _is_http(values: Any) -> bool:
-    return bool(values.get(("destination", "type")) == "HTTP")
+    return bool(values.get("destination.type") == "HTTP")
 
 
 def valid(files: Files) -> bool:
@@ -846,14 +846,14 @@ def valid(files: Files) -> bool:
             is_lost = of_key is not None and not item.absent and resources[of_key].absent
             if is_lost or (item.absent and item.protected):
                 return False
-            if _is_http(item.values) and item.values.get(("model",)) not in (None, "events"):
+            if _is_http(item.values) and item.values.get("model") not in (None, "events"):
                 return False
             parent = item.parent and keys.get(item.parent, item.parent)
             places.append((item.kind, parent, item.name))
         former = [
             (item.kind, item.parent, name)
             for item in resources.values()
-            for name in set(item.former_names)
+            for name in set(item.names[1:])
         ]
         if len(set(former)) < len(former):
             return False

@@ -1,151 +1,101 @@
-"""What applying, drift and undo do (docs/planning.md, operations.md, restores.md).
+"""What applying, drift, pull and compare do (docs/planning.md, operations.md).
 
 Imports nothing of what it judges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.model.deciding import Planned
-from tests.model.declared import CONFIG, Path, is_secret
-from tests.model.oracle import TYPE, Change, Live, Prediction, has_marker
+from tests.model.deciding import Change, Planned
+from tests.model.declared import TYPE, UNSET, Declared, all_resources, declared, is_secret, leaves
+from tests.model.identity import Live
+from tests.model.refusing import doubled
+from tests.model.world import Files
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "project": ("timezone", "anonymize_ips", "surveys_opt_in"),
-    "batch_export": ("interval", "model", "paused", "end_at"),
-    "S3": ("bucket_name", "region", "prefix", "exclude_events"),
-    "AwsS3": ("bucket_name", "region", "prefix", "exclude_events"),
-    "Postgres": ("host", "database", "schema", "table_name", "exclude_events"),
-    "HTTP": ("url", "exclude_events"),
-    "NoOp": ("arg", "exclude_events"),
-}
+Values = dict[tuple[str, str], Any]
 
 
-def state_of(live: Iterable[Live]) -> list[Any]:
-    """Return what a configuration decides about live objects, by names."""
-    names = {item.id: item.name for item in live if item.kind == "project"}
-    found = []
-    for item in live:
-        to = item.values.get(TYPE)
-        paths: list[Path] = [(name,) for name in FIELDS[item.kind]]
-        if item.kind == "batch_export":
-            paths += [TYPE, ("destination", "integration")]
-            paths += [(*CONFIG, name) for name in FIELDS[str(to)]]
-        values = [(".".join(path), item.value(path)) for path in paths]
-        shown = [(path, str(value)) for path, value in values if value not in (None, False)]
-        found.append((item.kind, names.get(item.parent or "", item.parent), item.name, shown))
-    return sorted(found, key=repr)
-
-
-def applied(planned: Planned, predicted: Prediction) -> list[Live]:
+def applied(plan: Planned) -> list[Live]:
     """Return the live objects after the changes of a plan."""
-    live = {(item.kind, item.id): item for item in planned.oracle.live}
-    changes = sorted(predicted.changes.values(), key=lambda item: item.address, reverse=True)
-    for change in changes:  # Projects come first: their exports are created in them.
-        if change.action == "delete" and change.live:
-            gone = change.live.id
-            live = {
-                place: item
-                for place, item in live.items()
-                if place != (change.live.kind, gone)
-                and (change.live.kind != "project" or item.parent != gone)
-            }
-        elif change.action in ("create", "replace"):
-            new = _created(planned, change)
-            if change.live:
-                live.pop((new.kind, change.live.id), None)
-            live[new.kind, new.id] = new
-        elif change.live:
-            item = live.get((change.live.kind, change.live.id))
-            if item is not None:
-                live[item.kind, item.id] = _updated(planned, change, item)
-    return list(live.values())
+    live, new = {item.id: item for item in plan.live}, list[Live]()
+    for change in plan.changes.values():
+        item = live.get(change.live.id) if change.live else None
+        if change.action in ("create", "replace"):
+            new.append(_created(plan, change))
+        elif change.action != "delete" and item:
+            own = plan.now[change.address].values
+            sent = {path: own.get(path) for path in change.fields}
+            live[item.id] = replace(item, values={**item.values, **sent})
+    gone = {c.live.id for c in plan.of_action("delete", "replace") if c.live}
+    return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
 
 
-def _created(planned: Planned, change: Change) -> Live:
-    resource = planned.oracle.now[change.address]
-    sent = {path: value for path, value in resource.values.items() if not is_secret(value)}
-    parent = change.parent
+def _created(plan: Planned, change: Change) -> Live:
+    resource, parent = plan.now[change.address], change.parent
     if parent is None and resource.parent is not None:
         parent = f"new {resource.parent[1]}"
-    kept = dict(change.live.values) if change.live else {}
-    if kept.get(TYPE) != sent.get(TYPE):
-        kept = {path: value for path, value in kept.items() if path[0] != "destination"}
-    if change.live and ("paused",) in sent and sent["paused",] is None:
-        del sent["paused",]
-    for path in planned.reset_of(change):
-        kept.pop(path, None)
-    for path in [path for path in sent if resource.ignores(path) and path in kept]:
-        del sent[path]
-    return Live(resource.kind, f"new {change.address}", resource.name, parent, {**kept, **sent})
-
-
-def _updated(planned: Planned, change: Change, item: Live) -> Live:
-    resource = planned.oracle.now[change.address]
-    values = dict(item.values)
-    for path, (_, is_reset) in change.fields.items():
-        values[path] = None if is_reset else resource.values[path]
-    name = resource.name if ("name",) in change.fields else item.name
-    return replace(item, values=values, name=name)
+    old = change.live.values if change.live else {}
+    same = old.get(TYPE) == resource.values.get(TYPE)
+    kept = {path: x for path, x in old.items() if same or not path.startswith("destination.")}
+    left = {path for path in kept if resource.ignores(path)}
+    sent = {path: value for path, value in resource.values.items() if path not in left}
+    resets = {path: None for path, (_, is_reset) in change.fields.items() if is_reset}
+    return Live(resource.kind, f"new {change.address}", parent, {**kept, **sent, **resets})
 
 
 @dataclass
 class Drifted:
-    """What `drift` reports: the exit code, fields by address, what is deleted and renamed."""
+    """What `drift` reports: the exit code, fields, and what is deleted and renamed."""
 
     code: int = 0
-    fields: dict[str, set[Path]] = field(default_factory=dict)
+    fields: set[tuple[str, str]] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     renamed: set[str] = field(default_factory=set)
 
 
-def drifted(planned: Planned, predicted: Prediction) -> Drifted:
+def drifted(plan: Planned) -> Drifted:
     """Return what `drift` reports."""
-    base = planned.oracle.base
-    if base is None or not base.is_merged:
-        return Drifted(1)
-    if predicted.error:
-        return Drifted(predicted.code)
-    result = Drifted()
-    for change in predicted.changes.values():
-        fields = {path for path, (origin, _) in change.fields.items() if origin in ("live", "both")}
-        if fields and change.action != "create":
-            result.fields.setdefault(change.address, set()).update(fields)
-    doubled = [addresses for rule, addresses in predicted.refusals if rule == "possible-duplicate"]
-    explained = {address for addresses in doubled for address in addresses}
-    declared = {key for key, was in planned.oracle.versions[0].items() if not was.absent}
-    created = {address for address, action in predicted.changes if action == "create"} & declared
-    result.deleted = created - explained
-    heads = planned.doubled_heads()
-    result.renamed = heads & created
-    result.code = 2 if result.fields or result.deleted or result.renamed else 0
-    return result
+    if plan.error or not plan.base.is_merged:
+        return Drifted(plan.code if plan.base.is_merged else 1)
+    changes = plan.changes.values()
+    fields = [(c.address, path, origin) for c in changes for path, (origin, _) in c.fields.items()]
+    drift = {(address, path) for address, path, origin in fields if origin in ("live", "both")}
+    at_base = {key for key, was in plan.base.versions[0].items() if not was.absent}
+    created = {change.address for change in plan.of_action("create")} & at_base
+    duplicates = [addresses for _, *addresses in doubled(plan)]
+    deleted = created.difference(*duplicates)
+    renamed = created.intersection(address for address, *_ in duplicates)
+    return Drifted(2 if drift or deleted or renamed else 0, drift, deleted, renamed)
 
 
-def is_undoable(planned: Planned, predicted: Prediction) -> bool:
-    """Return whether an undo restores everything: no history, secret or other setting is lost."""
-    policy, now = planned.policy, planned.oracle.now
-    if set(policy) & {"max_deletes", "max_changes", "deny", "ignore"}:
-        return False
-    for change in predicted.changes.values():
-        resource = now.get(change.address)
-        is_odd = change.action == "replace" or TYPE in change.fields or change.secrets
-        is_odd = is_odd or bool(
-            resource and ("name",) in change.fields and has_marker(resource.name)
-        )
-        if is_odd or (resource and (resource.protected or "ignore_changes" in resource.lifecycle)):
-            return False
-        is_deletion = change.action == "delete" and change.live is not None
-        if is_deletion and change.live and change.live.value(TYPE) not in (None, "NoOp"):
-            return False
-        is_project = change.address.startswith("project.")
-        is_refused = is_project and not policy.get("allow_project_deletion")
-        if change.action in ("delete", "create") and is_refused:
-            return False
-        if change.action == "delete" and is_project and planned.dialect() is None:
-            return False
-    names = [item.name for item in planned.oracle.live if item.kind == "project"]
-    return len(set(names)) == len(names)
+def values_of(resources: Declared) -> Values:
+    """Return the fields as they are compared."""
+    return {(r.address, path): r.value(path) for r in resources.values() for path in r.values}
+
+
+def pulled(plan: Planned) -> Values:
+    """Return the fields after drift was written into the files. Conflicts are left out."""
+    after = values_of(plan.now)
+    for change in plan.changes.values():
+        for path, (origin, _) in change.fields.items():
+            if origin == "live" and change.live:
+                after[change.address, path] = change.live.value(path)
+    return after
+
+
+def compared(files: Files, first: str, second: str) -> dict[tuple[str, str], bool]:
+    """Return the fields in which two environments of the files differ, and if it is intended."""
+    one, two = declared(files, first), declared(files, second)
+    values = [values_of(one), values_of(two)]
+    bodies = {(key, path): x for _, key, body in all_resources(files) for path, x in leaves(body)}
+    found = {}
+    for address, path in values[0].keys() | values[1].keys():
+        key, layers = (address, path), [f"overrides.{name}.{path}" for name in (first, second)]
+        pair = [each.get(key, UNSET) for each in values]
+        if pair[0] != pair[1] and address in one.keys() & two.keys():
+            is_intended = path == "name" or any(map(is_secret, pair))
+            is_intended |= "${var:" in str(bodies.get(key))
+            found[key] = is_intended or all((address, layer) in bodies for layer in layers)
+    return found

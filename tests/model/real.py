@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,25 +12,26 @@ from typing import Any
 
 import yaml
 
+from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.drifting import DriftRequest, drift
+from reconciler.authoring.promoting import PromoteRequest, promote
+from reconciler.authoring.pulling import PullRequest, pull
 from reconciler.cli.exit_codes import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
 from reconciler.commands.applying import ApplyRequest, Screen, apply
-from reconciler.commands.comparing import Pair, compare_files
-from reconciler.commands.drifting import DriftRequest, drift
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.planning import PlanResult, plan
-from reconciler.commands.promoting import PromoteRequest, promote
-from reconciler.commands.pulling import PullRequest, pull
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
-from reconciler.commands.undoing import plan_undo
+from reconciler.commands.saved import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.codec.plan import encode
 from reconciler.model.compared import EnvironmentComparison
 from reconciler.model.drift import Drift
 from reconciler.model.plan_options import PlanOptions, Selection
+from tests.model.declared import leaves
+from tests.model.identity import Live
 from tests.model.world import World, seed_of, written
 from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
 
@@ -169,6 +170,19 @@ def _failed(error: ReconcilerError) -> Ended:
     return Ended(error.exit_code, error=type(error).__name__, text=text)
 
 
+def live_of(projects: Iterable[Mapping[str, Any]]) -> list[Live]:
+    """Return the live objects of projects as the service stores or is planted with them."""
+    found = []
+    for project in projects:
+        if not project.get("is_pending_deletion"):
+            own, parent = {**project, "batch_exports": None}, str(project["id"])
+            found.append(Live("project", parent, None, dict(leaves(own))))
+            for export in project.get("batch_exports", ()):
+                values = dict(leaves(export))
+                found.append(Live("batch_export", str(export["id"]), parent, values))
+    return found
+
+
 @asynccontextmanager
 async def clone_of(world: World, folder: Path) -> AsyncIterator[Clone]:
     """Yield a clone of a world with its own service."""
@@ -177,4 +191,4 @@ async def clone_of(world: World, folder: Path) -> AsyncIterator[Clone]:
         yield Clone(world, folder, ids, service, await service.line())
 
 
-__all__ = ["START", "Clone", "Ended", "clone_of"]
+__all__ = ["START", "Clone", "Ended", "clone_of", "live_of"]

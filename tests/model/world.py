@@ -83,10 +83,19 @@ class World:
         job = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
         return {**SECRETS, **(job if self.pull else {})}
 
-    def ancestors(self, commit: int) -> set[int]:
+    @property
+    def left_out(self) -> list[str]:
+        """The files of HEAD that the checkout leaves out."""
+        return [name for name in self.sparse if name in self.commits[self.head].files]
+
+    @property
+    def has_remote(self) -> bool:
+        return self.default is not None or self.upstream is not None
+
+    def ancestors(self, commit: int | None) -> set[int]:
         """Return a commit and everything before it."""
         found: set[int] = set()
-        left = [commit]
+        left = [] if commit is None else [commit]
         while left:
             number = left.pop()
             if number not in found:
@@ -120,7 +129,7 @@ def written(world: World, folder: Path) -> list[str]:
         (f"refs/reconciler/{world.environment}", world.mark),
     ]
     config = ""
-    if world.default is not None or world.upstream is not None:
+    if world.has_remote:
         config += (
             '[remote "origin"]\n\turl = /none\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
         )
@@ -136,9 +145,8 @@ def written(world: World, folder: Path) -> list[str]:
     if world.default is not None:
         write(folder, {".git/refs/remotes/origin/HEAD": "ref: refs/remotes/origin/main\n"})
     git.run("read-tree", "HEAD")
-    left_out = [name for name in world.sparse if name in world.commits[world.head].files]
-    if left_out:
-        git.run("update-index", "--skip-worktree", *left_out)
+    if world.left_out:
+        git.run("update-index", "--skip-worktree", *world.left_out)
     checkout(world, folder, world.work)
     return [ids[number] for number in range(len(world.commits))]
 
@@ -148,6 +156,11 @@ def checkout(world: World, folder: Path, files: Files) -> None:
     for path in folder.glob("*.yaml"):
         path.unlink()
     write(folder, {name: text_of(files[name]) for name in files if name not in world.sparse})
+
+
+def checked_out(world: World) -> Files:
+    """Return the files of the checkout."""
+    return {name: value for name, value in world.work.items() if name not in world.sparse}
 
 
 def text_of(value: Any) -> str:

@@ -14,12 +14,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from reconciler.commands.importing import ImportOptions, import_live
+from reconciler.authoring.import_choice import key_of
+from reconciler.authoring.importing import ImportOptions, import_live
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.planning import PlanRequest, plan
 from reconciler.commands.runtime import Runtime
-from reconciler.importing.choosing import key_of
-from reconciler.importing.texts import Layout
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.field_types import (
@@ -32,6 +31,7 @@ from reconciler.model.field_types import (
     OpenObject,
     SetOf,
 )
+from reconciler.model.imported import Layout
 from reconciler.model.kind import Field, Kind
 from reconciler.model.schemas import schema
 from tests.conftest import LONG

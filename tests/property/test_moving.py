@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.commands.moving import MoveOptions, move
+from reconciler.authoring.renaming import MoveOptions, move
 from reconciler.kinds import all_kinds
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.workspace.loading import load

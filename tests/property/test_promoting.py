@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.commands.comparing import Pair, compare_files
+from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.promoting import PromoteRequest, promote
 from reconciler.commands.runtime import Runtime
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address

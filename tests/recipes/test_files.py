@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.commands.pipelines import RECIPES
+from reconciler.authoring.recipes import RECIPES
 from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 from tests.support.recipes import FILES, FOLDER, commands, documents, parses, scripts

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.commands.pipelines import RECIPES, write_recipe
+from reconciler.authoring.recipes import RECIPES, write_recipe
 from reconciler.errors import BadUsage
 from reconciler.version import __version__
 from tests.support.cli import reconciler, write

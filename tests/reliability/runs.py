@@ -12,8 +12,7 @@ from typing import Any
 from reconciler.cli.exit_codes import exit_code_of_apply
 from reconciler.client import ClientSettings, Stop
 from reconciler.commands.applying import ApplyRequest, Screen, apply
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.planning import plan
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.authoring.writing import write_files
 from reconciler.workspace.journal import NAME
+from reconciler.workspace.writing import write_files
 from tests.conftest import LONG
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator

@@ -241,6 +241,12 @@ _FORM = (
         "region changed", ("us-east-9",), "updates", (export(s3()), export(s3(region="us-east-9")))
     ),
     Danger(
+        "certificate of the server not checked",
+        ("sink", "certificate"),
+        "moves",
+        (export(postgres()), export(postgres(has_self_signed_cert=True))),
+    ),
+    Danger(
         "file format changed",
         ("Parquet",),
         "updates",
@@ -311,6 +317,7 @@ _LONG = {
 _PARTNER = "acme-partner"
 _COLUMNS = ", ".join(f"properties.campaign_{number:03}" for number in range(40))
 _HOST = "${var:host}"
+_LITERAL = {"policy": {"allow_literal_secrets": True}}
 _IGNORED = {"ignore_changes": ["destination"]}
 _CARELESS = (
     Danger(
@@ -321,6 +328,17 @@ _CARELESS = (
             export(bigquery("acme-dwh", **_LONG)),
             export(bigquery("acme-dwh", **_LONG, token_uri=secret("NEW_USER"))),
         ),
+    ),
+    Danger(
+        "address that issues tokens changed, written in the file",
+        (_EVIL,),
+        "moves",
+        (
+            export(bigquery("acme-dwh", token_uri="https://oauth2.acme.example/token")),
+            export(bigquery("acme-dwh", token_uri="https://oauth2.evil.example/token")),
+        ),
+        workspace=(_LITERAL, _LITERAL),
+        live=export(bigquery("acme-dwh")),
     ),
     Danger(
         "role of copies changed",
@@ -354,12 +372,6 @@ _CARELESS = (
         ("u0430cme.example",),
         "moves",
         (export(postgres()), export(postgres(host="db.\u0430cme.example"))),
-    ),
-    Danger(
-        "host in capitals with a dot at the end",
-        ("ACME.EXAMPLE.:5432",),
-        "moves",
-        (export(postgres()), export(postgres(host="DB.ACME.EXAMPLE."))),
     ),
     Danger(
         "destination written while it is ignored, ignored no longer",

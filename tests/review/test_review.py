@@ -15,7 +15,7 @@ from reconciler.planning.base import Base
 from reconciler.planning.planner import make_plan
 from reconciler.render.formats import writer_of
 from reconciler.render.options import DEFAULTS
-from reconciler.workspace.loading import load
+from reconciler.workspace.loading import LoadOptions, load
 from tests.review.dangers import DANGERS, NEW_PLACES
 from tests.review.pull_requests import (
     HARMLESS,
@@ -61,7 +61,13 @@ def _cases() -> Iterator[object]:
 
 def _plan(change: PullRequest, folder: Path) -> Plan:
     before, after = (
-        load(folder, kinds=KINDS, environment=None, environ=_ENVIRON, drafts=files)
+        load(
+            folder,
+            kinds=KINDS,
+            environment=None,
+            environ=_ENVIRON,
+            options=LoadOptions(drafts=files),
+        )
         for files in (change.before, change.after)
     )
     context = plan_context(base=Base(before.desired, "c0ffee"))

@@ -19,13 +19,12 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reconciler.commands.backfills import BackfillRequest, Screen, backfill
-from reconciler.commands.importing import ImportOptions, import_live
+from reconciler.authoring.importing import ImportOptions, import_live, remarks_on_import
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import ReconcilerError
 from reconciler.model.codec.plan import encode
+from reconciler.operations.backfills import BackfillRequest, Screen, backfill
 from reconciler.render.formats import formats_of, writer_of
-from reconciler.render.imports import remarks_on_import
 from reconciler.render.options import DEFAULTS
 from reconciler.render.report import report_as_text
 from tests.reliability.accounting import duplicate_exports, duplicate_projects, unasked_deletes

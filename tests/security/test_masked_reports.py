@@ -18,6 +18,8 @@ REPORTS = {
     "gaps": ("gaps", "--from", "2026-10-20", "--to", "2026-10-21"),
     "runs": ("runs", "EXPORT", "--links"),
     "logs": ("logs", "EXPORT"),
+    "statuses": ("status", "-e", "*", "--all"),
+    "all_gaps": ("gaps", "-e", "*"),
     "projects": ("projects", "list"),
     "project_details": ("projects", "show", "1"),
     "preflight": ("preflight", "--yes"),

@@ -10,10 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconciler.commands.drifting import DriftRequest, drift
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.pulling import PullRequest, pull
+from reconciler.authoring.drifting import DriftRequest, drift
+from reconciler.authoring.pulling import PullRequest, pull
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.model.drift import Drift, Pulled
 from reconciler.model.redaction import masked_in

@@ -1,13 +1,17 @@
-"""Run the embedded service as a process, for tests over real HTTP."""
+"""Run the embedded service as a process, for tests over real HTTP.
+
+It is forked from a process that has imported it, where the system can do that: imports take most
+of the time in which a service starts.
+"""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -15,9 +19,43 @@ from typing import Any
 
 import httpx
 
-from tests.support.limits import TIMEOUT, time_limit
+from tests.support import served
+from tests.support.limits import TIMEOUT
 
 DIALECTS = ("interface", "2025", "2026")
+_FORKING = "forkserver" in multiprocessing.get_all_start_methods()
+_PROCESSES = multiprocessing.get_context("forkserver" if _FORKING else "spawn")
+_PROCESSES.set_forkserver_preload([served.__name__])
+
+
+class Service:
+    """A process that serves. Its methods are those of `subprocess.Popen`."""
+
+    def __init__(self, options: list[str]) -> None:
+        self._lines, lines = _PROCESSES.Pipe(duplex=False)
+        self._process = _PROCESSES.Process(target=served.serve, args=(options, lines), daemon=True)
+        self._process.start()
+        lines.close()
+        self.kill, self.terminate = self._process.kill, self._process.terminate
+
+    def line(self) -> str:
+        """Return what it prints when it is ready."""
+        assert self._lines.poll(TIMEOUT)
+        return self._lines.recv()
+
+    def wait(self, timeout: float) -> int:
+        """Return the exit code, or raise subprocess.TimeoutExpired."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("emulator", timeout)
+        return self._process.exitcode
+
+    def close(self) -> None:
+        """End it."""
+        self._lines.close()
+        self.terminate()
+        self.wait(TIMEOUT)
+        self._process.close()
 
 
 @dataclass
@@ -28,7 +66,7 @@ class RunningEmulator:
     organization: str
     project_id: int
     api_key: str
-    process: subprocess.Popen[bytes]
+    process: Service
     http: httpx.Client = field(repr=False)
 
     def call(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
@@ -91,20 +129,12 @@ def start_emulator(
     *, seed: Path | None = None, db: Path | None = None, extra: tuple[str, ...] = ()
 ) -> Iterator[RunningEmulator]:
     """Run the service on a free port."""
-    command = [sys.executable, "-m", "reconciler", "emulator", "--port", "0", *extra]
-    command += ["--seed", str(seed)] if seed is not None else []
-    command += ["--db", str(db)] if db is not None else []
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        with time_limit(process):
-            where = json.loads(process.stdout.readline())
+    options = ["--port", "0", *extra]
+    options += ["--seed", str(seed)] if seed is not None else []
+    options += ["--db", str(db)] if db is not None else []
+    with closing(Service(options)) as process:
+        where = json.loads(process.line())
         # The address is plain HTTP; an empty context avoids loading the list of authorities.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         with httpx.Client(base_url=where["base_url"], timeout=TIMEOUT, verify=context) as http:
             yield RunningEmulator(**where, process=process, http=http)
-    finally:
-        process.terminate()
-        process.wait(timeout=TIMEOUT)
-        if process.stdout is not None:
-            process.stdout.close()

@@ -8,7 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Protocol
 
 import pytest
 
@@ -19,6 +19,14 @@ TIMEOUT = 3_600 if LONG else 600
 tenth of it: a limit finds what hangs, and says nothing about speed."""
 _LOOK = 0.02
 """Seconds between looks at a condition."""
+
+
+class _Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    def kill(self) -> None: ...
+
+    def wait(self, timeout: float) -> int: ...
 
 
 @contextmanager
@@ -42,7 +50,7 @@ def limited() -> Iterator[None]:
 
 
 @contextmanager
-def time_limit(process: subprocess.Popen[Any]) -> Iterator[None]:
+def time_limit(process: _Process) -> Iterator[None]:
     """Kill a process that outlives the limit of the block, and fail the test."""
     expired = threading.Event()
 
@@ -60,7 +68,7 @@ def time_limit(process: subprocess.Popen[Any]) -> Iterator[None]:
             pytest.fail(f"the process did not end within {TIMEOUT} seconds")
 
 
-def until(condition: Callable[[], object], process: subprocess.Popen[Any]) -> None:
+def until(condition: Callable[[], object], process: _Process) -> None:
     """Wait for a condition while a process runs, whose time the caller limits."""
     while not condition():
         with suppress(subprocess.TimeoutExpired):

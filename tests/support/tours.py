@@ -74,7 +74,8 @@ class Tour:
 
     def _reconciler(self, words: list[str]) -> str:
         # Approval needs a terminal that answers.
-        approval = ["--auto-approve"] if words[0] == "apply" else []
+        asks = words[0] in ("apply", "unpause", "backfill") or "--retry" in words
+        approval = ["--auto-approve"] if asks else []
         variables = {"NO_COLOR": "1", "COLUMNS": "100", "TERM": "xterm", **self.environ}
         ran = reconciler(*words, *approval, environ=variables, terminal=True)
         self.code = ran.code
@@ -117,7 +118,7 @@ def commands_of(block: str) -> Iterator[tuple[str, str]]:
 
 def check_printed(command: str, printed: str, actual: str) -> None:
     """Raise AssertionError if a line of a page is not in what the command printed."""
-    expected = re.sub(r"Apply this plan\?.*", "", printed).splitlines()
+    expected = re.sub(r"(Apply this plan|Start \d+ backfills?)\?.*", "", printed).splitlines()
     missing = [line for line in expected if not re.search(_pattern(line), actual, re.MULTILINE)]
     assert not missing, f"{command}\nmissing: {missing}\n{actual}"
 

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call
+from reconciler.emulator.access import Call, Caller
 from reconciler.emulator.activity import Activity, deletion_change, pause_change
 from reconciler.emulator.answers import JSONAnswer, body_of, page, uuid_in
 from reconciler.emulator.clock import iso, parsed
@@ -124,16 +125,22 @@ class BatchExports:
         moment = self._world.clock.now()
         body["last_updated_at"] = iso(moment)
         changed = StoredExport(export.id, export.project, body)
-        self._store_change(call, changed, moment, self._activity.changes(export.body, body))
+        changes = self._activity.changes(export.body, body)
+        self._store_change(changed, changes, moment, call.caller, call.request)
         return JSONAnswer(self.fields.shown(changed, reading=False))
 
     def _store_change(
-        self, call: Call, export: StoredExport, moment: datetime, changes: list[dict[str, Any]]
+        self,
+        export: StoredExport,
+        changes: list[dict[str, Any]],
+        moment: datetime,
+        caller: Caller,
+        request: Request | None,
     ) -> None:
         with self._store.transaction():
             self._store.write_export(export.id, export.body)
             self._timeline.begin(export, moment)
-            self._activity.record(export, "updated", changes, call.caller, call.request)
+            self._activity.record(export, "updated", changes, caller, request)
 
     async def deleted(self, call: Call) -> Response:
         """DELETE: gone at once, and its running backfills are cancelled."""
@@ -163,11 +170,19 @@ class BatchExports:
 
     def _toggled(self, call: Call, export: StoredExport, *, paused: bool) -> Response:
         small = self._world.dialect.small_answers
+        export = self.toggle(export, call.caller, call.request, paused=paused)
+        return JSONAnswer({"paused": paused} if small else self.fields.shown(export))
+
+    def toggle(
+        self, export: StoredExport, caller: Caller, request: Request | None, *, paused: bool
+    ) -> StoredExport:
+        """Pause or unpause an export, unless it is, and return it."""
         if export.body.get("paused", False) is not paused:
             moment = self._world.clock.now()
             body = {**export.body, "paused": paused, "last_updated_at": iso(moment)}
             if paused:
                 body["last_paused_at"] = iso(moment)
             export = StoredExport(export.id, export.project, body)
-            self._store_change(call, export, moment, [pause_change(paused=paused)])
-        return JSONAnswer({"paused": paused} if small else self.fields.shown(export))
+            changes = [pause_change(paused=paused)]
+            self._store_change(export, changes, moment, caller, request)
+        return export

@@ -19,9 +19,18 @@ if TYPE_CHECKING:
 _SCHEDULE = ("interval", "timezone", "offset_day", "offset_hour")
 """Sent together: an offset without the interval is a 500 (docs/service.md 1.2)."""
 
+_RESETS = {
+    "offset_day": {"offset_hour": "interval"},
+    "offset_hour": {"offset_day": "interval"},
+}
+
 _SPECIAL = (
     *(
-        Field(name, sent_with=tuple(other for other in _SCHEDULE if other != name))
+        Field(
+            name,
+            sent_with=tuple(other for other in _SCHEDULE if other != name),
+            resets=_RESETS.get(name, {}),
+        )
         for name in _SCHEDULE
     ),
     Field("name", Text(trimmed=True)),

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 
+from msgspec.structs import replace
+
 from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.facts import moment
 from reconciler.kinds.batch_export.refusals import REFUSALS
@@ -19,72 +21,40 @@ _READ, _WRITE = "batch_export:read", "batch_export:write"
 _BY_SESSION = frozenset({Dialect.V2025})
 """Servers that refuse some operations to API keys."""
 _reads = partial(Operation, method="GET", scope=_READ, below_parent=True)
-_writes_since_2025 = partial(
-    Operation, method="POST", scope=_WRITE, below_parent=True, since=Dialect.V2025
-)
+_reads_since_2025 = partial(_reads, since=Dialect.V2025)
+_writes = partial(Operation, method="POST", scope=_WRITE, below_parent=True, since=Dialect.V2025)
+_creates = partial(_writes, repeat=Repeat.AFTER_LOOKING)
+_ACTIVITY, _TEST = "/api/projects/{parent}/activity_log/", "/api/projects/{parent}/batch_exports/"
 
 OPERATIONS = (
     Operation("pause", "POST", "pause/", _WRITE, source="1.7"),
     Operation("unpause", "POST", "unpause/", _WRITE, source="1.7"),
-    _reads(name="runs", path="runs/", paging=Paging.CURSOR, source="7"),
-    _reads(name="run", path="runs/{run}/", source="7"),
-    _writes_since_2025(
-        name="retry_run", path="runs/{run}/retry/", repeat=Repeat.AFTER_LOOKING, source="7.2"
-    ),
-    _writes_since_2025(name="cancel_run", path="runs/{run}/cancel/", source="7.2"),
-    _reads(name="logs", path="logs/", paging=Paging.PAGES, refused_to_keys=_BY_SESSION, source="9"),
-    _reads(name="run_logs", path="runs/{run}/logs/", paging=Paging.PAGES, source="9"),
+    _reads("runs", path="runs/", paging=Paging.CURSOR, source="7"),
+    _reads("run", path="runs/{run}/", source="7"),
+    _creates("retry_run", path="runs/{run}/retry/", source="7.2"),
+    _writes("cancel_run", path="runs/{run}/cancel/", source="7.2"),
+    _reads("logs", path="logs/", paging=Paging.PAGES, refused_to_keys=_BY_SESSION, source="9"),
+    _reads("run_logs", path="runs/{run}/logs/", paging=Paging.PAGES, source="9"),
     # Until autumn 2025 a backfill is created on the second path only (8.1).
-    _writes_since_2025(
-        name="backfill", path="backfills/", repeat=Repeat.AFTER_LOOKING, source="8.1"
-    ),
-    Operation(
-        "backfill_of_old_servers",
-        "POST",
-        "backfill/",
-        _WRITE,
+    _creates("backfill", path="backfills/", source="8.1"),
+    replace(
+        Operation("backfill_of_old_servers", "POST", "backfill/", _WRITE, source="8.1"),
         repeat=Repeat.AFTER_LOOKING,
         until=Dialect.V2025,
-        source="8.1",
     ),
-    _reads(
-        name="backfills",
-        path="backfills/",
-        paging=Paging.CURSOR,
-        since=Dialect.V2025,
-        source="8.1",
-    ),
-    _reads(name="backfill_row", path="backfills/{backfill}/", since=Dialect.V2025, source="8.1"),
-    _writes_since_2025(name="cancel_backfill", path="backfills/{backfill}/cancel/", source="8.1"),
-    Operation(
-        "activity",
-        "GET",
-        "/api/projects/{parent}/activity_log/",
-        "activity_log:read",
-        paging=Paging.CURSOR,
-        below_parent=True,
-        since=Dialect.V2025,
+    _reads_since_2025("backfills", path="backfills/", paging=Paging.CURSOR, source="8.1"),
+    _reads_since_2025("backfill_row", path="backfills/{backfill}/", source="8.1"),
+    _writes("cancel_backfill", path="backfills/{backfill}/cancel/", source="8.1"),
+    replace(
+        _reads_since_2025("activity", path=_ACTIVITY, paging=Paging.CURSOR, source="10"),
+        scope="activity_log:read",
         query={"scope": "BatchExport"},
-        source="10",
     ),
-    _reads(
-        name="test_steps",
-        path="/api/projects/{parent}/batch_exports/test/",
-        since=Dialect.V2025,
-        refused_to_keys=_BY_SESSION,
-        source="11",
-    ),
-    _writes_since_2025(
-        name="run_test_step",
-        path="run_test_step/",
-        repeat=Repeat.AFTER_LOOKING,
-        refused_to_keys=_BY_SESSION,
-        source="11",
-    ),
-    _writes_since_2025(
-        name="run_test_step_new",
-        path="/api/projects/{parent}/batch_exports/run_test_step_new/",
-        repeat=Repeat.AFTER_LOOKING,
+    _reads_since_2025("test_steps", path=f"{_TEST}test/", refused_to_keys=_BY_SESSION, source="11"),
+    _creates("run_test_step", path="run_test_step/", refused_to_keys=_BY_SESSION, source="11"),
+    _creates(
+        "run_test_step_new",
+        path=f"{_TEST}run_test_step_new/",
         refused_to_keys=_BY_SESSION,
         source="11",
     ),

@@ -23,7 +23,7 @@ from reconciler.model.change import Effect, FieldChange, Novelty, Severity
 from reconciler.model.kind import Dialect
 from reconciler.model.moments import step_of
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
-from reconciler.model.schemas import looks_like_address
+from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import listed, quoted, several
 from reconciler.model.values import JSON, MISSING
 
@@ -67,6 +67,22 @@ def _interval_word(interval: JSON) -> str:
 def _volume(context: RuleContext) -> str:
     rows = rows_of_a_run(context.live)
     return f" ({rows} each)" if rows else ""
+
+
+@RULES.rule("offset-kept", Severity.INFO, effect=Effect.OTHER, on=(Action.UPDATE,))
+def offset_kept(context: RuleContext) -> Outcome:
+    """A PATCH of one offset resets the other one, so that the live value of that one is sent.
+
+    Declare both to decide them in the files.
+    """
+    body, declared = context.change.body or {}, context.desired.spec if context.desired else {}
+    changed = {change.path[0] for change in context.change.fields}
+    kept = [
+        f"{name} stays {body[name]}"
+        for name in ("offset_day", "offset_hour")
+        if name in body and name not in declared and name not in changed
+    ]
+    return f"{kept[0]}: it is sent, too, since the server resets it otherwise" if kept else None
 
 
 @RULES.rule("gap-before-unpausing", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
@@ -175,7 +191,7 @@ def destination_moved(context: RuleContext) -> Outcome:
     moved = {
         name: _old(change)
         for change in _config_changes(context)
-        if (name := str(change.path[-1])) in places
+        if (name := str(change.path[-1])) in places and not _is_same_host(change)
     }
     if not moved:
         return None
@@ -184,6 +200,11 @@ def destination_moved(context: RuleContext) -> Outcome:
     address = next(iter(places))
     leaves = any(name == address or looks_like_address(name) for name in moved)
     return (Effect.ELSEWHERE, message) if leaves else message
+
+
+def _is_same_host(change: FieldChange) -> bool:
+    sides = [canonical_host(str(side)) for side in (change.before, change.after)]
+    return looks_like_address(str(change.path[-1])) and sides[0] == sides[1]
 
 
 def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
@@ -206,6 +227,18 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
     """
     exposed = [item.full for item in context.change.new if item.sort is Novelty.SECRET]
     return "; ".join(exposed) or None
+
+
+@RULES.rule("certificate-not-checked", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+def certificate_not_checked(context: RuleContext) -> Outcome:
+    """A server with a certificate of its own is accepted, so another one can take its place.
+
+    Whoever controls the network can read the credentials and the data. Check that the server has no
+    certificate of a known authority.
+    """
+    before, after = context.sides(*_CONFIG, "has_self_signed_cert")
+    text = "the certificate of the server is not checked: another server can take its place"
+    return text if after is True and before is not True else None
 
 
 @RULES.rule("destination-type-changed", Severity.WARNING, effect=Effect.ELSEWHERE, on=_CHANGES)

@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from reconciler.model.field_types import OpenObject, SetOf, Text
 from reconciler.model.kind import Dialect, Field, variant_of
 
+_BUCKETS, _SERVERS = ("S3", "AwsS3", "S3Compatible"), ("Postgres", "Redshift")
 _BUCKET = {"bucket_name": "bucket", "prefix": "prefix", "endpoint_url": "endpoint"}
-_SERVER = {"host": "host", "port": "port"}
 _TABLE = {"database": "database", "schema": "schema", "table_name": "table"}
+_SERVER = {"host": "host", "port": "port", **_TABLE}
 
 PLACES: Mapping[str, Mapping[str, str]] = {
-    "S3": _BUCKET,
-    "AwsS3": _BUCKET,
-    "S3Compatible": _BUCKET,
+    **dict.fromkeys(_BUCKETS, _BUCKET),
     "AzureBlob": {"container_name": "container", "prefix": "prefix"},
     "BigQuery": {"project_id": "BigQuery project", "dataset_id": "dataset", "table_id": "table"},
     "Databricks": {"catalog": "catalog", "schema": "schema", "table_name": "table"},
     "HTTP": {"url": "address"},
-    "Postgres": {**_SERVER, **_TABLE},
-    "Redshift": {**_SERVER, **_TABLE},
+    **dict.fromkeys(_SERVERS, _SERVER),
     "Snowflake": {"account": "account", **_TABLE},
 }
 """Fields with the location of exported data by type, and words for them. The first is the address.
@@ -48,19 +46,15 @@ ADDRESSED_BY: Mapping[str, str] = dict.fromkeys(
 
 _FILES = (", {file_format}", " {compression}")
 _IN_TABLE = ("{database}", ".{schema}", ".{table_name}")
-_ON_HOST = ("{host}:{port}/", *_IN_TABLE)
 _IN_BUCKET = ("s3://{bucket_name}/", "{prefix}", " ({region})", " at {endpoint_url}", *_FILES)
 
 SUMMARIES: Mapping[str, tuple[str, ...]] = {
-    "S3": _IN_BUCKET,
-    "AwsS3": _IN_BUCKET,
-    "S3Compatible": _IN_BUCKET,
+    **dict.fromkeys(_BUCKETS, _IN_BUCKET),
     "AzureBlob": ("{container_name}/", "{prefix}", *_FILES),
     "BigQuery": ("{project_id}.", "{dataset_id}", ".{table_id}"),
     "Databricks": ("{catalog}", ".{schema}", ".{table_name}"),
     "HTTP": ("{url}",),
-    "Postgres": _ON_HOST,
-    "Redshift": _ON_HOST,
+    **dict.fromkeys(_SERVERS, ("{host}:{port}/", *_IN_TABLE)),
     "Snowflake": ("{account}/", *_IN_TABLE),
     "Workflows": ("{hog_function_id}",),
 }

@@ -323,7 +323,8 @@ def project_required(context: RuleContext) -> Objection | None:
 def schedule_deleted(context: RuleContext) -> Objection | None:
     """An export changes or is paused more than a week after its `end_at`.
 
-    The service has deleted its schedule by then, and fails. Delete the export and create it
+    Servers of 2025 and 2026 have deleted its schedule by then, and fail. They keep that of a paused
+    export, and the week begins again with each change and run. Delete the export and create it
     again.
     """
     end = moment(live_value(context, "end_at"))
@@ -337,7 +338,7 @@ def schedule_deleted(context: RuleContext) -> Objection | None:
         *(run.get("created_at") for run in runs_of(context.live)),
     )
     last = max((end, *filter(None, map(moment, times))))
-    if context.dialect is Dialect.INTERFACE or context.now - last <= _SCHEDULE_KEPT:
+    if context.dialect in (None, Dialect.INTERFACE) or context.now - last <= _SCHEDULE_KEPT:
         return None
     return Objection(
         f"its end_at {moment_text(end)} passed more than 7 days ago, and the service has deleted "

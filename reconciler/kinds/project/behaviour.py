@@ -207,7 +207,7 @@ def access_control_refused(context: RuleContext) -> Objection | None:
 
 @RULES.refusal("name-taken", on=_WRITES)
 def name_taken(context: RuleContext) -> Objection | None:
-    """Another project has the name, perhaps in another case.
+    """Another project has the name or gets it, perhaps in another case.
 
     Newer servers require a unique name, and ignore its case. Use the name as it is in the service,
     or another one.
@@ -215,15 +215,23 @@ def name_taken(context: RuleContext) -> Objection | None:
     name = context.sent("name")
     if context.dialect is not Dialect.V2026 or not isinstance(name, str):
         return None
+    taken = name.strip().casefold()
     for other in context.siblings:
-        is_same = other.name.strip().casefold() == name.strip().casefold()
-        if is_same and other.id != context.change.live_id:
+        if other.name.strip().casefold() == taken and other.id != context.change.live_id:
             return Objection(
                 f"project {quoted(other.name)} (id {other.id}) has this name, and the server "
                 "ignores its case",
                 f"to manage that one, set `name: {quoted(other.name)}`; otherwise use another name",
                 ("name",),
                 because_of=other,
+            )
+    for create in context.created:
+        if create.name.strip().casefold() == taken:
+            return Objection(
+                f"{create.address} is created with the name {quoted(create.name)}, and the server "
+                "ignores its case",
+                "use another name, or remove one of the two",
+                ("name",),
             )
     return None
 

@@ -10,11 +10,15 @@ from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from reconciler.model.action import Action
+from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.change import Change
+from reconciler.model.codec.backfill_plan import BackfillPlanForm, ObjectBackfillsForm, decode_form
 from reconciler.model.codec.base import AddressText, Form, copied
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm
 from reconciler.model.codec.plan import InvalidPlanFile, check_version, decode_content, problem
 from reconciler.model.event import (
+    BackfillsEnded,
+    BackfillsPlanned,
     Done,
     Ended,
     Event,
@@ -43,6 +47,8 @@ Method: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE", "PUT"]
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1)]
+_STARTS = ("planned", "backfills_planned")
+"""The events that start a run."""
 _MOST_BROKEN = 10
 """Lines at the start of an audit log of which one must be an event."""
 
@@ -111,6 +117,15 @@ class PlannedLine(Line, frozen=True, kw_only=True, tag="planned"):
     started_by: RunForm
     """Who started the run, where, and with which version."""
     plan: PlanForm
+    """The plan, with known secrets masked."""
+
+
+class BackfillsPlannedLine(Line, frozen=True, kw_only=True, tag="backfills_planned"):
+    """The first line of a run that starts backfills, with their plan."""
+
+    started_by: RunForm
+    """Who started the run, where, and with which version."""
+    plan: BackfillPlanForm
     """The plan, with known secrets masked."""
 
 
@@ -263,8 +278,21 @@ class EndedLine(Line, frozen=True, kw_only=True, tag="ended"):
     a twin. 130: interrupted."""
 
 
+class BackfillsEndedLine(Line, frozen=True, kw_only=True, tag="backfills_ended"):
+    """The last line of a run that starts backfills. A run that was killed has none."""
+
+    objects: tuple[ObjectBackfillsForm, ...]
+    """The backfills of each object, and how they ended."""
+    interrupted: bool
+    """Whether a stop was requested."""
+    exit_code: Literal[0, 3, 130]
+    """0: everything was started. 3: something was not, or its outcome is unknown. 130:
+    interrupted."""
+
+
 AnyLine: TypeAlias = (
     PlannedLine
+    | BackfillsPlannedLine
     | StartedLine
     | SendingLine
     | SentLine
@@ -279,11 +307,13 @@ AnyLine: TypeAlias = (
     | InterruptingLine
     | VerifyingLine
     | EndedLine
+    | BackfillsEndedLine
 )
 
 
 _LINES: Mapping[type[Event], type[AnyLine]] = {
     Planned: PlannedLine,
+    BackfillsPlanned: BackfillsPlannedLine,
     Started: StartedLine,
     Sending: SendingLine,
     Sent: SentLine,
@@ -298,6 +328,7 @@ _LINES: Mapping[type[Event], type[AnyLine]] = {
     Interrupting: InterruptingLine,
     Verifying: VerifyingLine,
     Ended: EndedLine,
+    BackfillsEnded: BackfillsEndedLine,
 }
 
 
@@ -319,6 +350,12 @@ def _line(record: Record) -> AnyLine:
         case Planned(plan):
             parts["plan"] = PlanForm.of(plan)
             parts["started_by"] = copied(RunForm, record.run)
+        case BackfillsPlanned(backfills):
+            parts["plan"] = BackfillPlanForm.of(backfills)
+            parts["started_by"] = copied(RunForm, record.run)
+        case BackfillsEnded(ended):
+            parts["objects"] = tuple(ObjectBackfillsForm.of(it.object, it.ends) for it in ended)
+            parts["exit_code"] = int(event.exit_code)
         case Sending():
             parts["change"] = event.change_id
         case Sent() | Waiting():
@@ -365,7 +402,7 @@ def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | Non
     if first is None or not (_starts_run(first) or _event(lines[0]) is not None):
         return None
     runs: dict[str, list[AnyLine]] = {}
-    plans: dict[str, Plan] = {}
+    plans: dict[str, Plan | BackfillPlan] = {}
     events = [_event(line) for line in lines]
     for number, event in enumerate(events, start=1):
         where = f"{name}:{number}"
@@ -379,6 +416,8 @@ def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | Non
         line = _decoded(event, name=where)
         if isinstance(line, PlannedLine):
             plans[line.run] = decode_content(event["plan"], name=where)
+        elif isinstance(line, BackfillsPlannedLine):
+            plans[line.run] = decode_form(line.plan, name=where)
         elif line.run not in plans:
             raise InvalidPlanFile(f"{where}: this audit log contains no plan of run {line.run}")
         runs.setdefault(line.run, []).append(line)
@@ -395,7 +434,7 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 
 def _starts_run(event: Mapping[str, Any] | None) -> bool:
-    return event is not None and event["event"] == "planned"
+    return event is not None and event["event"] in _STARTS
 
 
 def _decoded(event: dict[str, Any], *, name: str) -> AnyLine:
@@ -406,27 +445,38 @@ def _decoded(event: dict[str, Any], *, name: str) -> AnyLine:
     return line
 
 
-def _run(lines: Sequence[AnyLine], plan: Plan) -> LoggedRun:
+def _run(lines: Sequence[AnyLine], plan: Plan | BackfillPlan) -> LoggedRun:
     planned, *rest = lines
-    assert isinstance(planned, PlannedLine)  # noqa: S101 - read_log refuses any other first line
+    # read_log refuses any other first line
+    assert isinstance(planned, PlannedLine | BackfillsPlannedLine)  # noqa: S101
     requests = _writes(rest)
+    changes = _changes(plan, rest, requests) if isinstance(plan, Plan) else ()
+    info = copied(RunInfo, planned.started_by)
+    run = LoggedRun(info, plan, planned.time, lines[-1].time, changes, requests)
+    for line in rest:
+        match line:
+            case EndedLine():
+                run = replace(run, exit_code=line.exit_code, verified=line.verified)
+            case BackfillsEndedLine():
+                run = replace(run, exit_code=line.exit_code)
+    return run
+
+
+def _changes(
+    plan: Plan, lines: Iterable[AnyLine], requests: Iterable[LoggedRequest]
+) -> tuple[LoggedChange, ...]:
+    """Return how each change of a plan ended."""
     writing = {request.change_id for request in requests if not request.refused}
     inside = plan.deleted_inside
     writing |= {change.id for deletion in inside.keys() & writing for change in inside[deletion]}
     by_change: dict[str, list[ChangeLine]] = {}
-    for line in rest:
+    for line in lines:
         if isinstance(line, ChangeLine):
             by_change.setdefault(line.change_id, []).append(line)
-    changes = tuple(
+    return tuple(
         _change(change, by_change.get(change.id, ()), wrote=change.id in writing)
         for change in plan.effective
     )
-    info = copied(RunInfo, planned.started_by)
-    run = LoggedRun(info, plan, planned.time, lines[-1].time, changes, requests)
-    for line in rest:
-        if isinstance(line, EndedLine):
-            run = replace(run, exit_code=line.exit_code, verified=line.verified)
-    return run
 
 
 def _writes(lines: Iterable[AnyLine]) -> tuple[LoggedRequest, ...]:

@@ -30,43 +30,51 @@ def _document(place: str) -> dict[str, str]:
 
 _WRITERS: Mapping[str, Mapping[str, str]] = {
     "plan": {
-        "text": "plan.text:plan_as_text",
-        "github": "annotations:plan_as_github",
-        "gitlab": "code_quality:plan_as_gitlab",
-        "html": "plan_html:plan_as_html",
-        "json": "plans:plan_as_json",
-        "markdown": "plan_markdown:plan_as_markdown",
-        "sarif": "sarif:plan_as_sarif",
+        "text": "render.plan.text:plan_as_text",
+        "github": "render.annotations:plan_as_github",
+        "gitlab": "render.ci_reports:plan_as_gitlab",
+        "html": "render.plan_html:plan_as_html",
+        "json": "render.plans:plan_as_json",
+        "markdown": "render.plan_markdown:plan_as_markdown",
+        "sarif": "render.ci_reports:plan_as_sarif",
     },
     "plans": {
-        "text": "plans:plans_as_text",
-        "json": "plans:plans_as_json",
-        "markdown": "plan_markdown:plans_as_markdown",
+        "text": "render.plans:plans_as_text",
+        "json": "render.plans:plans_as_json",
+        "markdown": "render.plan_markdown:plans_as_markdown",
     },
     "diagnostics": {
-        "text": "diagnostics:diagnostics_for_people",
-        "github": "annotations:diagnostics_as_github",
-        "gitlab": "code_quality:diagnostics_as_gitlab",
-        "json": "diagnostics:diagnostics_as_json",
-        "sarif": "sarif:diagnostics_as_sarif",
+        "text": "render.diagnostics:diagnostics_for_people",
+        "github": "render.annotations:diagnostics_as_github",
+        "gitlab": "render.ci_reports:diagnostics_as_gitlab",
+        "json": "render.diagnostics:diagnostics_as_json",
+        "sarif": "render.ci_reports:diagnostics_as_sarif",
     },
-    "backfills": _document("backfills:backfills_document")
-    | {"github": "annotations:backfills_as_github", "json": "backfills:backfills_as_json"},
-    "resolved": _document("resolved:resolved_document") | {"json": "resolved:resolved_as_json"},
-    "imported": _document("imports:imported_document"),
-    "audit": _document("audit:audit_document") | {"json": "audit:audit_as_json"},
-    "drift": _document("drift:drift_document"),
-    "compared": _document("compared:compared_document"),
-    "gaps": _document("gaps:gaps_document"),
-    "runs": _document("runs:runs_document"),
-    "logs": _document("runs:logs_document"),
-    "status": _document("status:status_document"),
-    "health": _document("health:health_document"),
-    "preflight": _document("preflight:preflight_document"),
-    "projects": _document("projects:projects_document"),
-    "project_details": _document("projects:project_document"),
+    "backfills": _document("render.backfills:backfills_document")
+    | {
+        "github": "render.annotations:backfills_as_github",
+        "json": "render.backfills:backfills_as_json",
+    },
+    "resolved": _document("render.resolved:resolved_document")
+    | {"json": "render.resolved:resolved_as_json"},
+    "imported": _document("authoring.importing:imported_document"),
+    "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},
+    "drift": _document("authoring.drifting:drift_document"),
+    "compared": _document("authoring.comparing:compared_document"),
+    "gaps": _document("render.gaps:gaps_document"),
+    "all_gaps": _document("render.environments:all_gaps_document")
+    | {"json": "render.environments:reports_as_json"},
+    "statuses": _document("render.environments:statuses_document")
+    | {"json": "render.environments:reports_as_json"},
+    "runs": _document("render.runs:runs_document"),
+    "logs": _document("render.runs:logs_document"),
+    "status": _document("render.status:status_document"),
+    "health": _document("operations.doctor:health_document"),
+    "preflight": _document("operations.preflight:preflight_document"),
+    "projects": _document("operations.projects:projects_document"),
+    "project_details": _document("operations.projects:project_document"),
 }
-"""By result and format: `module:function` below `render`, imported when it writes."""
+"""By result and format: `module:function` below the package, imported when it writes."""
 
 RESULTS = tuple(_WRITERS)
 
@@ -117,7 +125,7 @@ def _writer(name: str, result: str) -> Writer:
 
         return lambda report, _: as_json(report)
     module, _, function = place.partition(":")
-    writer: Any = getattr(import_module(f"reconciler.render.{module}"), function)
+    writer: Any = getattr(import_module(f"reconciler.{module}"), function)
     return _written(name, writer) if function.endswith(_DOCUMENT) else writer
 
 

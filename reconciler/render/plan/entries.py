@@ -1,43 +1,121 @@
-"""Changes that look the same, as one entry."""
+"""Changes that look the same, as one entry, with their consequences."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Reason, SecretNote, Severity
-from reconciler.model.schemas import looks_like_address
+from reconciler.model.change import Change, Consequence, Reason, Severity
 from reconciler.model.text import printable
-from reconciler.model.values import MISSING, SecretRef, leaves, path_text, value_at
-from reconciler.render.plan.brief import lines_to_show, variants_of
-from reconciler.render.plan.fields import FieldLine, LineKind, named_secrets_line
-from reconciler.render.plan.remarks import Remark, general, remarks_of, shared_notes
-from reconciler.render.plan.words import (
-    bare,
-    first_of,
-    json_line,
-    nouns,
-    parent_of,
-    shown_reasons,
-    title,
+from reconciler.model.values import MISSING, value_at
+from reconciler.render.plan.fields import (
+    FieldLine,
+    LineKind,
+    lines_to_show,
+    named_secrets_line,
+    reach_line,
+    variants_of,
 )
+from reconciler.render.plan.words import first_of, json_line, nouns, parent_of, shown_reasons, title
 
+_ANY = "ADDRESS"
+_Members: TypeAlias = Sequence[tuple[Change, Consequence]]
+"""Changes with the same consequence, each with it as it is shown."""
 _FEWEST: Mapping[Action, int] = {Action.CREATE: 21, Action.DELETE: 2}
 """Changes that are shown as one if there are so many."""
 _FEWEST_EQUAL = 3
-_MOST_NAMES = 6
+_MOST_NAMED = 20
+_MOST_KEYS = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
-_FIELD = re.compile(r"\{(\w+)\}")
-
 _Member: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
 """The position of a change in the plan, the change and its lines."""
+
+
+class Remark(Consequence, frozen=True):
+    """A consequence of one or several changes. `whom` has their addresses if that is not clear.
+
+    `of_all`: all changes of a group have it.
+    """
+
+    whom: str = ""
+    of_all: bool = True
+
+    @property
+    def full(self) -> str:
+        """The message with the addresses."""
+        return f"{self.message} ({self.whom})" if self.whom else self.message
+
+
+def remarks_of(
+    changes: Sequence[Change], *, unless: frozenset[tuple[str, str]] = frozenset()
+) -> tuple[Remark, ...]:
+    """Return the consequences of changes that are shown as one, by rule, the worst first.
+
+    Messages that differ only in the address are one. Of others the first is shown, and of dangers
+    each, unless they are many. A danger names its objects. `unless` are rules and messages that
+    are shown elsewhere.
+    """
+    rules: dict[tuple[str, tuple[int, int]], list[tuple[Change, Consequence]]] = {}
+    for change in changes:
+        for consequence in change.consequences:
+            message = general(change, consequence)
+            if (consequence.rule, message) not in unless:
+                key = (consequence.rule, consequence.rank)
+                shown = replace(consequence, message=message)
+                rules.setdefault(key, []).append((change, shown))
+    ranked = sorted(rules, key=lambda key: key[1])
+    return tuple(_merged(part, of=len(changes)) for key in ranked for part in _parts(rules[key]))
+
+
+def _parts(members: _Members) -> Iterable[_Members]:
+    """Return what is shown as one: of dangers, the changes with the same message."""
+    parts: dict[str, list[tuple[Change, Consequence]]] = {}
+    for member in members:
+        parts.setdefault(member[1].message, []).append(member)
+    is_apart = members[0][1].severity is Severity.DANGER and len(parts) <= _MOST_NAMED
+    return parts.values() if is_apart else (members,)
+
+
+def _merged(members: _Members, *, of: int) -> Remark:
+    first, shown = members[0]
+    rule, severity, message, effect = shown.rule, shown.severity, shown.message, shown.effect
+    if of == 1:
+        return Remark(rule, severity, message.replace(_ANY, str(first.address)), effect)
+    others = sum(other.message != message for _, other in members)
+    if others:
+        message = message.replace(_ANY, str(first.address))
+        message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
+    of_all, whom = len(members) == of, ""
+    if not of_all or severity is Severity.DANGER:
+        whom = first_of((str(change.address) for change, _ in members), _MOST_NAMED)
+    if not of_all and len(members) > 1:
+        whom = f"{len(members):,} of {of:,}: {whom}"
+    return Remark(rule, severity, message, effect, whom, of_all)
+
+
+def general(change: Change, consequence: Consequence) -> str:
+    """Return the message of a consequence without the address of its change."""
+    return printable(consequence.message).replace(str(change.address), _ANY)
+
+
+def shared_notes(changes: Sequence[Change]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield rule and message of the notes that several changes have, and the text for all."""
+    counts = Counter(
+        (consequence.rule, general(change, consequence), change.address.kind)
+        for change in changes
+        for consequence in change.consequences
+        if consequence.severity is Severity.INFO
+    )
+    for (rule, message, kind), count in counts.items():
+        if count > 1:
+            yield (rule, message), f"{nouns(kind, count)}: {message} [{rule}]"
 
 
 class Entry(Struct, frozen=True):
@@ -76,6 +154,11 @@ class Entry(Struct, frozen=True):
         is_danger = self.rank[0] == Severity.DANGER.rank
         is_new = any(change.new for change in self.changes)
         return not is_danger, not is_new, self.rank, not self.change.action.destructive
+
+    def has_as_new(self, remark: Remark) -> bool:
+        """Return whether a consequence says no more than what is new."""
+        new = (item.full for change in self.changes for item in change.new)
+        return remark.message in map(printable, new)
 
     @property
     def drifted(self) -> bool:
@@ -159,8 +242,7 @@ def _reach(change: Change) -> Hashable:
             for field in change.fields
             if field.path != ("name",)
         )
-    sent = tuple((note.path, str(note.ref)) for note in _sent(change))
-    return change.reach, tuple(_addresses(change)), sent
+    return change.reach, tuple((note.path, str(note.ref)) for note in change.secrets)
 
 
 def _single(
@@ -189,7 +271,7 @@ def _group(
     name, members = nouns(first.address.kind, len(changes)), _members(changes)
     if first.action is Action.CREATE:
         name += f" in {parent_of(first)}" if parent_of(first) else ""
-        lines = (*_types(changes), *_reached(first))
+        lines = (*_types(changes), *reach_line(first), *named_secrets_line(first))
         members = _listed(changes, _MOST_NEW_NAMES)
     return Entry(
         tuple(changes),
@@ -204,11 +286,11 @@ def _group(
 
 def _members(changes: Sequence[Change]) -> str:
     """Return the keys, or how many there are in each project."""
-    if len(changes) <= _MOST_NAMES:
-        return _listed(changes, _MOST_NAMES)
+    if len(changes) <= _MOST_KEYS:
+        return _listed(changes, _MOST_KEYS)
     parents = Counter(parent_of(change) for change in changes)
     if list(parents) == [""]:
-        return _listed(changes, _MOST_NAMES)
+        return _listed(changes, _MOST_KEYS)
     counts = [f"{parent or '(organization)'} {count:,}" for parent, count in parents.items()]
     return f"{first_of(counts, _MOST_NEW_NAMES)} (list: --verbose)"
 
@@ -216,30 +298,6 @@ def _members(changes: Sequence[Change]) -> str:
 def _listed(changes: Sequence[Change], most: int) -> str:
     more = " (list: --verbose)" if len(changes) > most else ""
     return first_of((printable(change.address.key) for change in changes), most) + more
-
-
-def _reached(change: Change) -> Iterator[FieldLine]:
-    """Yield where a new object connects to or writes, and the secrets that it sends."""
-    yield from _addresses(change)
-    yield from named_secrets_line(_sent(change))
-
-
-def _addresses(change: Change) -> Iterator[FieldLine]:
-    outermost = {
-        name
-        for field, variant in variants_of(change.address.kind)
-        for part in variant.summaries.get(str(value_at(change.body, (field, variant.tag))), ())[:1]
-        for name in _FIELD.findall(part)
-    }
-    for path, value in leaves(change.body or {}):
-        name = next(part for part in reversed(path) if isinstance(part, str))
-        is_address = name in outermost or looks_like_address(name)
-        if len(path) > 1 and is_address and not isinstance(value, SecretRef):
-            yield FieldLine(printable(path_text(path[2:] or path)), LineKind.SET, after=bare(value))
-
-
-def _sent(change: Change) -> list[SecretNote]:
-    return [note for note in change.secrets if note.use.sent]
 
 
 def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
@@ -252,4 +310,4 @@ def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
             if tag is not MISSING
         ]
         if counts:
-            yield FieldLine(name, LineKind.SET, after=first_of(counts, _MOST_NAMES))
+            yield FieldLine(name, LineKind.SET, after=first_of(counts, _MOST_KEYS))

@@ -1,4 +1,4 @@
-"""The lines of a change: what is shown of every field that differs."""
+"""The lines of a change: what is shown of every field that differs, in full and in brief."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
+from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange, SecretNote, SecretUse
+from reconciler.model.kind import Kind, Variant
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import (
     JSON,
     MISSING,
     Path,
     SecretRef,
-    SecretSource,
     map_leaves,
     path_text,
+    value_at,
 )
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
 from reconciler.render.plan.words import ORIGINS, bare, json_line
@@ -28,6 +30,8 @@ _LONGEST_ORIGIN = 80
 _SECRET = "(secret)"  # noqa: S105 - printed instead of a secret
 _BY_REFERENCE = (SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
 """Uses of a secret that are shown with its reference, as is one that changed."""
+_MOST_FIELDS = 12
+_TOGGLES = (Action.PAUSE, Action.UNPAUSE)
 
 
 class LineKind(Enum):
@@ -97,24 +101,20 @@ def secrets_line(notes: Sequence[SecretNote], comment: str = "") -> Iterator[Fie
     yield FieldLine("secrets", LineKind.SET, after=text, comment=comment)
 
 
-def named_secrets_line(notes: Sequence[SecretNote]) -> Iterator[FieldLine]:
+def named_secrets_line(change: Change) -> Iterator[FieldLine]:
     """Yield one line for the secrets of a new object: each with its reference, `token (env:T)`."""
-    if notes:
-        parts = [
-            f"{path_text(note.path[2:] or note.path)} ({origin_of(note.ref)})" for note in notes
-        ]
+    if parts := [
+        f"{path_text(note.path[2:] or note.path)} ({origin_of(note.ref)})"
+        for note in change.secrets
+        if note.use.sent
+    ]:
         yield FieldLine("secrets", LineKind.SET, after=printable(", ".join(parts)))
 
 
 def origin_of(ref: SecretRef) -> str:
     """Return where a secret comes from: `env:TOKEN`. The place of a literal is not shown."""
-    return " and ".join(dict.fromkeys(map(_origin, ref.sources)))
-
-
-def _origin(source: SecretSource) -> str:
-    if source.source == "literal":
-        return source.source
-    return f"{source.source}:{shortened(source.argument, _LONGEST_ORIGIN)}"
+    origins = (shortened(source.origin, _LONGEST_ORIGIN) for source in ref.sources)
+    return " and ".join(dict.fromkeys(origins))
 
 
 def _providers(ref: SecretRef) -> str:
@@ -195,3 +195,98 @@ def _shown(value: JSON) -> str:
 def without_secrets(value: JSON) -> JSON:
     """Return a value in which secrets are replaced by a word."""
     return map_leaves(value, lambda leaf: _SECRET if isinstance(leaf, SecretRef) else leaf)
+
+
+def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
+    """Return the fields of a change. A deletion and a pause have none unless `verbose`.
+
+    What begins to run again shows where it writes, as a new object does.
+    """
+    if verbose:
+        place = tuple(_place(change)) if change.action is Action.CREATE else ()
+        return (*place, *field_lines(change))
+    if change.action is Action.CREATE:
+        return tuple(_created(change))
+    runs_again = change.action is Action.UNPAUSE or any(item.again for item in change.new)
+    reach = tuple(reach_line(change)) if runs_again else ()
+    if change.action is Action.DELETE or change.action in _TOGGLES:
+        return reach
+    return (*changed_lines(change), *reach)
+
+
+def reach_line(change: Change) -> Iterator[FieldLine]:
+    """Yield where an object writes and what, if that is known."""
+    if change.reach:
+        yield _set("reaches", printable(", ".join(change.reach)))
+
+
+def _place(change: Change) -> Iterator[FieldLine]:
+    """Yield the project of a new object."""
+    if change.parent is not None or change.parent_name is not None:
+        yield _set(_parent_key(change), _parent(change))
+
+
+def _created(change: Change) -> Iterator[FieldLine]:
+    """Yield the project, the plain fields, a line about each variant, and a line of secrets."""
+    yield from _place(change)
+    lines = [line for field in change.fields for line in _of_new(change, field)]
+    yield from lines[:_MOST_FIELDS]
+    if len(lines) > _MOST_FIELDS:
+        yield _set(f"… {len(lines) - _MOST_FIELDS} more fields", "--verbose")
+    for name, variant in variants_of(change.address.kind):
+        if text := variant.summary(without_secrets(value_at(change.body, (name,)))):
+            yield _set(name, printable(text))
+    yield from named_secrets_line(change)
+
+
+def _of_new(change: Change, field: FieldChange) -> Iterator[FieldLine]:
+    if field.secret or field.path == ("name",):
+        return
+    kind, top = change.address.kind, field.path[0]
+    for name, variant in variants_of(kind):
+        if top == name and variant.summary(value_at(change.body, (name,))):
+            return
+    value = without_secrets(field.after)
+    if _is_default(kind, field):
+        return
+    if value is not MISSING and not value_lines(value):
+        yield _set(printable(path_text(field.written or field.path)), bare(value))
+    else:
+        # A long value has lines of its own, as in a change.
+        alone = Change(change.address, change.action, change.name, fields=(field,))
+        yield from plain_lines(alone)
+
+
+def _is_default(kind: str, field: FieldChange) -> bool:
+    """Return whether a new object has the value also without the field."""
+    known = next((known.field_named(str(field.path[0])) for known in _kinds(kind)), None)
+    return known is not None and len(field.path) == 1 and field.after == known.default
+
+
+def _kinds(name: str) -> Iterator[Kind]:
+    return (kind for kind in all_kinds() if kind.name == name)
+
+
+def variants_of(kind: str) -> Iterator[tuple[str, Variant]]:
+    """Yield the fields of a kind that have variants."""
+    for known in _kinds(kind):
+        yield from ((field.name, variant) for field, variant in known.variants)
+
+
+def _parent_key(change: Change) -> str:
+    return next((kind.parent_key for kind in _kinds(change.address.kind)), None) or "parent"
+
+
+def _parent(change: Change) -> str:
+    """Return `web "Web shop"`: key and name as far as they are known, the name once."""
+    ref, name = change.parent, change.parent_name
+    key = printable(str(ref)) if ref is not None else ""
+    if name is None or name == key:
+        return key or bare(name)
+    if ref is not None and ref.key is None and ref.id is None:
+        return f'"{printable(name)}"'
+    return f'{key} "{printable(name)}"'.strip()
+
+
+def _set(name: str, text: str) -> FieldLine:
+    return FieldLine(name, LineKind.SET, after=text)

@@ -1,4 +1,4 @@
-"""Words and signs of plans, shared by all formats."""
+"""Words, signs and counts of plans, shared by all formats."""
 
 from __future__ import annotations
 
@@ -15,6 +15,22 @@ from reconciler.model.plan import Plan
 from reconciler.model.text import printable
 from reconciler.model.values import JSON
 from reconciler.render.style import Colour
+
+ORIGINS: Mapping[Origin, str] = {
+    Origin.FILES: "changed in the configuration",
+    Origin.LIVE: "drift",
+    Origin.BOTH: "conflict",
+    Origin.UNKNOWN: "",
+}
+_SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD, Reason.INTERRUPTED)
+"""Reasons that neither the action nor the fields of a change show."""
+_ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
+_BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
+"""A text that reads the same without quotes: it is not a number."""
+_WORDS = ("true", "false", "null")
+_CREATES = (Action.CREATE, Action.REPLACE)
+_CHANGES = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
+_DESTROYS = (Action.DELETE, Action.REPLACE)
 
 
 class Label(Struct, frozen=True):
@@ -34,25 +50,12 @@ SIGNS: Mapping[Action, Label] = {
     Action.NO_OP: Label(" ", Colour.DIM),
 }
 
-ORIGINS: Mapping[Origin, str] = {
-    Origin.FILES: "changed in the configuration",
-    Origin.LIVE: "drift",
-    Origin.BOTH: "conflict",
-    Origin.UNKNOWN: "",
-}
 
 SEVERITIES: Mapping[Severity, Label] = {
     Severity.DANGER: Label("!!", Colour.BOLD_RED),
     Severity.WARNING: Label("!", Colour.YELLOW),
     Severity.INFO: Label("i", Colour.DIM),
 }
-
-_SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD, Reason.INTERRUPTED)
-"""Reasons that neither the action nor the fields of a change show."""
-_ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
-_BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
-"""A text that reads the same without quotes: it is not a number."""
-_WORDS = ("true", "false", "null")
 
 
 def counted(plan: Plan, *, always: Collection[Action] = ()) -> dict[Action, str]:
@@ -139,3 +142,20 @@ def first_of(names: Iterable[str], most: int) -> str:
     listed = list(names)
     more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
+
+
+class Totals(Struct, frozen=True):
+    """The numbers of resources. A replacement is created and destroyed."""
+
+    create: int
+    change: int
+    destroy: int
+
+
+def totals_of(plan: Plan) -> Totals:
+    """Return how many resources a plan creates, changes and destroys."""
+    return Totals(*(_count(plan, actions) for actions in (_CREATES, _CHANGES, _DESTROYS)))
+
+
+def _count(plan: Plan, actions: tuple[Action, ...]) -> int:
+    return len({change.address for change in plan.effective if change.action in actions})

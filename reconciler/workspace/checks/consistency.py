@@ -236,6 +236,7 @@ def check_relations(resolved: ResolvedWorkspace) -> None:
     _check_names(resolved)
     _check_pins(resolved)
     _check_former_names(resolved)
+    _check_beside(resolved)
     _check_similar_names(resolved)
 
 
@@ -416,6 +417,19 @@ def _check_former_names(resolved: ResolvedWorkspace) -> None:
                 at=resolved.mark(resource, "lifecycle", "renamed_from", position),
                 related=((other.mark, str(other.address)),) if other.mark is not None else (),
             )
+
+
+def _check_beside(resolved: ResolvedWorkspace) -> None:
+    """Report globs in `beside`, which names single objects. Brackets are common in names."""
+    for resource in resolved.desired.resources.values():
+        for position, text in enumerate(resource.lifecycle.beside):
+            if "*" in text or "?" in text:
+                resolved.context.problems.warning(
+                    "no-glob",
+                    f"'{text}' in lifecycle.beside of {resource.address} is not a glob: it matches "
+                    "only an object with exactly this name",
+                    at=resolved.mark(resource, "lifecycle", "beside", position),
+                )
 
 
 def _check_similar_names(resolved: ResolvedWorkspace) -> None:

@@ -140,5 +140,10 @@ def world(service_of: StartService) -> World:
 
 
 @pytest.fixture
+def world_2025(service_of: StartService) -> World:
+    return World(service_of(SEED, "--dialect", "2025"))
+
+
+@pytest.fixture
 def world_2026(service_of: StartService) -> World:
     return World(service_of(SEED, "--dialect", "2026"))

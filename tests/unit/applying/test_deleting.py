@@ -74,6 +74,24 @@ def test_fidelity_f2_exports_are_deleted_by_the_request_for_their_project(either
     assert removal(world)[0].empty
 
 
+@pytest.mark.parametrize(("failures", "outcome"), [(14, "done"), (60, "done"), (61, "unknown")])
+def test_fidelity_f2_a_500_to_the_deletion_of_a_project_is_repeated_at_once(
+    world_2025: World, failures: int, outcome: str
+) -> None:
+    """Servers of 2025 delete one old export by each request, and answer it with 500."""
+    world = filled(world_2025)
+    plan, live = removal(world)
+    fault = {"fault": "error", "status": 500, "when": "before"}
+    world.fail({**PROJECT_DELETE, "times": failures}, **fault)
+    began = world.clock()
+    report = world.apply(plan, live=live, retry_for=2)
+    ends = report.done if outcome == "done" else report.failed
+    assert changes(ends) == IN_PLAN
+    assert len(deletes(world)) == min(failures, 60) + 1
+    assert not [event for event in world.events if isinstance(event, Waiting)]
+    assert world.clock() - began < 10
+
+
 def test_an_export_alone_is_deleted_by_its_own_request(world: World) -> None:
     plan, live = removal(world, targets=("batch_export.a",))
     assert changes(world.apply(plan, live=live).done) == ["batch_export.a"]

@@ -101,6 +101,8 @@ def test_a_date_that_no_calendar_has_is_ignored(value: str) -> None:
     ("status", "detail", "hint"),
     [
         (401, "Invalid key.", "check `api_key`"),
+        # Finding F3 of fidelity.
+        (400, "The Data Pipelines addon is required for batch exports.", "add the addon"),
         (403, "API key missing required scope 'project:write'", "give the API key this scope"),
         (403, "This action does not support personal API key access", "login session"),
         (403, "You don't have access.", "check the role"),

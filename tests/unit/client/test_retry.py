@@ -47,6 +47,12 @@ def test_a_request_is_repeated_only_if_that_is_safe_and_may_help(
     assert may_repeat(request_, error, attempt=1) is repeated
 
 
+def test_fidelity_f2_a_request_in_steps_is_repeated_at_once_for_a_while() -> None:
+    request, error = Request("DELETE", "/x/1/", Repeat.IN_STEPS), Unavailable("500", status=500)
+    assert [may_repeat(request, error, attempt=n) for n in (1, 60, 61)] == [True, True, False]
+    assert may_repeat(request, Unavailable("503", status=503), attempt=61)
+
+
 def test_a_page_of_html_is_read_three_times() -> None:
     error = Unavailable("not JSON", status=200)
     assert [may_repeat(READ, error, attempt=count) for count in (1, 2, 3)] == [True, True, False]
@@ -125,7 +131,7 @@ def test_the_outcome_is_unknown_if_an_attempt_of_a_write_may_have_taken_effect(
     final = attempted(request_, *errors).final(errors[-1], now=48.0)
     assert isinstance(final, AmbiguousOutcome) is unknown
     assert ("outcome unknown" in final.message) is unknown
-    assert (final is errors[-1]) is not unknown
+    assert (type(final) is type(errors[-1])) is not unknown
     assert (final.attempts, final.unclear) == (len(errors), unknown)
 
 

@@ -17,7 +17,7 @@ from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
-from reconciler.planning.backfills import (
+from reconciler.operations.backfill_ranges import (
     aligned_range,
     approval_of_backfills,
     bound,

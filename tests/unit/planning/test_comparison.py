@@ -7,6 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from reconciler.authoring.comparison import (
+    EnvironmentSide,
+    LiveSide,
+    compare_live,
+    field_differences,
+)
 from reconciler.model.comparison import compared, is_equal, is_identical
 from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Field
@@ -15,9 +21,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Lifecycle, State
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.base import Declared
-from reconciler.planning.comparison import EnvironmentSide, field_differences
 from reconciler.planning.differ import Difference, difference
-from reconciler.planning.live_comparison import LiveSide, compare_live
 from reconciler.planning.matcher import match
 from tests.support.worlds import (
     BY_NAME,

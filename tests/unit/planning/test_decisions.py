@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -11,6 +13,7 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Origin, Reason, SecretUse
 from reconciler.model.kind import Dialect
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune
@@ -198,6 +201,51 @@ def test_duplicate_live_names_are_an_error() -> None:
     with pytest.raises(AmbiguousIdentity, match="2 live batch_exports are named 'Lake'") as error:
         planned(desired_of(WEB, export()), live)
     assert "{lake: {id: a}}" in (error.value.hint or "")
+
+
+def renamed(resource: Resource, *names: str) -> Resource:
+    return replace(resource, lifecycle=Lifecycle(renamed_from=names))
+
+
+@pytest.mark.parametrize("names", [("A", "B"), ("B", "A"), ("B ", "A", "B")])
+@pytest.mark.parametrize(
+    ("resource", "live", "pin"),
+    [
+        (project(name="New"), (live_project(4, "A"), live_project(7, "B")), "{web: {id: 4}}"),
+        (export(name="New", parent=None), (live_export("4", "A"), live_export("7", "B")), "lake"),
+    ],
+)
+def test_model_f5_two_objects_with_former_names_are_ambiguous(
+    resource: Resource, live: tuple[LiveObject, ...], pin: str, names: tuple[str, ...]
+) -> None:
+    with pytest.raises(AmbiguousIdentity) as error:
+        planned(desired_of(renamed(resource, *names)), live_of(*live))
+    first, *listed = str(error.value).splitlines()
+    assert first.startswith(f"{resource.address}: 2 live {resource.address.kind}s may be")
+    assert ["id: 4" in listed[0], "name 'A'" in listed[0]] == [True, True]
+    assert ["id: 7" in listed[1], "name 'B'" in listed[1]] == [True, True]
+    assert "keep only the intended name in `lifecycle.renamed_from`" in (error.value.hint or "")
+    assert pin in (error.value.hint or "")
+    # What the hint says.
+    plan = planned(desired_of(renamed(resource, "B")), live_of(*live))
+    assert one(plan).live_id == "7"
+    pinned = replace(renamed(resource, *names), pinned_id="4")
+    assert one(planned(desired_of(pinned), live_of(*live))).live_id == "4"
+
+
+def test_model_f5_an_object_that_another_resource_must_be_does_not_count() -> None:
+    live = live_of(live_project(4, "A"), live_project(7, "B"))
+    new, own = renamed(project(name="New"), "A", "B"), renamed(project("own", name="Own"), "A")
+    plan = planned(desired_of(new, own), live)
+    objects = {(str(change.address), change.live_id) for change in plan.effective}
+    assert objects == {("project.web", "7"), ("project.own", "4")}
+
+
+def test_model_f5_two_former_names_of_the_base_are_ambiguous() -> None:
+    live = live_of(live_project(4, "A"), live_project(7, "B"))
+    base = desired_of(renamed(project(name="New"), "A", "B"))
+    with pytest.raises(AmbiguousIdentity, match="2 live projects may be"):
+        planned(desired_of(project(name="Newer")), live, base=base)
 
 
 def test_an_id_selects_one_of_two_duplicates() -> None:
@@ -628,3 +676,33 @@ def test_a_project_with_a_kept_or_ignored_export_is_not_deleted() -> None:
     base = desired_of(WEB, project("app"), export())
     assert of_web(GIT, Base(base, "c0ffee", kept=kept)) == ["kept"]
     assert of_web(replace(GIT, ignore=("La*",)), desired_of(WEB, project("app"))) == ["ignore"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "live", "sent"),
+    [
+        pytest.param({"offset_hour": 7}, {}, {"offset_day": 3, "offset_hour": 7}, id="hour"),
+        pytest.param({"offset_day": 1}, {}, {"offset_day": 1, "offset_hour": 5}, id="day"),
+        pytest.param(
+            {"offset_hour": 5, "timezone": "Europe/Berlin"},
+            {"timezone": "UTC"},
+            {"offset_day": 3, "offset_hour": 5, "timezone": "Europe/Berlin"},
+            id="zone",
+        ),
+        pytest.param({"interval": "day", "offset_hour": 7}, {}, {"offset_hour": 7}, id="interval"),
+        pytest.param({"end_at": "2027-01-01"}, {}, {}, id="another field"),
+    ],
+)
+def test_fidelity_week_a_patch_of_one_offset_keeps_the_other(
+    spec: dict[str, Any], live: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    week = {"interval": "week", "offset_day": 3, "offset_hour": 5, "timezone": "UTC", **live}
+    own = export(**{"interval": "week", **spec})
+    state = live_of(live_project(), live_export(**week), dialect=Dialect.V2026)
+    (change,) = planned(desired_of(project(), own), state).effective
+    body = {name: value for name, value in (change.body or {}).items() if name in week}
+    body.pop("interval", None)
+    assert body == sent
+    kept = [item.message for item in change.consequences if item.rule == "offset-kept"]
+    assert bool(kept) is (sent.keys() - spec.keys() > set())
+    assert ("offset_day" in change.seen) is ("offset_day" in sent)

@@ -101,6 +101,28 @@ def test_plan_i1_an_export_that_was_renamed_in_the_service(
             of_type("HTTP", url="https://h", include_events=["a"]),
             *(False, False),
         ),
+        # Texts for the same host or folder.
+        (postgres(host="Db.Example"), postgres(host="db.example."), True, True),
+        (postgres(host="db.example"), postgres(host="db.example.com"), False, False),
+        (postgres(database="D"), postgres(database="d"), False, False),
+        (of_type("HTTP", url="HTTPS://H./p"), of_type("HTTP", url="https://h/p"), True, False),
+        (of_type("HTTP", url="https://h/P"), of_type("HTTP", url="https://h/p"), False, False),
+        *(
+            (
+                of_type("S3", bucket_name="b", prefix=own, endpoint_url=own_url),
+                of_type("S3", bucket_name="b", prefix=live, endpoint_url=live_url),
+                *(is_same, is_same),
+            )
+            for own, live, own_url, live_url, is_same in (
+                ("/p/", "p", None, None, True),
+                ("", "/", None, None, True),
+                ("p", "pp", None, None, False),
+                ("p/q", "q", None, None, False),
+                ("Q", "q", None, None, False),
+                ("p", "p", "https://Minio.:9000/", "https://minio:9000", True),
+                ("p", "p", "https://minio:9001", "https://minio:9000", False),
+            )
+        ),
         (of_type("NoOp"), of_type("NoOp"), False, False),
         (of_type("Workflows", hog_function_id="1"),) * 2 + (False, False),
     ],
@@ -344,6 +366,48 @@ def test_plan_i5_a_name_that_the_plan_frees_is_free() -> None:
     assert not refused(plan, "name-taken")
     own = replace(project(name="WEB"), pinned_id="1")
     assert not refused(planned(desired_of(own), live), "name-taken")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "is_refused"), [(Dialect.V2025, False), (Dialect.V2026, True), (None, False)]
+)
+def test_model_f6_two_creates_whose_names_differ_only_in_case(
+    dialect: Dialect | None, *, is_refused: bool
+) -> None:
+    """The second one is refused by the server, so the plan is."""
+    both = desired_of(project("a", name="New"), project("b", name="NEW"), project("c", name="Else"))
+    plan = planned(both, live_of(dialect=dialect))
+    assert [str(item.addresses[0]) for item in refused(plan, "name-taken")] == (
+        ["project.b"] if is_refused else []
+    )
+    if is_refused:
+        (refusal,) = refused(plan, "name-taken")
+        assert "project.a is created with the name 'New'" in refusal.message
+        assert "attempt: [name-taken]" in (refusal.allow or "")
+    assert not refused(
+        planned(both, live_of(dialect=dialect), Policy(attempt=("name-taken",))), "name-taken"
+    )
+
+
+@pytest.mark.parametrize("key", ["a", "z"])
+def test_model_f6_a_project_is_renamed_to_the_name_of_one_to_create(key: str) -> None:
+    """Either the rename or the create comes first: the other one is refused."""
+    live = live_of(live_project(1, "Web"), dialect=Dialect.V2026)
+    renamed = replace(project(key, name="NEW"), lifecycle=Lifecycle(renamed_from=("Web",)))
+    plan = planned(desired_of(renamed, project("m", name="new")), live)
+    assert {change.id for change in plan.effective} == {f"project.{key}:update", "project.m:create"}
+    assert refused(plan, "name-taken")
+
+
+def test_model_f6_a_name_that_a_deletion_frees_can_be_taken_once() -> None:
+    live = live_of(live_project(1, "Web"), dialect=Dialect.V2026)
+    gone = replace(project("gone", name="Web"), state=State.ABSENT)
+    plan = planned(desired_of(gone, project("new", name="WEB")), live)
+    order = [change.id for change in plan.effective]
+    assert order == ["project.gone:delete", "project.new:create"]
+    assert not refused(plan, "name-taken")
+    twice = planned(desired_of(gone, project("new", name="WEB"), project("too", name="web")), live)
+    assert [str(item.addresses[0]) for item in refused(twice, "name-taken")] == ["project.too"]
 
 
 # Objects of another tool

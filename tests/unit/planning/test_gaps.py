@@ -12,7 +12,7 @@ from reconciler.model.gaps import GapState
 from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
-from reconciler.planning.gaps import History, gaps_of
+from reconciler.operations.gaps import History, gaps_of
 
 HOUR = timedelta(hours=1)
 DAY_ONE = datetime(2026, 6, 1, tzinfo=UTC)

@@ -235,3 +235,11 @@ def test_plan_v9_a_near_miss_in_the_body_of_a_destination_is_refused() -> None:
     wrong = export(destination=s3(file_format="Parquett"))
     assert ids(plan_of(wrong, dialect=OLD)) == {"unknown-value"}
     assert ids(plan_of(export(destination=s3(file_format="Avro")), dialect=OLD)) == set()
+
+
+@pytest.mark.parametrize("dialect", [None, *Dialect])
+def test_model_c_schedules_are_deleted_by_real_servers_only(dialect: Dialect | None) -> None:
+    live = live_of(live_project(), live_export(**ENDED), dialect=dialect)
+    plan = planned(desired_of(WEB, export(paused=True)), live)
+    is_refused = dialect in (Dialect.V2025, Dialect.V2026)
+    assert [refusal.rule for refusal in plan.refusals] == ["schedule-deleted"] * is_refused

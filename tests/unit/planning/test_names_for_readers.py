@@ -136,6 +136,8 @@ def test_a_name_that_depends_on_the_environment_is_not_created_again(
 
     assert rules(resource, resource) == ["name-from-environment"] * is_from_env
     assert rules(resource, None) == []
+    # What the base deletes is not live.
+    assert rules(resource, replace(resource, state=State.ABSENT)) == []
     assert rules(resource, export("other")) == []
     renamed = replace(resource, lifecycle=Lifecycle(renamed_from=("Former",)))
     assert rules(renamed, resource) == []

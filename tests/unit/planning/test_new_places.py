@@ -240,6 +240,7 @@ HARMLESS: dict[str, tuple[Resource, ...]] = {
     "new secrets with a move": (
         export(destination=postgres("new.example", user=OTHER, password=OTHER)),
     ),
+    "the same host in capitals": (export(destination=postgres("DB.Example.")),),
     "another table": (export(destination=postgres(table_name="other")),),
     "nothing of the destination": (export(destination=postgres(), interval="day"),),
 }
@@ -252,6 +253,22 @@ def test_a_pair_of_secret_and_address_that_is_known_or_new_as_a_whole_is_no_dang
     plan = changed(*HARMLESS[case], before=(LAKE,))
     assert dangers(plan) == []
     assert ("new.example:5432" in texts(plan, Novelty.HOST)) is ("new secrets" in case)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_new"),
+    [
+        ({"endpoint_url": "https://e.example/x"}, {"endpoint_url": "https://E.example/X"}, True),
+        ({"endpoint_url": "https://e.example"}, {"endpoint_url": "https://E.example."}, False),
+        ({"bucket_name": "lake"}, {"bucket_name": "LAKE"}, True),
+        ({"prefix": "a"}, {"prefix": "A"}, False),
+    ],
+)
+def test_only_a_host_has_no_case(
+    before: dict[str, Any], after: dict[str, Any], is_new: bool
+) -> None:
+    (was, now) = (export(destination=s3(**config)) for config in (before, after))
+    assert bool(texts(changed(now, before=(was,)))) is is_new
 
 
 def test_setting_drift_back_is_no_danger() -> None:

@@ -105,6 +105,39 @@ def test_experience_1_an_option_that_selects_nothing_is_bad_usage(
         plan_of(Policy(ignore=("Ignored",)), **selection)
 
 
+IGNORING = Policy(ignore=("The app", "New lake"))
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        ({}, {"batch_export.lake", "project.app"}),
+        ({"excludes": ("New lake",)}, {"project.app"}),
+        ({"excludes": ("lake", "app", "sea")}, set()),
+        ({"targets": ("web",)}, set()),
+        ({"targets": ("lake",)}, {"batch_export.lake"}),
+        ({"parents": ("web",)}, {"batch_export.lake"}),
+        ({"kinds": ("project",)}, {"project.app"}),
+        # It can't be created in a project that is not managed.
+        ({"excludes": ("lake", "app")}, {"project.app"}),
+        ({"targets": ("sea",)}, {"project.app"}),
+    ],
+)
+def test_model_a_ignored_resources_that_are_not_selected_are_not_refused(
+    selection: dict[str, tuple[str, ...]], expected: set[str]
+) -> None:
+    plan = plan_of(IGNORING, **selection)
+    refused = {str(address) for item in plan.refusals for address in item.addresses}
+    assert {item.rule for item in plan.refusals} <= {"ignore"}
+    assert refused == expected
+    assert not changed(plan) & {"batch_export.lake", "project.app"}
+
+
+def test_model_a_ignored_resources_are_refused_where_their_secrets_are_sent_again() -> None:
+    plan = plan_of(IGNORING, rotate=("batch_export.lake",))
+    assert "batch_export.lake" in {str(item.addresses[0]) for item in plan.refusals}
+
+
 @pytest.mark.parametrize(
     ("rotate", "expected"),
     [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconciler.authoring.drifting import drift_of
 from reconciler.model.address import Address
 from reconciler.model.change import Reason, SecretUse
 from reconciler.model.connection import Trusted
@@ -16,7 +17,6 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Lifecycle, Resource
 from reconciler.model.values import SecretRef, path_text
 from reconciler.planning.base import Base
-from reconciler.planning.drift import drift_of
 from reconciler.workspace.workspace_file import Workspace, policy_of
 from reconciler.workspace.yaml.document import Document
 from tests.support.worlds import (

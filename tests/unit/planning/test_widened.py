@@ -232,6 +232,30 @@ def test_plan_v5_region_and_format_are_consequences(
     assert {rule: item.message for rule, item in found.items()} == expected
 
 
+def test_a_certificate_that_is_no_longer_checked_is_a_consequence() -> None:
+    rule, checked = "certificate-not-checked", _postgres()
+    for unchecked in ({"has_self_signed_cert": True}, {"has_self_signed_cert": True, "port": 1}):
+        after = _postgres(**unchecked)
+        assert rule in of_export(None, {"destination": after})
+        assert rule in of_export({"destination": checked}, {"destination": after})
+        assert rule not in of_export({"destination": after}, {"destination": checked})
+        assert rule not in of_export(
+            {"destination": after}, {"destination": _postgres(port=2) | after}
+        )
+    assert rule not in of_export({"destination": checked}, {"destination": _postgres(port=2)})
+
+
+def _postgres(**config: Any) -> dict[str, Any]:
+    whole = {"host": "db.example", "database": "d", "table_name": "t", **config}
+    return {"type": "Postgres", "config": whole}
+
+
+@pytest.mark.parametrize("host", ["DB.Example", "db.example.", "DB.EXAMPLE."])
+def test_the_same_host_in_capitals_or_with_a_final_dot_is_no_other_place(host: str) -> None:
+    after = {"destination": _postgres(host=host)}
+    assert "destination-moved" not in of_export({"destination": _postgres()}, after)
+
+
 def test_plan_v5_the_region_of_another_bucket_is_not_one() -> None:
     declared = {"destination": s3(bucket_name="c", region="s")}
     found = of_export({"destination": s3()}, declared, Dialect.V2025)

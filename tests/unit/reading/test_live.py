@@ -61,8 +61,7 @@ def read(
 
     async def run() -> Live:
         secrets = resolver(RECONCILER_API_KEY=key)
-        async with connected(running, secrets=secrets) as transport:
-            transport.listen = listen
+        async with connected(running, secrets=secrets, listen=listen) as transport:
             return await read_live(transport, desired, kinds=kinds, depth=Depth(**depth))
 
     return asyncio.run(run())

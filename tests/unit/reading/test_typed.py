@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.errors import InvalidResponse
+from reconciler.model.request import Routes
 from reconciler.reading import live_object
 from tests.support.worlds import BY_NAME
 
@@ -14,9 +15,13 @@ PROJECT, EXPORT = BY_NAME["project"], BY_NAME["batch_export"]
 BODY = {"id": "e1", "name": "Lake", "team_id": 2}
 
 
-def export_of(body: Any, expected_id: str | None = "e1") -> Any:
+def export_of(body: Any, expected_id: str | None = "e1", parent_id: str | None = None) -> Any:
     return live_object(
-        EXPORT, body, expected_id=expected_id, complete=True, label="GET /api/exports/e1/"
+        Routes(EXPORT, "o", parent_id),
+        body,
+        expected_id=expected_id,
+        complete=True,
+        label="GET /api/exports/e1/",
     )
 
 
@@ -28,9 +33,8 @@ def test_an_object_has_its_id_name_and_parent_as_text() -> None:
 
 
 def test_an_object_of_the_organization_has_no_parent() -> None:
-    live = live_object(
-        PROJECT, {"id": 7, "name": "Web"}, expected_id="7", complete=False, label="GET /"
-    )
+    body = {"id": 7, "name": "Web"}
+    live = live_object(Routes(PROJECT, "o"), body, expected_id="7", complete=False, label="GET /")
     assert (live.id, live.parent_id, live.complete) == ("7", None, False)
 
 
@@ -60,3 +64,13 @@ def test_f1_an_answer_of_another_shape_or_object_is_an_error(body: Any, problem:
     with pytest.raises(InvalidResponse, match=f"^GET /api/exports/e1/: {problem}") as error:
         export_of(body)
     assert error.value.hint is not None
+
+
+def test_the_parent_of_an_object_is_its_own_field_or_the_path() -> None:
+    without = {name: value for name, value in BODY.items() if name != "team_id"}
+    assert export_of(without, parent_id="7").parent_id == "7"
+    assert export_of(BODY, parent_id="2").parent_id == "2"
+    with pytest.raises(InvalidResponse, match="team_id is 2, 7 was expected"):
+        export_of(BODY, parent_id="7")
+    with pytest.raises(InvalidResponse, match="team_id is null, a number was expected"):
+        export_of({**BODY, "team_id": None}, parent_id="7")

@@ -66,7 +66,7 @@ def test_names_are_text_in_every_format(name: str) -> None:
 @pytest.mark.parametrize("name", formats_of("backfills"))
 def test_nothing_to_backfill_is_said(name: str) -> None:
     text = writer_of(name, "backfills")(replace(plan_of(), objects=()), RenderOptions())
-    assert ('"objects": []' if name == "json" else "no gaps to backfill") in text.replace(
+    assert ('"objects": []' if name == "json" else "nothing to backfill") in text.replace(
         "No", "no"
     )
     assert "↻" not in text

@@ -13,9 +13,8 @@ from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
 from reconciler.model.values import SecretRef
-from reconciler.render.plan.document import Document, document_of
+from reconciler.render.plan.document import Document, document_of, environment_as_text
 from reconciler.render.plan.fields import LineKind
-from reconciler.render.plan.header import environment_as_text
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown

@@ -126,8 +126,8 @@ def test_runs_are_in_the_plan_file_and_not_in_its_id() -> None:
 def test_the_page_has_a_strip_of_the_latest_runs() -> None:
     page = Page(plan_as_html(updated(FAILED, RUN, RUN)))
     labels = [item["aria-label"] for tag, item in page.elements if tag == "svg"]
-    assert labels == ["3 latest runs, the oldest first: 1 Failed, 2 Completed"]
-    blocks = [item["class"] for tag, item in page.elements if tag == "path"]
+    assert labels == ["3 latest runs, 1 failed"]
+    blocks = [item["class"] for tag, item in page.elements if tag == "rect"]
     assert blocks == ["good", "good", "bad"]
     assert "Completed 2026-06-01 11:00 UTC" in page.text
     assert "last run Failed · 1 of 3 failed" in page.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from reconciler.errors import ExitCode
 from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import safe_output
+from reconciler.model.values import SecretRef
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
 from tests.support.worlds import (
@@ -75,6 +77,23 @@ def test_plan_v10_dangers_are_open_name_the_project_and_are_in_the_table() -> No
     assert "| - | `batch_export.lake` Lake in Web | delete | 🛑 " in outside
 
 
+def test_a_danger_is_written_in_full_once() -> None:
+    gone = export("gone", state=State.ABSENT)
+    secret = {"aws_secret_access_key": SecretRef.of("env", "KEY")}
+    desired = desired_of(
+        project(), gone, export(destination=s3(endpoint_url="https://e", **secret))
+    )
+    live = live_of(live_project(), live_export(), live_export("gone", "Gone"))
+    base = desired_of(project(), gone, export(destination=s3(**secret)))
+    text = plan_as_markdown(planned(desired, live, base=base))
+    for rule, words in (
+        ("history-lost", "running backfills are cancelled"),
+        ("credentials-to-new-address", "stored credentials ->"),
+    ):
+        assert html.unescape(text).count(words) == 1
+        assert f"| 🛑 `{rule}`" in text
+
+
 def test_experience_24_backticks_of_a_message_are_code() -> None:
     lake = export(lifecycle=Lifecycle(protect=True), state=State.ABSENT)
     text = plan_as_markdown(
@@ -120,5 +139,7 @@ def test_security_8_a_comment_with_broken_commands_is_within_the_limit() -> None
     plan = planned(desired_of(project(), *resources), live_of(live_project(), *objects))
     printed = safe_output(plan_as_markdown(plan))
     assert 50_000 < len(printed) <= COMMENT_LIMIT
-    several = [EnvironmentPlan(name, ExitCode.FINE, plan) for name in ("staging", "production")]
+    several = [
+        EnvironmentPlan(name, ExitCode.FINE, plan=plan) for name in ("staging", "production")
+    ]
     assert len(safe_output(plans_as_markdown(several))) <= COMMENT_LIMIT

@@ -57,7 +57,7 @@ class Page(HTMLParser):
         return [
             attributes
             for tag, attributes in self.elements
-            if tag == "details" and "data-action" in attributes
+            if tag == "details" and "data-state" in attributes
         ]
 
     def ids(self) -> list[str]:
@@ -117,7 +117,7 @@ def test_filters_offer_the_actions_severities_and_projects_of_the_plan() -> None
     values = [attributes["value"] for tag, attributes in page.elements if tag == "option"]
     assert values == ["*", "danger", "warning", "*", "Web"]
     for entry in page.entries():
-        assert entry["data-action"] in actions
+        assert entry["data-state"] in actions
         assert set(str(entry["data-parents"]).split("\n")) <= set(values)
 
 

@@ -9,8 +9,8 @@ import orjson
 
 from reconciler.codes import codes, meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.render.ci_reports import diagnostics_as_sarif
 from reconciler.render.options import RenderOptions
-from reconciler.render.sarif import diagnostics_as_sarif
 from reconciler.version import __version__
 from tests.conftest import ROOT
 from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong

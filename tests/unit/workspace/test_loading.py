@@ -17,7 +17,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.policy import Prune
 from reconciler.model.values import SecretRef, SecretValue
-from reconciler.workspace.loading import load, load_all
+from reconciler.workspace.loading import LoadOptions, load, load_all
 from reconciler.workspace.yaml.loader import parse
 from tests.support.cli import write
 
@@ -50,7 +50,7 @@ def loaded(folder: Path, files: dict[str, str], environ: dict[str, str] | None =
         kinds=KINDS,
         environment=more.get("environment"),
         environ=environ or {},
-        strict=more.get("strict", False),
+        options=LoadOptions(strict=more.get("strict", False)),
     )
 
 

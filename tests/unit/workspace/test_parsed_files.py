@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.commands import planning as plans
+from reconciler.commands.environments import in_each
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.planning_many import plan_many
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
@@ -91,6 +91,6 @@ def test_several_environments_parse_every_file_once(tmp_path: Path, parsed: Coun
     folder = write(tmp_path / "w", FILES)
     runtime = Runtime({}, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     request = PlanRequest(WorkspaceOptions(folder))
-    planned = asyncio.run(plan_many(request, ("dev", "prod"), runtime))
+    planned = asyncio.run(in_each(plans.plan, request, ("dev", "prod"), runtime))
     assert [environment.error is not None for environment in planned] == [True, True]
     assert parsed == dict.fromkeys(FILES, 1)

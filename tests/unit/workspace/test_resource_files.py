@@ -13,7 +13,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.connection import Trusted
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
-from reconciler.workspace.loading import load, load_all, load_at
+from reconciler.workspace.loading import LoadOptions, load, load_all, load_at
 from reconciler.workspace.parsed_files import Snapshots
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import reconciler, write
@@ -170,7 +170,9 @@ def test_experience_7_files_of_other_tools_are_skipped_with_one_note(tmp_path: P
     assert note.level is Level.NOTE
     assert note.message.startswith("6 files are not resource files: chart/templates/web.yaml, ")
     assert note.message.endswith(", playbook.yaml and 1 more")
-    loaded = load(tmp_path, kinds=KINDS, environment=None, environ={}, strict=True)
+    loaded = load(
+        tmp_path, kinds=KINDS, environment=None, environ={}, options=LoadOptions(strict=True)
+    )
     assert len(loaded.skipped) == 6
     assert {address.key for address in loaded.desired.resources} == {"a"}
 
@@ -245,7 +247,9 @@ def test_an_import_may_create_the_first_file_of_a_pattern(tmp_path: Path) -> Non
     with pytest.raises(InvalidConfiguration):
         load(tmp_path, kinds=KINDS, environment=None, environ={})
     lenient = frozenset({"no-files"})
-    loaded = load(tmp_path, kinds=KINDS, environment=None, environ={}, lenient=lenient)
+    loaded = load(
+        tmp_path, kinds=KINDS, environment=None, environ={}, options=LoadOptions(lenient=lenient)
+    )
     assert [item.level for item in loaded.diagnostics] == [Level.WARNING]
 
 

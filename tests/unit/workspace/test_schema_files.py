@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from reconciler.cli.schema import execute
+from reconciler.cli.reference import schema_command
 from reconciler.errors import BadUsage
 from reconciler.model.schemas import nearest_schema, schema, schema_names
 
@@ -31,7 +31,7 @@ def test_a_name_that_there_is_not_is_told_with_the_one_that_was_meant(
 ) -> None:
     assert schema(asked) is None
     assert nearest_schema(asked) == meant
-    raised = CliRunner().invoke(execute, [asked]).exception
+    raised = CliRunner().invoke(schema_command, [asked]).exception
     assert isinstance(raised, BadUsage)
     told = raised.hint or ""
     assert told.startswith(f"did you mean '{meant}'? schemas: " if meant else "schemas: ")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.importing.choosing import Adoption
-from reconciler.importing.drafting import Drafting
+from reconciler.authoring.import_choice import Adoption
+from reconciler.authoring.import_drafts import Drafting
 from reconciler.model.address import Address
 from reconciler.model.resource import ParentRef
 from tests.support.worlds import BY_NAME, live_export

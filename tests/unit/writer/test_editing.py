@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.authoring.editing import Edit, edited
+from reconciler.authoring.import_texts import extras_in
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
-from reconciler.importing.texts import extras_in
 from reconciler.kinds import all_kinds
 from reconciler.model.values import MISSING, Path, mapped_leaves
 from reconciler.workspace.yaml.loader import parse

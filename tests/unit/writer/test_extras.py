@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.importing.texts import extras_in
+from reconciler.authoring.import_texts import extras_in
 
 
 @pytest.mark.parametrize(

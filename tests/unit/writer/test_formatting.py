@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.authoring.formatting import format_file
-from reconciler.commands.formatting import format_workspace
+from reconciler.authoring.formatting import format_file, format_workspace
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.workspace.yaml.loader import parse

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.authoring.writing import write_files
 from reconciler.errors import ReconcilerError
+from reconciler.workspace.writing import write_files
 
 
 def test_folders_are_made_and_line_ends_kept(tmp_path: Path) -> None:

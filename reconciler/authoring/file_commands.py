@@ -1,0 +1,300 @@
+"""`reconciler import`, `init`, `fmt` and `mv`: commands that write the files of a workspace."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.authoring.recipes import RECIPES
+from reconciler.cli import completing
+from reconciler.cli.command import command, option
+from reconciler.cli.exit_codes import exit_code_of_format, exit_code_of_import
+from reconciler.cli.options import (
+    KINDS,
+    NAMES,
+    PARENTS,
+    client_options,
+    folder_of,
+    folder_option,
+    format_option,
+    new_folder_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.cli.output import print_warnings, render_options, style_of
+from reconciler.cli.streams import write_content, write_message, write_note, write_result
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.kinds import all_kinds
+from reconciler.model.imported import Layout
+from reconciler.model.text import printable
+from reconciler.render.formats import DEFAULT, writer_of
+
+if TYPE_CHECKING:
+    from reconciler.authoring.importing import ImportOptions
+    from reconciler.authoring.initialising import InitOptions
+
+
+layout_option = option(
+    "--layout",
+    type=click.Choice([layout.value for layout in Layout]),
+    callback=lambda _, __, layout: Layout(layout) if layout is not None else None,
+    help="How to distribute resources over files. Default: to the file with the other exports of "
+    "the project, otherwise by-project.",
+)
+
+
+_KINDS = ", ".join(kind.name for kind in all_kinds())
+
+
+@command(
+    "import",
+    examples=(
+        ("import", "Import everything that is not in the files"),
+        ("import --project 'Web shop' --dry-run", "Show what would be written for one project"),
+        (
+            "import --id 0192a3c4-0000-0000-0000-5b6d7e8f9a0b --into exports/web.yaml",
+            "Import one object into a file",
+        ),
+    ),
+    page="docs/importing.md",
+)
+@workspace_options
+@client_options
+@option("--project", **PARENTS, help="Only these projects and what is in them.")
+@option("--name", **NAMES, help="Only these objects: name, id, key, address or glob.")
+@option("--kind", **KINDS, help=f"Only objects of these kinds: {_KINDS}.")
+@option("--id", "ids", multiple=True, metavar="ID", help="Only these, even if no list shows them.")
+@layout_option
+@option("--into", default="", metavar="PATH", help="File or folder below the workspace.")
+@option(
+    "--force",
+    is_flag=True,
+    help="Overwrite existing files with live state; report anything lost.",
+)
+@option("--dry-run", is_flag=True, help="Show what would be written, as a diff.")
+@format_option("imported")
+def import_command(*, output_format: str, **options: Any) -> int:
+    """Write live objects into files of the workspace. Does not change live state.
+
+    Without options, imports everything that is not in the files yet. A plan of the written files
+    is empty: this is checked before any file changes. Existing files are extended.
+
+    The API hides secrets: each becomes a reference to an environment variable, and these are
+    listed. Exits with 1 if an object can't be imported; the others are.
+    """
+    from reconciler.authoring.import_choice import Choice
+    from reconciler.authoring.importing import ImportOptions
+
+    request = ImportOptions(
+        workspace=workspace_of(options),
+        choice=Choice(
+            names=options["name"],
+            ids=options["ids"],
+            parents=options["project"],
+            kinds=options["kind"],
+        ),
+        layout=options["layout"],
+        into=options["into"],
+        force=options["force"],
+        dry_run=options["dry_run"],
+    )
+    return import_and_print(request, output_format)
+
+
+def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> int:
+    """Import, print what was done and what was not, and return the exit code."""
+    from reconciler.authoring.importing import import_live, remarks_on_import
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.model.redaction import masked_in
+
+    world = runtime()
+    imported = masked_in(run_shown(partial(import_live, request), world), world.mask)
+    write_result(writer_of(output_format, "imported")(imported, render_options()))
+    write_message(remarks_on_import(imported))
+    return exit_code_of_import(imported)
+
+
+@command(
+    "init",
+    examples=(
+        (
+            "init --base-url https://eu.posthog.com --organization 0188461e-…",
+            "Create a workspace in the current folder",
+        ),
+        ("init -C pipelines --import", "Create one in a folder, from live state"),
+        ("init --ci github -C pipelines", "Add workflows for a workspace to its repository"),
+    ),
+    page="docs/importing.md",
+)
+@new_folder_option
+@option(
+    "-e",
+    "--environment",
+    default="production",
+    show_default=True,
+    metavar="NAME",
+    help="The first environment.",
+)
+@option("--base-url", metavar="URL", help="Address of the service. [RECONCILER_BASE_URL]")
+@option("--organization", metavar="ID", help="Organization. [RECONCILER_ORGANIZATION]")
+@option(
+    "--api-key-variable",
+    "key_variable",
+    default="RECONCILER_API_KEY",
+    show_default=True,
+    metavar="VARIABLE",
+    help="Variable that holds the API key.",
+)
+@option("--import", "with_import", is_flag=True, help="Import live state too.")
+@layout_option
+@option(
+    "--ci",
+    "host",
+    type=click.Choice(tuple(RECIPES)),
+    help="Also write a pipeline into the repository; of an existing workspace, only this.",
+)
+@option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
+def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **options: Any) -> int:
+    """Create a workspace, with comments that explain its files.
+
+    The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
+    not overwritten.
+    """
+    from reconciler.authoring.importing import ImportOptions
+    from reconciler.authoring.initialising import (
+        InitOptions,
+        has_workspace,
+        initialise,
+        refresh_schemas,
+    )
+    from reconciler.cli.running import runtime
+
+    workspace = InitOptions(**options)
+    if schemas:
+        _print_files(refresh_schemas(workspace.folder))
+        return ExitCode.FINE
+    if host is not None and has_workspace(workspace.folder):
+        _print_recipe(host, workspace)
+        return ExitCode.FINE
+    _print_files(initialise(workspace, runtime()))
+    if host is not None:
+        _print_recipe(host, workspace)
+    if not workspace.with_import:
+        write_note("next: add resources or run `reconciler import`, then `reconciler plan`\n")
+        return ExitCode.FINE
+    # Its reconciler.yaml contains only what the options say.
+    created = WorkspaceOptions(workspace.folder, workspace.environment, trust_workspace=True)
+    return import_and_print(ImportOptions(created, layout=layout))
+
+
+def _print_recipe(host: str, workspace: InitOptions) -> None:
+    from reconciler.authoring.recipes import write_recipe
+
+    recipe = write_recipe(host, workspace.folder, workspace.environment)
+    _print_files(recipe.written)
+    for name in recipe.kept:
+        write_note(f"kept {printable(name)}, which exists\n")
+
+
+def _print_files(files: tuple[str, ...]) -> None:
+    write_result("".join(f"+ {printable(name)}\n" for name in files))
+
+
+STDIN = Path("-")
+
+
+@command(
+    "fmt",
+    examples=(
+        ("fmt", "Format every file of the workspace"),
+        ("fmt --check --diff", "Show what would change, and exit with 1 if anything would"),
+        ("fmt - < exports/web.yaml", "Format a text, as editors do"),
+    ),
+    page="docs/configuration.md",
+)
+@folder_option
+@option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
+@option("--diff", is_flag=True, help="Write nothing; show what would change.")
+@option(
+    "--stdin-filename",
+    "name",
+    metavar="PATH",
+    help="Name of the file on stdin, for messages and to recognize reconciler.yaml.",
+)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+def fmt_command(
+    folder: Path | None, files: tuple[Path, ...], *, name: str | None, check: bool, diff: bool
+) -> int:
+    """Format the files: keys in the order of the reference, indentation, blank lines.
+
+    Values, quotes, comments and the order of resources stay as they are. Without FILES, formats
+    every file of the workspace; a folder means all files in it. Prints the names of the files that
+    change. With - as the only file, formats stdin to stdout and needs no workspace.
+    """
+    from reconciler.authoring.difference import format_summary, formatted_as_text
+    from reconciler.authoring.formatting import format_text, format_workspace
+    from reconciler.workspace.sources import MAX_FILE_BYTES
+
+    write = not (check or diff)
+    if STDIN in files:
+        if len(files) > 1:
+            raise BadUsage("- cannot be combined with other files")
+        raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+        text, formatted = format_text(raw, _name_of(name), diff=diff)
+    elif name is not None:
+        raise BadUsage("--stdin-filename requires - as the only file")
+    else:
+        text, formatted = "", format_workspace(folder_of(folder), files, write=write, diff=diff)
+    print_warnings(formatted.diagnostics)
+    if STDIN in files and write:
+        write_content(text)
+        return exit_code_of_format(formatted, check=check)
+    write_result(formatted_as_text(formatted, diff=diff, style=style_of(sys.stdout)))
+    write_note(f"{format_summary(formatted, written=write)}\n")
+    return exit_code_of_format(formatted, check=check)
+
+
+def _name_of(given: str | None) -> str:
+    return "<stdin>" if given is None else Path(given).as_posix()
+
+
+@command(
+    "mv",
+    examples=(
+        ("mv web shop", "Rename the key of a resource in all files"),
+        ("mv batch_export.orders orders-hourly --diff", "Show what would change"),
+        (
+            "mv orders --name 'Hourly orders'",
+            "Change the name in the service, keep the live object",
+        ),
+    ),
+    page="docs/configuration.md",
+)
+@folder_option
+@option("--name", metavar="NAME", help="Also change `name:`, so that the plan is an update.")
+@option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
+@click.argument("old", shell_complete=completing.resources)
+@click.argument("new", required=False)
+def mv_command(
+    folder: Path | None, old: str, new: str | None, *, name: str | None, diff: bool
+) -> None:
+    """Rename the key of a resource in all files that mention it, without changing live state.
+
+    OLD is the address, key or name of a resource, NEW a key or an address of the same kind.
+    Changes the key, references of other resources, defaults and overrides to it, and in policies
+    scopes of `prune` and rules that name it in full. Everything else in the files stays as it is,
+    comments too. With a new name, the old one is added to `lifecycle.renamed_from`, unless `id:`
+    pins the object.
+    """
+    from reconciler.authoring.difference import move_summary, moved_as_text
+    from reconciler.authoring.renaming import MoveOptions, move
+
+    moved = move(MoveOptions(folder_of(folder), old, new, name, write=not diff), os.environ)
+    write_result(moved_as_text(moved, diff=diff, style=style_of(sys.stdout)))
+    write_note(move_summary(moved))

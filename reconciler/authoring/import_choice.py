@@ -1,0 +1,391 @@
+"""Which live objects are imported, and which resources they become. Pure.
+
+The planner compares the same fields, so that the plan of the imported files is empty.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import count
+
+from msgspec import Struct
+
+from reconciler.errors import BadUsage
+from reconciler.model.address import Address
+from reconciler.model.comparison import comparable, field_leaves, is_default, written_value
+from reconciler.model.kind import Field, Kind
+from reconciler.model.live import Live, LiveObject, plain_name
+from reconciler.model.naming import Named, Names
+from reconciler.model.redaction import Mask
+from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
+
+Identity = tuple[str, str]
+"""Kind and id of a live object."""
+_LONGEST_KEY = 60
+
+
+def identity_of(live: LiveObject) -> Identity:
+    """Return kind and id."""
+    return live.kind, live.id
+
+
+class ImportContext(Struct, frozen=True, dict=True):
+    """Live state, the addresses of claimed objects, and all addresses in the files.
+
+    `environment` is the one that resources are written for, "" if the workspace has only one.
+    `mask` masks known secrets.
+    """
+
+    live: Live
+    kinds: Sequence[Kind]
+    claims: Mapping[Identity, Address]
+    declared: AbstractSet[Address]
+    environment: str
+    mask: Mask
+
+    @cached_property
+    def kinds_by_name(self) -> Mapping[str, Kind]:
+        """Return the kinds by name."""
+        return {kind.name: kind for kind in self.kinds}
+
+    @cached_property
+    def objects(self) -> Mapping[Identity, LiveObject]:
+        """Return all live objects, parents first."""
+        return {identity_of(live): live for kind in self.kinds for live in self.live.of(kind.name)}
+
+    @cached_property
+    def secret_names(self) -> AbstractSet[Identity]:
+        """Return unclaimed objects with a known secret in their names: no key is made from it."""
+        names = {
+            identity: live.name
+            for identity, live in self.objects.items()
+            if identity not in self.claims
+        }
+        together = "\n".join(names.values())
+        if self.mask(together) == together:
+            return frozenset()
+        return {identity for identity, name in names.items() if self.mask(name) != name}
+
+    @cached_property
+    def _name_counts(self) -> Counter[Identity]:
+        return Counter((live.kind, live.name.strip()) for live in self.objects.values())
+
+    def parent_of(self, live: LiveObject) -> LiveObject | None:
+        """Return the live object that contains another one, None without one."""
+        parent_kind = self.kinds_by_name[live.kind].parent
+        if parent_kind is None or live.parent_id is None:
+            return None
+        return self.objects.get((parent_kind, live.parent_id))
+
+    def name_of(self, live: LiveObject) -> str:
+        """Return the name as files may contain it, "" if it contains a known secret."""
+        return "" if identity_of(live) in self.secret_names else live.name.strip()
+
+    def shares_name(self, live: LiveObject) -> bool:
+        """Return whether another object of its kind has the same name, below any parent."""
+        return self._name_counts[live.kind, live.name.strip()] > 1
+
+
+class Choice(Struct, frozen=True):
+    """Which live objects to import. What is empty does not limit.
+
+    `names` and `parents` name objects (`model/naming.py`); a parent also selects what is in it.
+    `ids` are exact. `kinds` are names of kinds.
+    """
+
+    names: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+
+def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
+    """Return the objects that a choice selects, parents first, then by name and id.
+
+    Raises BadUsage for a part that matches no live object, and for parts that match none together.
+    """
+    objects = {_address(live, context): live for live in context.objects.values()}
+    names = Names(Named.of_live(live, address) for address, live in objects.items())
+    parents = Names(
+        Named.of_live(live, address)
+        for address, live in objects.items()
+        if context.kinds_by_name[live.kind].parent is None
+    )
+    named = _addresses(names, choice.names, "--name")
+    inside = _addresses(parents, choice.parents, "--project")
+    for live_id in choice.ids:
+        if all(live.id != live_id for live in objects.values()):
+            raise names.nothing(live_id, "--id")
+
+    def fits(address: Address, live: LiveObject) -> bool:
+        parent = context.parent_of(live)
+        own = address if parent is None else _address(parent, context)
+        return (
+            (not choice.kinds or live.kind in choice.kinds)
+            and (not choice.ids or live.id in choice.ids)
+            and (not choice.names or address in named)
+            and (not choice.parents or own in inside)
+        )
+
+    selected = [live for address, live in objects.items() if fits(address, live)]
+    if not selected and (choice.names or choice.ids or choice.parents):
+        given = ", ".join((*choice.parents, *choice.names, *choice.ids))
+        raise BadUsage(f"no live object matches {given} together")
+    order = [kind.name for kind in context.kinds]
+    return tuple(sorted(selected, key=lambda live: (order.index(live.kind), live.name, live.id)))
+
+
+def may_choose(
+    choice: Choice, kinds: Iterable[Kind], resources: Iterable[Resource]
+) -> Callable[[LiveObject], bool]:
+    """Return the test whether a choice may select an object of which only the list is read.
+
+    The object of a resource has its key, too.
+    """
+    top_level = {kind.name for kind in kinds if kind.parent is None}
+    keyed: dict[tuple[str, str], list[Address]] = {}
+    for resource in resources:
+        for text in (resource.name, resource.pinned_id):
+            keyed.setdefault((resource.address.kind, text or ""), []).append(resource.address)
+
+    def may_match(live: LiveObject, texts: Sequence[str]) -> bool:
+        addresses = (
+            None,
+            *keyed.get((live.kind, live.name.strip()), ()),
+            *keyed.get((live.kind, live.id), ()),
+        )
+        return not texts or any(
+            Named.of_live(live, address).may_match(text) for address in addresses for text in texts
+        )
+
+    return lambda live: (
+        (not choice.kinds or live.kind in choice.kinds)
+        and (not choice.ids or live.id in choice.ids)
+        and may_match(live, choice.names)
+        and (live.kind not in top_level or may_match(live, choice.parents))
+    )
+
+
+def _address(live: LiveObject, context: ImportContext) -> Address:
+    """Return the address of the resource that has an object, or that of an unmanaged object."""
+    return context.claims.get(identity_of(live)) or Address.of_unmanaged(live.kind, live.id)
+
+
+def _addresses(names: Names, texts: Sequence[str], option: str) -> AbstractSet[Address]:
+    return {item.address for text in names.split(texts) for item in names.named(text, option)}
+
+
+class Adoption(Struct, frozen=True):
+    """A live object that is written as a resource. `pinned` if only its id identifies it."""
+
+    kind: Kind
+    live: LiveObject
+    address: Address
+    parent: ParentRef | None
+    pinned: bool
+
+
+def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Adoption, ...]:
+    """Return each object with its key: made from the name, unique, and the same in each run.
+
+    Objects whose names give the same key get the key of their parent, then the environment, and
+    then the id as a further part. A claimed object keeps its address.
+    """
+    keys = {identity: address.key for identity, address in context.claims.items()}
+    for kind in context.kinds:
+        new = [live for live in objects if live.kind == kind.name and identity_of(live) not in keys]
+        keys |= _keys(kind, new, keys, context)
+    ambiguous = _ambiguous(context)
+    kinds = context.kinds_by_name
+    return tuple(
+        Adoption(
+            kind=kinds[live.kind],
+            live=live,
+            address=Address(live.kind, keys[identity_of(live)]),
+            parent=_parent(live, keys, context),
+            pinned=identity_of(live) in ambiguous
+            or live.kind in context.live.unlisted
+            or _unlisted(live, kinds[live.kind]),
+        )
+        for live in objects
+    )
+
+
+def _keys(
+    kind: Kind,
+    objects: Sequence[LiveObject],
+    assigned: Mapping[Identity, str],
+    context: ImportContext,
+) -> dict[Identity, str]:
+    """Return a new key for each object of a kind: its first candidate that no other object has."""
+    used = {address.key.casefold() for address in context.declared if address.kind == kind.name}
+    elsewhere = used - {key.casefold() for key in assigned.values()}
+    waiting = {
+        identity_of(live): _candidates(live, assigned, elsewhere, context) for live in objects
+    }
+    keys: dict[Identity, str] = {}
+    while waiting:
+        tried = {identity: next(candidates) for identity, candidates in waiting.items()}
+        counts = Counter(tried.values())
+        unique = {
+            identity: key for identity, key in tried.items() if counts[key] == 1 and key not in used
+        }
+        keys |= unique
+        used |= set(unique.values())
+        for identity in unique:
+            del waiting[identity]
+    return keys
+
+
+def _candidates(
+    live: LiveObject,
+    assigned: Mapping[Identity, str],
+    elsewhere: AbstractSet[str],
+    context: ImportContext,
+) -> Iterator[str]:
+    """Yield keys for an object without end, best first. `elsewhere`: keys of other environments."""
+    name = key_of(plain_name(context.name_of(live)))
+    environment = key_of(context.environment)
+    if name:
+        parent = context.parent_of(live)
+        with_parent = name
+        if parent is not None:
+            prefix = assigned.get(identity_of(parent)) or key_of(context.name_of(parent))
+            with_parent = f"{prefix or parent.id}-{name}"
+        yield name
+        if environment:
+            yield f"{name}-{environment}" if name in elsewhere else with_parent
+        yield with_parent
+        if environment:
+            yield f"{with_parent}-{environment}"
+    stem = name or live.kind.replace("_", "-")
+    yield f"{stem}-{live.id.split('-')[0]}"
+    yield f"{stem}-{live.id}"
+    yield from (f"{stem}-{live.id}-{number}" for number in count(2))
+
+
+def key_of(name: str) -> str:
+    """Return a key for a name: `Straße / Web (2)` gives `strasse-web-2`, `!` gives ""."""
+    folded = unicodedata.normalize("NFKD", name.casefold())
+    plain = re.sub(r"[^a-z0-9]+", "-", "".join(c for c in folded if not unicodedata.combining(c)))
+    key = plain.strip("-")
+    if len(key) > _LONGEST_KEY:
+        key = key[:_LONGEST_KEY].rpartition("-")[0] or key[:_LONGEST_KEY]
+    return key.strip("-")
+
+
+def _parent(
+    live: LiveObject, keys: Mapping[Identity, str], context: ImportContext
+) -> ParentRef | None:
+    """Return a reference by key if the parent is a resource, else by name, else by id."""
+    kind = context.kinds_by_name[live.kind]
+    if kind.parent is None or live.parent_id is None:
+        return None
+    key = keys.get((kind.parent, live.parent_id))
+    if key is not None:
+        return ParentRef(key=key)
+    parent = context.parent_of(live)
+    if parent is None or not context.name_of(parent) or context.shares_name(parent):
+        return ParentRef(id=live.parent_id)
+    return ParentRef(name=context.name_of(parent))
+
+
+def _ambiguous(context: ImportContext) -> frozenset[Identity]:
+    """Return the objects that their name alone does not identify below their parent.
+
+    Where names must be unique, names that differ in case only are ambiguous, too.
+    """
+    ambiguous: set[Identity] = set()
+    for kind in context.kinds:
+        scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
+        for live in context.live.of(kind.name):
+            name = live.name.strip()
+            name = name.casefold() if kind.unique_names else name
+            scopes.setdefault((live.parent_id, name), []).append(live)
+            if kind.parent is not None and live.parent_id is not None:
+                # A resource of the organization matches objects below every parent.
+                scopes.setdefault((None, name), []).append(live)
+        for (scope, name), members in scopes.items():
+            if len(members) > 1 or not name:
+                ambiguous |= {identity_of(live) for live in members if live.parent_id == scope}
+    return frozenset(ambiguous)
+
+
+def _unlisted(live: LiveObject, kind: Kind) -> bool:
+    """Return whether the object is of a type that no list contains: only its id finds it again."""
+    return any(
+        value_at(live.body, (field.name, variant.tag)) in variant.unlisted
+        for field, variant in kind.variants
+    )
+
+
+def managed_fields(
+    kind: Kind, body: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
+) -> tuple[JSONObject, Sequence[Path]]:
+    """Return the fields of a live body to write, without secrets and defaults of the server.
+
+    The second part are the paths of fields that its type does not define.
+
+    `explicit` are paths that are always written, since a default of the workspace sets them
+    otherwise: a missing value is written as null, or as the server's default.
+    """
+    values: dict[str, JSON] = {}
+    stale: list[Path] = []
+    for leaf in field_leaves(kind.fields, body, live=True):
+        if kind.is_stale(leaf.path, body):
+            stale.append(leaf.path)
+            continue
+        value = written_value(leaf.field, leaf.value)
+        if leaf.path in explicit or leaf.field.required or not _is_default(leaf.field, value):
+            put_at(values, leaf.path, value)
+    unset = {path for path in explicit if value_at(values, path) is MISSING}
+    for path, absent in _absent(kind, body, unset):
+        put_at(values, path, absent)
+    for field, variant in kind.variants:
+        if isinstance(values.get(field.name), dict):
+            values[field.name].setdefault(variant.body, {})
+    return values, stale
+
+
+def declared_values(kind: Kind, values: JSONObject) -> dict[Path, JSON]:
+    """Return the values in files by their paths, with the kind's own names for fields."""
+    named = {
+        (field.name if (field := kind.field_named(name)) is not None else name): value
+        for name, value in values.items()
+    }
+    return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
+
+
+def is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
+    """Return whether a default of the workspace gives a field the value that it has."""
+    value, field = value_at(values, path), kind.field_at(path, values)
+    if value is MISSING or any(path == (holder.name, item.tag) for holder, item in kind.variants):
+        # The type of a destination is written, since its config depends on it.
+        return False
+    return bool(
+        comparable(field, value) == comparable(field, default)
+        if field is not None
+        else value == default
+    )
+
+
+def _is_default(field: Field, value: JSON) -> bool:
+    return is_default(field, value) or comparable(field, value) == {}
+
+
+def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
+    """Yield what to write for paths without a value that a default of the workspace sets."""
+    for path in sorted(paths, key=str):
+        field = kind.field_at(path, body)
+        if field is None or field.secret:
+            continue
+        if field.default is not MISSING:
+            yield path, field.default
+        elif field.clearable:
+            yield path, None

@@ -1,0 +1,403 @@
+"""Make the resource that import writes for a live object: values, secrets, what is left out.
+
+What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported` and
+`x-server-keys`.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from msgspec import Struct, field
+
+from reconciler.authoring.import_choice import Adoption, declared_values, is_given, managed_fields
+from reconciler.authoring.yaml_text import Draft, reads_back
+from reconciler.diagnostics import DiagnosticCollector, Level, Mark
+from reconciler.model.address import Address
+from reconciler.model.field_types import MergedObject, canonical_text
+from reconciler.model.imported import Left
+from reconciler.model.kind import Kind
+from reconciler.model.policy import UNKNOWN_VALUE
+from reconciler.model.redaction import Mask
+from reconciler.model.resource import ParentRef, Resource, State
+from reconciler.model.schemas import (
+    holds_secret,
+    looks_secret,
+    member_schema,
+    schema,
+    variant_schema,
+)
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    leaves,
+    path_text,
+    put_at,
+    secret_refs,
+    value_at,
+)
+from reconciler.providers.env import SECRET_PREFIX
+from reconciler.workspace.checks.values import check_fields
+from reconciler.workspace.layers import COMMON, laid_over
+from reconciler.workspace.schema.validation import CheckContext, check
+
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+
+class Drafting(Struct):
+    """Makes drafts, and notes what is left out and which secrets they refer to.
+
+    `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
+    writes none. `variables` are those in use. `resources` are those of the files: their references
+    to secrets are kept. `mask` masks known secrets. `dropped` are fields to leave out, with the
+    reason.
+    """
+
+    defaults: Mapping[str, JSONObject]
+    environment: str
+    variables: set[str]
+    resources: Mapping[Address, Resource]
+    mask: Mask
+    dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
+    secrets: list[tuple[str, Address]] = field(default_factory=list)
+
+    def draft(self, adoption: Adoption) -> Draft | None:
+        """Return the resource for an object, None if no file can contain it."""
+        kind, address = adoption.kind, adoption.address
+        defaults = self.defaults.get(kind.name, {})
+        values = {**self._values(adoption, defaults), **self._common(adoption)}
+        fit, left_out = fitting(kind, values, defaults=defaults, subject=str(address))
+        if fit is None:
+            # What is around a part that was left out lacks it.
+            reasons = [
+                f"{path_text(path)}: {reason}" if path else reason
+                for position, (path, reason) in enumerate(left_out)
+                if all(inner[: len(path)] != path for inner, _ in left_out[:position])
+            ]
+            self._leave(adoption, (), "; ".join(reasons))
+            return None
+        for path, reason in left_out:
+            self._leave(adoption, path, reason)
+        ordered = in_schema_order(kind, _without_given(kind, fit, defaults))
+        resource = self.resources.get(address)
+        existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
+        for _, ref in secret_refs(ordered):
+            if ref not in existing:
+                self.secrets += [(source.argument, address) for source in ref.sources]
+        return Draft(kind.collection, address.key, ordered)
+
+    def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
+        """Return the fields to write, with secrets as references."""
+        kind, address, body = adoption.kind, adoption.address, adoption.live.body
+        explicit = declared_values(kind, defaults).keys()
+        managed, stale = managed_fields(kind, body, explicit=explicit)
+        values = without_unimportable(kind, managed, explicit=explicit)
+        for path in secret_paths(kind, values, body):
+            if value_at(defaults, path) is MISSING:
+                put_at(values, path, self._reference(address, path))
+            else:
+                remove(values, path)
+        # Fields that look secret are not among the values, and are reported.
+        returned = {
+            field.name: body[field.name] for field, _ in kind.variants if field.name in body
+        }
+        left_out = {
+            **dict.fromkeys(stale, "this type of destination no longer has this field"),
+            **self.dropped.get(address, {}),
+            **dict(doubtful_paths(kind, {**values, **returned})),
+            **dict.fromkeys(
+                self._pasted_secrets(values), "it contains the value of a secret of this workspace"
+            ),
+        }
+        for path, reason in left_out.items():
+            remove(values, path)
+            self._leave(adoption, path, reason)
+        return values
+
+    def _reference(self, address: Address, path: Path) -> SecretRef:
+        resource = self.resources.get(address)
+        written = value_at(resource.spec, path) if resource is not None else MISSING
+        # A literal secret is not copied to another file.
+        if isinstance(written, SecretRef) and not written.is_literal:
+            return written
+        variable = variable_for(address.key, path, self.variables)
+        self.variables.add(variable)
+        return SecretRef.of("env", variable)
+
+    def _leave(self, adoption: Adoption, path: Path, reason: str) -> None:
+        self.left.append(Left(adoption.live, path, reason))
+
+    def _common(self, adoption: Adoption) -> dict[str, JSON]:
+        """Return the keys that resources of all kinds have."""
+        kind, resource = adoption.kind, self.resources.get(adoption.address)
+        values: dict[str, JSON] = {}
+        if kind.parent_key is not None and adoption.parent is not None:
+            values[kind.parent_key] = _parent_value(adoption.parent)
+        if adoption.pinned or (resource is not None and resource.pinned_id):
+            values["id"] = _identity(adoption.live.id)
+        if self.environment:
+            values["environments"] = [self.environment]
+        return {**values, **_kept(resource)} if resource is not None else values
+
+    def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
+        texts = [(path, text) for path, text in leaves(values) if isinstance(text, str)]
+        together = "\n".join(text for _, text in texts)
+        if self.mask(together) != together:
+            # An item of a list can't be left out alone: the whole list is.
+            for path, text in texts:
+                if self.mask(text) != text:
+                    yield tuple(part for part in path if isinstance(part, str))
+
+
+def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
+    """Return the fields that do not have the values of the defaults of the workspace."""
+    tags = [(holder.name, variant.tag) for holder, variant in kind.variants]
+    replaced = {
+        path[0]
+        for path in tags
+        if value_at(defaults, path) not in (MISSING, value_at(values, path))
+    }
+    for path, default in declared_values(kind, defaults).items():
+        # The defaults of another type of destination do not apply.
+        if path[0] not in replaced and is_given(kind, values, path, default):
+            remove(values, path)
+    parent = kind.parent_key
+    if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:
+        del values[parent]
+    return values
+
+
+def _kept(resource: Resource) -> dict[str, JSON]:
+    """Return what a resource of the files says and no live object has."""
+    lifecycle = resource.lifecycle.given()
+    kept: dict[str, JSON] = {"lifecycle": lifecycle} if lifecycle else {}
+    if resource.state is not State.PRESENT:
+        kept["state"] = resource.state.value
+    if resource.secret_version is not None:
+        kept["secret_version"] = _identity(resource.secret_version)
+    return kept
+
+
+def _parent_value(ref: ParentRef) -> JSON:
+    if ref.key is not None:
+        return ref.key
+    return {"id": _identity(ref.id)} if ref.id is not None else {"name": ref.name}
+
+
+def _identity(identity: str | None) -> JSON:
+    """Return decimal ids as numbers, as the service shows them."""
+    return int(identity) if identity is not None and identity.isdecimal() else identity
+
+
+def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
+    """Return an unused environment variable for a secret of a resource.
+
+    One such as RECONCILER_SECRET_LAKE_PASSWORD needs no entry in `secrets:`.
+    """
+    plain = SECRET_PREFIX + _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
+    name, number = plain, 1
+    while name in taken:
+        number += 1
+        name = f"{plain}_{number}"
+    return name
+
+
+def without_unimportable(
+    kind: Kind, values: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
+) -> dict[str, JSON]:
+    """Return the fields without those that the server maintains and those at initial values."""
+    properties = (schema(kind.name) or {}).get("properties", {})
+    kept: dict[str, JSON] = {}
+    for name, value in values.items():
+        node = properties.get(name, {})
+        initial = canonical_text(value) in [
+            canonical_text(node[word]) for word in ("default", "x-initial") if word in node
+        ]
+        if ("x-not-imported" in node or initial) and (name,) not in explicit:
+            continue
+        own = node.get("x-server-keys", ())
+        if own and isinstance(value, dict):
+            value = {key: item for key, item in value.items() if key not in own}  # noqa: PLW2901
+            if not value and (name,) not in explicit:
+                continue
+        kept[name] = value
+    return kept
+
+
+def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
+    """Return what looks like a secret by its name or value, with the reason.
+
+    The schemas mark secrets among their own fields. Below an open field, and in types of newer
+    servers, only the name is left to go by.
+    """
+    doubtful = _doubtful(schema(kind.name) or {}, dict(values), ())
+    return [(_whole(kind, path), reason) for path, reason in doubtful]
+
+
+def _doubtful(
+    node: Mapping[str, Any] | None, value: JSON, path: Path
+) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        if holds_secret(value):
+            yield path, "it contains what looks like a secret"
+    elif isinstance(value, list):
+        below = (node or {}).get("items")
+        # An item of a list can't be left out alone: the whole list is.
+        yield from ((path, reason) for item in value for _, reason in _doubtful(below, item, path))
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            below = member_schema(node or {}, value, name)
+            if below is None and item is not None and looks_secret(name):
+                yield (*path, name), "its name looks like that of a secret"
+            else:
+                yield from _doubtful(below, item, (*path, name))
+
+
+def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]:
+    """Return the secrets that a live object must have though the API hides them, in a fixed order.
+
+    `values` are the fields to write. A secret that an old server returns in `body` is included.
+    """
+    returned = [
+        (field.name,) for field in kind.fields if field.secret and body.get(field.name) is not None
+    ]
+    return [*returned, *_below(schema(kind.name) or {}, values, ())]
+
+
+def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
+    if not isinstance(value, dict):
+        return
+    properties = node.get("properties", {})
+    for name, below in properties.items():
+        if node.get("x-holds-secrets") and below.get("x-secret"):
+            yield (*path, name)
+        elif name in value:
+            yield from _below(below, value[name], (*path, name))
+    variants = node.get("x-variants")
+    if variants is None:
+        return
+    inner = variant_schema(variants, value.get(variants["tag"]))
+    body = value.get(variants["body"])
+    inside = (*path, variants["body"])
+    if value.get(variants["unless"]) is None and isinstance(body, dict):
+        for name in _credentials(inner, body):
+            if name not in body:
+                yield (*inside, name)
+    yield from _below(inner, body, inside)
+
+
+def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
+    """Return the secret fields of the authentication that a config uses."""
+    properties = node.get("properties", {})
+    names: list[str] = []
+    for method in node.get("x-credentials", ()):
+        used = all(
+            body.get(name, properties.get(name, {}).get("default")) == wanted
+            for name, wanted in method.get("when", {}).items()
+        )
+        names += [name for name in method["fields"] if used and name not in names]
+    return names
+
+
+def fitting(
+    kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: str
+) -> tuple[dict[str, JSON] | None, Sequence[tuple[Path, str]]]:
+    """Leave out what no file can contain, such as a key with `${` or a value out of range.
+
+    Return the other fields, None if no file can contain the resource, and what is left out with
+    the reason. Servers have old values that they would refuse today.
+    """
+    kept: dict[str, JSON] = copy.deepcopy(dict(values))
+    left_out: list[tuple[Path, str]] = []
+    for name in [name for name in kept if not reads_back({name: kept[name]})]:
+        for unreadable in _unreadable(kept[name], (name,)):
+            path = _whole(kind, unreadable)
+            remove(kept, path)
+            left_out.append((path, "it can't be written in strict YAML"))
+    while error := _first_error(kind, kept, defaults, subject):
+        path = _whole(kind, error[0])
+        left_out.append((path, error[1]))
+        if value_at(kept, path) is MISSING or not remove(kept, path):
+            return None, left_out
+    return kept, left_out
+
+
+def _whole(kind: Kind, path: Path) -> Path:
+    """Return the smallest part that can be left out: what the service replaces whole."""
+    field = kind.field_named(str(path[0])) if path else None
+    if field is None:
+        return path
+    if field.variant is not None:
+        return path[:3]
+    levels = field.type.depth if isinstance(field.type, MergedObject) else 0
+    return path[: 1 + levels]
+
+
+def _unreadable(value: JSON, path: Path) -> list[Path]:
+    """Return the smallest parts of a value that strict YAML does not read back."""
+    inner = [
+        inner_path
+        for key, item in (value.items() if isinstance(value, dict) and len(path) < 3 else ())
+        if not reads_back({key: item})
+        for inner_path in _unreadable(item, (*path, key))
+    ]
+    return inner or [path]
+
+
+def _first_error(
+    kind: Kind, values: JSONObject, defaults: JSONObject, subject: str
+) -> tuple[Path, str] | None:
+    """Return the path and the message of the first error of a resource, None without errors."""
+    places: list[Path] = []
+
+    def place(path: Path) -> Mark:
+        places.append(path)
+        return Mark("", len(places))
+
+    collector = DiagnosticCollector(lenient=frozenset({UNKNOWN_VALUE}))
+    context = CheckContext(subject, place, place, collector)
+    merged = laid_over(defaults, values)
+    check(kind.name, merged, context)
+    spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
+    check_fields(kind, spec, context)
+    for diagnostic in collector.diagnostics:
+        if diagnostic.level is Level.ERROR:
+            at = diagnostic.at
+            return (places[at.line - 1] if at is not None else ()), diagnostic.message
+    return None
+
+
+def remove(values: dict[str, JSON], path: Path) -> bool:
+    """Remove a field, or the list that contains it. Return False if neither exists."""
+    holder: JSON = values
+    for depth, part in enumerate(path, 1):
+        if part not in holder:
+            return False
+        # An item of a list can't be left out alone: the whole list is.
+        if depth == len(path) or not isinstance(holder[part], dict):
+            del holder[part]
+            return True
+        holder = holder[part]
+    return False
+
+
+def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:
+    """Return the fields in the order of the schemas, the same as that of `fmt`."""
+    ordered: dict[str, JSON] = _ordered(schema(kind.name) or {}, dict(values))
+    return ordered
+
+
+def _ordered(node: Mapping[str, Any], value: JSON) -> JSON:
+    if not isinstance(value, dict) or node.get("additionalProperties") is not False:
+        return value
+    places = {name: place for place, name in enumerate(node.get("properties", {}))}
+    names = sorted(value, key=lambda name: places.get(name, len(places)))
+    return {name: _ordered(member_schema(node, value, name) or {}, value[name]) for name in names}

@@ -1,0 +1,438 @@
+"""The files that import writes: their texts, checked by a plan, and what they replace.
+
+The texts are planned before they are written. A field whose plan is not empty is left out and
+reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TypeAlias
+
+import yaml
+from msgspec import Struct, field
+
+from reconciler.authoring.import_choice import Adoption, ImportContext, key_of
+from reconciler.authoring.import_drafts import Drafting
+from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schema_line
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.model.action import Action
+from reconciler.model.address import Address, matching
+from reconciler.model.change import Change
+from reconciler.model.file_change import FileChange, Side
+from reconciler.model.imported import Layout, Left, Namesake
+from reconciler.model.kind import Kind
+from reconciler.model.plan import Plan
+from reconciler.model.redaction import redact_line
+from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.values import JSON, Path, leaves, path_text, references_in, secret_refs
+from reconciler.workspace.loading import Loaded
+from reconciler.workspace.redaction import redact_file
+from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
+from reconciler.workspace.yaml.document import Parser
+from reconciler.workspace.yaml.loader import parse
+
+_ROUNDS = 4
+"""How often fields with a change are left out before import gives up."""
+
+Replan: TypeAlias = Callable[[Mapping[str, str]], Plan]
+"""Plans the workspace with texts in place of files, against the live state that was read."""
+SCHEMA_FILE = ".reconciler/resources.schema.json"
+"""The schema of resource files inside a workspace, as `init` writes it for editors."""
+_WITHOUT_PARENT = "organization"
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+"""Names of files and folders that Windows can't check out."""
+_MOST_NAMES = 100
+_EXTENSIONS = (".yaml", ".yml")
+
+Place: TypeAlias = tuple[str, ParentRef | None]
+"""The kind of a resource, and its parent."""
+_MERGE_KEY = "<<"
+
+
+class Attempt(Struct, frozen=True):
+    """Texts by file, and the adoption and file of each resource in them.
+
+    `beside` maps files that can't be extended to the files that are written instead.
+    """
+
+    texts: Mapping[str, str]
+    written: Mapping[Address, tuple[Adoption, str]]
+    drafting: Drafting
+    beside: Mapping[str, str]
+
+
+def attempt_of(
+    new: Sequence[Adoption],
+    context: ImportContext,
+    loaded: Loaded,
+    placing: Placing,
+    replan: Replan,
+) -> Attempt:
+    """Return texts with an empty plan, without the fields and objects that prevent one."""
+    dropped: dict[Address, dict[Path, str]] = {}
+    refused: list[Left] = []
+    for _ in range(_ROUNDS):
+        attempt = _drafted(new, context, loaded, placing, dropped)
+        changed = list(_changed(attempt, replan(attempt.texts)))
+        if not changed:
+            attempt.drafting.left += refused
+            return attempt
+        for adoption, paths in changed:
+            reasons = dict.fromkeys(paths, "the plan of its live value would not be empty")
+            dropped.setdefault(adoption.address, {}).update(reasons)
+        hopeless = [adoption for adoption, paths in changed if not paths]
+        refused += (Left(adoption.live, (), "its plan would not be empty") for adoption in hopeless)
+        new = [adoption for adoption in new if adoption not in hopeless]
+    listed = ", ".join(
+        f"{adoption.address} ({', '.join(map(path_text, paths))})"
+        for adoption, paths in changed[:5]
+    )
+    raise ReconcilerError(
+        f"the plan of the imported files would not be empty: {listed}; nothing was written",
+        hint="exclude these resources with --name or --project",
+    )
+
+
+def _drafted(
+    new: Sequence[Adoption],
+    context: ImportContext,
+    loaded: Loaded,
+    placing: Placing,
+    dropped: Mapping[Address, Mapping[Path, str]],
+) -> Attempt:
+    used = {
+        source.argument
+        for resource in loaded.desired.in_order()
+        for _, ref in secret_refs(resource.spec)
+        for source in ref.sources
+    }
+    drafting = Drafting(
+        defaults=loaded.defaults,
+        environment=context.environment,
+        variables=used,
+        resources=loaded.desired.resources,
+        mask=context.mask,
+        dropped=dropped,
+    )
+    drafts: dict[str, list[Draft]] = {}
+    drafted: dict[Address, tuple[Adoption, str]] = {}
+    for adoption in new:
+        draft = drafting.draft(adoption)
+        if draft is not None:
+            file = placing.file_of(adoption)
+            drafts.setdefault(file, []).append(draft)
+            drafted[adoption.address] = (adoption, file)
+    placed = placing.texts(drafts)
+    return Attempt(
+        dict(placed.values()),
+        {address: (adoption, placed[file][0]) for address, (adoption, file) in drafted.items()},
+        drafting,
+        {file: name for file, (name, _) in placed.items() if file != name},
+    )
+
+
+def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:
+    """Yield resources with a change, and the fields to leave out; none if that would not help."""
+    changes: dict[Address, list[Change]] = {}
+    for change in plan.effective:
+        changes.setdefault(change.address, []).append(change)
+    for address, (adoption, _) in attempt.written.items():
+        if address in changes:
+            yield adoption, tuple(_fields_of(changes[address], adoption.kind))
+
+
+def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
+    toggles = {
+        action: field.name
+        for field in kind.fields
+        if field.toggle is not None
+        for action in (field.toggle.on, field.toggle.off)
+    }
+    for change in changes:
+        if change.action is Action.UPDATE:
+            yield from (field.path for field in change.fields)
+        elif change.action in toggles:
+            yield (toggles[change.action],)
+
+
+class Placing(Struct, frozen=True):
+    """Where files are written: the source they extend, and the globs that must include them.
+
+    `into` is a file or a folder of the workspace, "" for the workspace itself. Without a layout,
+    resources are written beside their siblings, otherwise by parent. `siblings` are the files by
+    kind and parent.
+    """
+
+    source: Source
+    globs: tuple[str, ...]
+    kinds: Sequence[Kind]
+    layout: Layout | None = None
+    into: str = ""
+    overwrite: bool = False
+    siblings: Mapping[Place, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self._is_file and self.layout is not None:
+            raise BadUsage(f"--layout has no effect with the file --into {self.into}")
+        if PurePosixPath(self.into).name == WORKSPACE_FILE:
+            raise BadUsage(f"{WORKSPACE_FILE} contains no resources", hint="use another file")
+        if leaves_workspace(self.into):
+            raise BadUsage(
+                f"--into {self.into} is outside the workspace",
+                hint="use a file or folder below that of reconciler.yaml",
+            )
+        ignored = [part for part in PurePosixPath(self.into).parts if is_passed_over(part)]
+        if ignored:
+            raise BadUsage(
+                f"--into {self.into} would not be read: folders named {ignored[0]} are ignored",
+                hint="use another folder",
+            )
+        self._check_workspace(PurePosixPath(self.into), f"--into {self.into}")
+
+    @property
+    def _is_file(self) -> bool:
+        return PurePosixPath(self.into).suffix in _EXTENSIONS
+
+    def file_of(self, adoption: Adoption) -> str:
+        """Return the file of a resource."""
+        kind = adoption.kind
+        if self._is_file:
+            return str(PurePosixPath(self.into))
+        beside = self.siblings.get((kind.name, adoption.parent))
+        if beside is not None and self.layout is None and not (self.into or self.overwrite):
+            return beside
+        if self.layout is Layout.SINGLE:
+            parts = ["resources"]
+        elif kind.parent is None:
+            parts = [kind.collection, _part(kind, adoption.address.key)]
+        elif self.layout is not Layout.BY_RESOURCE:
+            parent = next(parent for parent in self.kinds if parent.name == kind.parent)
+            parts = [parent.collection, _part(parent, _parent_stem(adoption))]
+        else:
+            stem = _part(kind, _parent_stem(adoption))
+            parts = [kind.collection, stem, _part(kind, adoption.address.key)]
+        return str(PurePosixPath(self.into, *parts)) + ".yaml"
+
+    def texts(self, drafts: Mapping[str, Sequence[Draft]]) -> dict[str, tuple[str, str]]:
+        """Return the name and the text of each file, in the order of the drafts.
+
+        The name is another one for a file that can't be extended. Raises ReconcilerError for a
+        file that no glob of the workspace includes.
+        """
+        existing = frozenset(self.source.names())
+        return {file: self._text(file, members, existing) for file, members in drafts.items()}
+
+    def _text(
+        self, file: str, drafts: Sequence[Draft], existing: frozenset[str]
+    ) -> tuple[str, str]:
+        """Return the name and the text of a file, or of `file-2` if it can't be extended."""
+        path = PurePosixPath(file)
+        for number in range(1, _MOST_NAMES):
+            name = file if number == 1 else f"{path.with_suffix('')}-{number}{path.suffix}"
+            self._check_included(name)
+            raw = self.source.read(name)
+            if raw is None and name in existing:
+                raise ReconcilerError(f"{name} exists and can't be read")
+            if raw is None or self.overwrite:
+                return name, new_file(drafts, head=schema_line(name, self.source, SCHEMA_FILE))
+            text = extended_file(raw, drafts)
+            if text is not None:
+                return name, text
+        raise ReconcilerError(f"{file} and {_MOST_NAMES} more files exist and can't be extended")
+
+    def _check_workspace(self, path: PurePosixPath, name: str) -> None:
+        for folder in (path, *path.parents):
+            if folder.name and self.source.read(str(folder / WORKSPACE_FILE)) is not None:
+                raise BadUsage(
+                    f"{name} is in another workspace",
+                    hint=f"use -C {folder}, or choose another place with --into",
+                )
+
+    def _check_included(self, name: str) -> None:
+        self._check_workspace(PurePosixPath(name), name)
+        if not any(matching([name], glob) for glob in self.globs):
+            raise ReconcilerError(
+                f"{name} would not be read: no glob of `resources:` includes it",
+                hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '
+                "reconciler.yaml, or choose another place with --into or --layout",
+            )
+
+
+def siblings_of(resources: Iterable[Resource], kinds: Mapping[str, Kind]) -> Mapping[Place, str]:
+    """Return the file with most resources of each kind in each parent."""
+    counts: dict[Place, Counter[str]] = {}
+    for resource in resources:
+        if kinds[resource.address.kind].parent is not None and resource.mark is not None:
+            place = (resource.address.kind, resource.parent)
+            counts.setdefault(place, Counter())[resource.mark.file] += 1
+    return {
+        place: min(files, key=lambda file: (-files[file], file)) for place, files in counts.items()
+    }
+
+
+def _part(kind: Kind, name: str) -> str:
+    """Return a part of a path, with the kind as prefix if the name is ignored or reserved."""
+    return f"{kind.name}-{name}" if is_passed_over(name) or _RESERVED.fullmatch(name) else name
+
+
+def _parent_stem(adoption: Adoption) -> str:
+    ref = adoption.parent
+    if ref is None:
+        return _WITHOUT_PARENT
+    return ref.key or key_of(ref.name or "") or ref.id or _WITHOUT_PARENT
+
+
+def check_overwriting(loaded: Loaded, attempt: Attempt) -> None:
+    """Raise ReconcilerError if a resource would be lost, or changed for other environments."""
+    overwritten = {
+        address: declaration
+        for address, declaration in sorted(loaded.declared.items(), key=lambda item: str(item[0]))
+        if declaration.document.file in attempt.texts
+    }
+    lost = [
+        f"{address} ({declaration.document.file})"
+        for address, declaration in overwritten.items()
+        if address not in attempt.written
+    ]
+    if lost:
+        raise ReconcilerError(
+            f"--force would remove resources that are not imported: {', '.join(lost)}; "
+            "nothing was written",
+            hint="import them too, or move them to another file first",
+        )
+    environment = loaded.desired.environment
+    shared = [
+        str(address)
+        for address, declaration in overwritten.items()
+        if set(declaration.body.get("environments", loaded.environments)) - {environment}
+    ]
+    if shared:
+        raise ReconcilerError(
+            f"--force would write live state of {environment} to resources of other environments, "
+            f"too: {', '.join(shared)}; nothing was written",
+            hint="edit them manually, or import into other files",
+        )
+
+
+def removed_from_files(
+    loaded: Loaded, attempt: Attempt, before: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each file with something that it no longer has: overrides, references, comments."""
+    for address, (_, file) in attempt.written.items():
+        declaration = loaded.declared.get(address)
+        if declaration is None or declaration.document.file != file:
+            continue
+        if declaration.body.get("overrides"):
+            yield file, f"overrides of {address}"
+        for path, ref in secret_refs(loaded.desired.resources[address].spec):
+            if ref.is_literal:
+                yield file, f"the literal secret in {path_text(path)} of {address}"
+        for path, value in leaves(dict(declaration.body)):
+            if "overrides" not in path[:1] and _has_plain_reference(value):
+                yield file, f"{value} in {path_text(path)} of {address} (replaced by its value)"
+    for file, text in before.items():
+        yield from ((file, what) for what in _removed_extras(text, attempt.texts[file]))
+
+
+def _removed_extras(before: str, after: str) -> Iterator[str]:
+    """Yield each comment, anchor, alias and merge key of a text that another one lacks."""
+    kept = {line.strip() for line in after.splitlines()}
+    for extra in extras_in(before):
+        if extra.text not in kept:
+            yield f"{_described(extra)} in line {extra.line}"
+
+
+def _described(extra: Extra) -> str:
+    if extra.text.startswith("*"):
+        return f"alias {extra.text} (replaced by its value)"
+    if extra.text.startswith("&"):
+        return f"anchor {extra.text}"
+    return f"comment {redact_line(extra.text)}" if extra.text.startswith("#") else "merge key"
+
+
+def _has_plain_reference(value: JSON) -> bool:
+    return isinstance(value, str) and any(not ref.is_secret for ref in references_in(value))
+
+
+def namesakes(attempt: Attempt, context: ImportContext, loaded: Loaded) -> Iterator[Namesake]:
+    """Yield new resources with the name and parent of a resource of another environment."""
+    elsewhere = {
+        _place_of(address, loaded, context.kinds_by_name[address.kind]): address
+        for address in loaded.declared
+        if address not in loaded.desired.resources
+    }
+    for address, (adoption, _) in attempt.written.items():
+        parent = context.parent_of(adoption.live)
+        parent_name = parent.name.strip() if parent is not None else ""
+        place = (address.kind, adoption.live.name.strip(), parent_name)
+        if place in elsewhere:
+            yield Namesake(address, elsewhere[place])
+
+
+def _place_of(address: Address, loaded: Loaded, kind: Kind) -> tuple[str, str, str]:
+    """Return kind, name and name of the parent, as far as the file has them."""
+    body = loaded.declared[address].body
+    parent_name = ""
+    if kind.parent is not None and kind.parent_key is not None:
+        parent_name = str(body.get(kind.parent_key))
+        parent = loaded.declared.get(Address(kind.parent, parent_name))
+        parent_name = str(parent.body.get("name")).strip() if parent is not None else parent_name
+    return address.kind, str(body.get("name")).strip(), parent_name
+
+
+def changes_of(texts: Mapping[str, str], before: Mapping[str, str]) -> dict[str, FileChange]:
+    """Return the change of each file.
+
+    Only old lines can contain literal secrets: they are redacted on both sides.
+    """
+    changes: dict[str, FileChange] = {}
+    for name, text in texts.items():
+        old = before.get(name, "")
+        redacted = redact_file(parse(old.encode(), "", DiagnosticCollector()))
+        shown = dict(zip(old.splitlines(), redacted, strict=True))
+        after = tuple(shown.get(line, line) for line in text.splitlines())
+        changes[name] = FileChange(
+            Side(tuple(old.splitlines(keepends=True)), redacted),
+            Side(tuple(text.splitlines(keepends=True)), after),
+        )
+    return changes
+
+
+class Extra(Struct, frozen=True):
+    """A comment, or another part of a text that its values do not show. Lines count from 1."""
+
+    line: int
+    text: str
+
+
+def extras_in(text: str) -> Iterator[Extra]:
+    """Yield the comments, anchors, aliases and merge keys of a valid text, line by line."""
+    lines = text.splitlines()
+    ends: dict[int, int] = {}
+    inside: set[int] = set()
+    extras: list[Extra] = []
+    for token in yaml.scan(text, Loader=Parser):
+        start, end = token.start_mark, token.end_mark
+        if end.index == start.index:
+            continue
+        written = lines[start.line][start.column : end.column] if start.line == end.line else ""
+        if isinstance(token, (yaml.AnchorToken, yaml.AliasToken)) or written == _MERGE_KEY:
+            extras.append(Extra(start.line + 1, written))
+        if isinstance(token, yaml.ScalarToken) and token.style in ("|", ">"):
+            last = end.line if end.column else end.line - 1
+            inside.update(range(start.line + 1, last + 1))
+            ends[start.line] = start.column + 1
+            continue
+        inside.update(range(start.line, end.line))
+        ends[end.line] = max(ends.get(end.line, 0), end.column)
+    for number, line in enumerate(lines):
+        rest = line[ends.get(number, 0) :]
+        _, sign, comment = rest.partition("#")
+        if sign and number not in inside:
+            extras.append(Extra(number + 1, f"#{comment}".rstrip()))
+    yield from sorted(extras, key=lambda extra: extra.line)

@@ -1,0 +1,348 @@
+"""The use case `import`: write live objects into files, and report what was written."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from reconciler.authoring import import_texts as effects
+from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.import_choice import (
+    Adoption,
+    Choice,
+    Identity,
+    ImportContext,
+    adoptions,
+    chosen,
+    identity_of,
+    may_choose,
+)
+from reconciler.authoring.import_texts import Placing, attempt_of, siblings_of
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import GitUnavailable
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.imported import Adopted, Imported, Layout, Left, Lost, NeededSecret
+from reconciler.model.live import Live, LiveObject, other_tool_of
+from reconciler.model.naming import kinds_named, parts
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
+from reconciler.model.text import listed, printable, several
+from reconciler.planning.duplicates import duplicates_of
+from reconciler.planning.matcher import Matching, match
+from reconciler.reading import Depth, read_live
+from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
+from reconciler.render.options import RenderOptions
+from reconciler.workspace.loading import Loaded
+from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.writing import write_files
+
+
+class ImportOptions(Struct, frozen=True):
+    """What to import, and into which files.
+
+    Without a layout, resources are written beside those of the same parent. `into` is a folder or
+    a file. `force` overwrites existing files with live state; `dry_run` writes nothing.
+    """
+
+    workspace: WorkspaceOptions
+    choice: Choice = field(default_factory=Choice)
+    layout: Layout | None = None
+    into: str = ""
+    force: bool = False
+    dry_run: bool = False
+
+
+class _Selected(Struct, frozen=True):
+    """The chosen objects: to write, already in the files, ignored by policy, or refused."""
+
+    new: tuple[Adoption, ...]
+    claimed: int
+    ignored: tuple[LiveObject, ...]
+    refused: tuple[Left, ...]
+
+
+async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
+    """Write the chosen live objects into files of the workspace.
+
+    Raises:
+        InvalidConfiguration: the existing files have errors; nothing is read.
+        BadUsage: a part of the choice matches no live object.
+        ReconcilerError: a file would not be read, or must not be overwritten.
+        AmbiguousIdentity, ServiceError.
+
+    """
+    choice = replace(
+        options.choice,
+        kinds=tuple(
+            name for text in options.choice.kinds for name in kinds_named(text, all_kinds())
+        ),
+    )
+    options = replace(options, choice=choice)
+    # The first files of a pattern may be those that are imported.
+    lenient = replace(options.workspace, lenient=options.workspace.lenient | {"no-files"})
+    options = replace(options, workspace=lenient)
+    session = Session.open(options.workspace, runtime)
+    placing = Placing(
+        FolderSource(options.workspace.folder),
+        session.loaded.globs,
+        all_kinds(),
+        options.layout,
+        options.into,
+        options.force,
+        siblings_of(session.loaded.desired.in_order(), {kind.name: kind for kind in all_kinds()}),
+    )
+    depth = Depth(
+        in_full=may_choose(choice, all_kinds(), session.loaded.desired.in_order()),
+        ids=frozenset(choice.ids),
+        parents=frozenset(part for text in choice.parents for part in parts(text)),
+    )
+    async with session.connected() as transport:
+        imported, _ = await session.settled(
+            transport,
+            await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth),
+            lambda live: _imported(options, session, placing, live),
+        )
+        if not options.dry_run:
+            # A Ctrl-C during the work above takes effect here, before a file changes.
+            await asyncio.sleep(0)
+            write_files(options.workspace.folder, imported.files)
+        return replace(imported, calls=transport.calls)
+
+
+def _imported(options: ImportOptions, session: Session, placing: Placing, live: Live) -> Imported:
+    """Return what is to be written and reported."""
+    loaded = session.loaded
+    matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
+    context = _context(session, live, matching)
+    renamed = _renamed(session, live, matching)
+    selected = _selected(options.choice, context, matching, loaded, placing, renamed)
+
+    def replan(texts: Mapping[str, str]) -> Plan:
+        workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)
+        drafted = Session.open(workspace, session.runtime, drafts=texts)
+        return drafted.plan(live, PlanOptions())
+
+    attempt = attempt_of(selected.new, context, loaded, placing, replan)
+    before = {
+        name: raw.decode("utf-8-sig")
+        for name in attempt.texts
+        if (raw := placing.source.read(name)) is not None
+    }
+    if options.force:
+        effects.check_overwriting(loaded, attempt)
+    gone = effects.removed_from_files(loaded, attempt, before) if options.force else ()
+    drafting = attempt.drafting
+    return Imported(
+        files=attempt.texts,
+        before=before,
+        adopted=tuple(
+            Adopted(address, adoption.live.id, adoption.live.name, file)
+            for address, (adoption, file) in attempt.written.items()
+        ),
+        claimed=selected.claimed,
+        ignored=selected.ignored,
+        refused=(*selected.refused, *(left for left in drafting.left if not left.path)),
+        left_out=tuple(left for left in drafting.left if left.path),
+        secrets=tuple(itertools.starmap(NeededSecret, drafting.secrets)),
+        calls=0,
+        beside=attempt.beside,
+        gone=tuple(itertools.starmap(Lost, gone)),
+        namesakes=tuple(effects.namesakes(attempt, context, loaded)),
+        changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
+        written=not options.dry_run,
+    )
+
+
+def _context(session: Session, live: Live, matching: Matching) -> ImportContext:
+    loaded = session.loaded
+    return ImportContext(
+        live,
+        all_kinds(),
+        claims={
+            identity_of(match.live): address
+            for address, match in matching.matches.items()
+            if match.live is not None
+        },
+        declared=loaded.declared.keys(),
+        environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
+        mask=session.mask,
+    )
+
+
+def _selected(
+    choice: Choice,
+    context: ImportContext,
+    matching: Matching,
+    loaded: Loaded,
+    placing: Placing,
+    renamed: Mapping[Identity, Address],
+) -> _Selected:
+    """Select the objects to write. With `--force`, those in overwritten files are written again.
+
+    Raises BadUsage if a part of the choice matches no object.
+    """
+    objects = chosen(choice, context)
+    ignored_ids = {identity_of(live) for live in matching.ignored}
+    ignored = tuple(live for live in objects if identity_of(live) in ignored_ids)
+    wanted = [live for live in objects if identity_of(live) not in ignored_ids]
+    refused = {identity_of(left.live): left for left in _refused(wanted, context)}
+    if not (choice.names or choice.ids):
+        refused |= {identity_of(left.live): left for left in _unnamed(wanted, context, renamed)}
+    every = adoptions([live for live in wanted if identity_of(live) not in refused], context)
+    new = tuple(
+        adoption
+        for adoption in every
+        if identity_of(adoption.live) not in context.claims
+        or _is_overwritten(adoption, loaded, placing)
+    )
+    return _Selected(new, len(every) - len(new), ignored, tuple(refused.values()))
+
+
+def _refused(objects: Sequence[LiveObject], context: ImportContext) -> Iterator[Left]:
+    for live in objects:
+        if identity_of(live) in context.secret_names:
+            yield Left(live, (), "its name contains the value of a secret of this workspace")
+        elif live.parent_id is not None and context.parent_of(live) is None:
+            parent_kind = context.kinds_by_name[live.kind].parent
+            yield Left(live, (), f"its {parent_kind} (id {live.parent_id}) no longer exists")
+
+
+def _unnamed(
+    objects: Sequence[LiveObject], context: ImportContext, renamed: Mapping[Identity, Address]
+) -> Iterator[Left]:
+    """Yield the objects that are imported only if they are named. `renamed` are resources."""
+    for live in objects:
+        parent, other = context.parent_of(live), other_tool_of(live.name)
+        whole = (item for item in (live, parent) if item is not None)
+        address = next(filter(None, (renamed.get(identity_of(item)) for item in whole)), None)
+        if identity_of(live) in context.claims:
+            continue
+        if other is not None:
+            yield Left(live, (), f"it is managed by {other}; to import it, pass --id {live.id}")
+        elif address is not None:
+            yield Left(
+                live,
+                (),
+                f"it is probably {address}, renamed in the service: set its `name`, or "
+                f"`lifecycle.renamed_from`; to import it as another resource, pass --id {live.id}",
+            )
+
+
+def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identity, Address]:
+    """Return the objects that are probably resources which were not found by their names."""
+    with suppress(GitUnavailable):
+        base = session.base(PlanRequest(session.options))
+        kinds = {kind.name: kind for kind in all_kinds()}
+        now = session.runtime.now()
+        doubled = duplicates_of(matching, kinds, base, now)
+        if doubled and len(session.loaded.environments) > 1:
+            elsewhere = frozenset(session.claimed_elsewhere(live))
+            doubled = duplicates_of(matching, kinds, base, now, elsewhere=elsewhere)
+        return {identity_of(item.live): item.match.resource.address for item in doubled}
+    return {}
+
+
+def _is_overwritten(adoption: Adoption, loaded: Loaded, placing: Placing) -> bool:
+    """Return whether the resource of a claimed object is in a file that `--force` overwrites."""
+    declaration = loaded.declared.get(adoption.address)
+    return (
+        placing.overwrite
+        and declaration is not None
+        and declaration.document.file == placing.file_of(adoption)
+    )
+
+
+_MOST = 10
+_COLUMNS = tuple(
+    Column(title, before, padded=False)
+    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
+)
+
+
+def imported_document(imported: Imported, options: RenderOptions) -> Document:
+    """Return the resources with their files, the counts, and the secrets to set.
+
+    If nothing was written, return a unified difference that `patch` accepts.
+    """
+    heading = (Cell("Import"),)
+    if not imported.written:
+        text = differences_as_text(imported.changes, options.style).removesuffix("\n")
+        return Document(
+            heading, (), (Lines(tuple(text.split("\n")), language="diff"),) if text else ()
+        )
+    rows = tuple(map(_row, imported.adopted))
+    blocks = (
+        Table(_COLUMNS, rows, headed=False, noun="resource"),
+        Lines((f"Imported: {_counts(imported)}",)),
+        Lines(tuple(_secrets(imported)) if imported.secrets else ()),
+    )
+    return Document(heading, (), blocks)
+
+
+def _row(resource: Adopted) -> Row:
+    name = Cell(f'"{resource.name}"')
+    return Row((Cell(str(resource.address), code=True), name, Cell(resource.file)), "+")
+
+
+def remarks_on_import(imported: Imported) -> str:
+    """Return what was not imported, and why."""
+    lines: list[str] = []
+    if not imported.written:
+        lines.append(f"Would import: {_counts(imported)}. No file was written.")
+        lines += _secrets(imported) if imported.secrets else []
+    lines += [f"Not imported: {_left(left)}" for left in imported.refused]
+    lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
+    if imported.ignored:
+        names = [f"'{printable(live.name)}'" for live in imported.ignored]
+        lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
+    lines += [
+        printable(f"{file} can't be extended and is unchanged. New resources are in {beside}")
+        for file, beside in imported.beside.items()
+    ]
+    lines += [printable(f"Removed from {lost.file}: {lost.what}") for lost in imported.gone]
+    if imported.namesakes:
+        pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
+        lines.append(f"Same name as a resource of another environment: {listed(pairs, _MOST)}")
+        lines.append(
+            "  hint: to merge two resources, list both environments in one of them, put what "
+            "differs into `overrides:`, and remove the other"
+        )
+    lines.append(f"{several(imported.calls, 'API call')}")
+    return _joined(lines)
+
+
+def _secrets(imported: Imported) -> Iterator[str]:
+    width = max(len(secret.variable) for secret in imported.secrets)
+    count = several(len(imported.secrets), "secret")
+    yield f"Set {count} as environment variables (the API does not return secrets):"
+    yield from (f"  {secret.variable:{width}}  {secret.address}" for secret in imported.secrets)
+    yield "They are needed to create or update a destination, not to plan."
+
+
+def _left(left: Left) -> str:
+    field = f" {left.what}" if left.path else ""
+    return printable(f"{left.live.kind} '{left.live.name}' (id {left.live.id}){field}: {left.why}")
+
+
+def _counts(imported: Imported) -> str:
+    kinds = Counter(resource.address.kind for resource in imported.adopted)
+    parts = [", ".join(several(count, kind) for kind, count in kinds.items()) or "nothing"]
+    extended = len(imported.before)
+    if imported.files:
+        files = several(len(imported.files), "file")
+        parts.append(f"into {files}" + (f" ({extended} existing)" if extended else ""))
+    managed = f"; {imported.claimed} already in the configuration" if imported.claimed else ""
+    return " ".join(parts) + managed
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,180 @@
+"""The use case `init`: write the files of a new workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+import orjson
+from msgspec import Struct
+
+from reconciler.authoring.import_texts import SCHEMA_FILE
+from reconciler.authoring.yaml_text import yaml_text
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.model.schemas import schema
+from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.writing import write_files
+
+_WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"
+_RESOURCES_FILE = "resources.yaml"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+class InitOptions(Struct, frozen=True):
+    """The content of a new workspace.
+
+    None is replaced by the variables RECONCILER_BASE_URL and RECONCILER_ORGANIZATION if they are
+    set. Without `with_import`, an example of resources is added, all commented out.
+    """
+
+    folder: Path
+    environment: str
+    base_url: str | None
+    organization: str | None
+    key_variable: str
+    with_import: bool
+
+
+def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
+    """Write a workspace and return the names of its files.
+
+    Raises:
+        ReconcilerError: a workspace already exists; nothing is overwritten.
+        BadUsage: an invalid name, or nothing to import from.
+        InvalidConfiguration: an invalid base URL, or an error in existing files.
+
+    """
+    if has_workspace(options.folder):
+        raise ReconcilerError(
+            f"a workspace already exists: {options.folder / WORKSPACE_FILE}",
+            hint="add live objects with `reconciler import`, or update only the schemas for "
+            "editors with --schemas",
+        )
+    _check_names(options)
+    if options.with_import:
+        _check_reachable(options, runtime.environ)
+    files = {WORKSPACE_FILE: _workspace_text(options, runtime.environ), **_schemas()}
+    if not options.with_import and not (options.folder / _RESOURCES_FILE).exists():
+        files[_RESOURCES_FILE] = _template(_RESOURCES_FILE)
+    new = not options.folder.exists()
+    _make(options.folder)
+    try:
+        _check_drafts(options, runtime, files)
+    except ReconcilerError:
+        if new:
+            options.folder.rmdir()
+        raise
+    write_files(options.folder, files)
+    return tuple(files)
+
+
+def has_workspace(folder: Path) -> bool:
+    """Return whether a folder has the file of a workspace."""
+    return (folder / WORKSPACE_FILE).exists()
+
+
+def refresh_schemas(folder: Path) -> tuple[str, ...]:
+    """Overwrite the schemas for editors with those of this version; return the file names.
+
+    Raises ReconcilerError if there is no workspace.
+    """
+    if not has_workspace(folder):
+        raise ReconcilerError(
+            f"no {WORKSPACE_FILE} in {folder}", hint="create one with `reconciler init`"
+        )
+    files = _schemas()
+    write_files(folder, files)
+    return tuple(files)
+
+
+def _check_reachable(options: InitOptions, environ: Mapping[str, str]) -> None:
+    """Raise BadUsage that lists what is missing to read live state."""
+    missing = [
+        f"{option} (or the variable {variable})"
+        for option, value, variable in (
+            ("--base-url", options.base_url, "RECONCILER_BASE_URL"),
+            ("--organization", options.organization, "RECONCILER_ORGANIZATION"),
+        )
+        if not (value or environ.get(variable))
+    ]
+    if not environ.get(options.key_variable):
+        missing.append(f"an API key in the variable {options.key_variable}")
+    if missing:
+        raise BadUsage(f"missing for --import: {', '.join(missing)}")
+
+
+def _template(name: str) -> str:
+    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _workspace_text(options: InitOptions, environ: Mapping[str, str]) -> str:
+    base_url = options.base_url or environ.get("RECONCILER_BASE_URL")
+    organization = options.organization or environ.get("RECONCILER_ORGANIZATION")
+    return _template(WORKSPACE_FILE).format(
+        plain=options.environment,
+        environment=yaml_text({options.environment: 1}).removesuffix(": 1\n"),
+        base_url=_line("base_url", base_url, "https://eu.posthog.com"),
+        organization=_line("organization", organization, "its id, as in the settings"),
+        key_variable=options.key_variable,
+    )
+
+
+def _line(name: str, value: str | None, example: str) -> str:
+    if value is not None:
+        return yaml_text({name: value}).rstrip("\n")
+    return f"# {name}: {example} # or the variable RECONCILER_{name.upper()}"
+
+
+def _check_names(options: InitOptions) -> None:
+    if not _VARIABLE.fullmatch(options.key_variable) or options.key_variable.startswith("phx_"):
+        # The value may be an API key, so it is not printed.
+        raise BadUsage(
+            "--api-key-variable takes the name of an environment variable, not a key",
+            hint="use a name such as PRODUCTION_API_KEY",
+        )
+    if not _ENVIRONMENT.fullmatch(options.environment):
+        raise BadUsage(
+            f"invalid environment name '{options.environment}'",
+            hint="use letters, digits, _ - and . only",
+        )
+
+
+def _schemas() -> dict[str, str]:
+    names = {_WORKSPACE_SCHEMA_FILE: "editor/workspace", SCHEMA_FILE: "editor/resources"}
+    layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    return {
+        file: orjson.dumps(schema(name), option=layout).decode() for file, name in names.items()
+    }
+
+
+def _check_drafts(options: InitOptions, runtime: Runtime, files: Mapping[str, str]) -> None:
+    """Raise an error unless the new files and those in the folder are a valid workspace."""
+    try:
+        workspace = WorkspaceOptions(options.folder, options.environment, trust_workspace=True)
+        Session.open(workspace, runtime, drafts=files)
+    except InvalidConfiguration as invalid:
+        invalid_files = {
+            diagnostic.at.file for diagnostic in invalid.diagnostics if diagnostic.at is not None
+        }
+        others = sorted(invalid_files - set(files))
+        if not others:
+            raise
+        raise ReconcilerError(
+            f"existing YAML files below the workspace are not valid resource files: "
+            f"{', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
+            hint="use a separate folder: reconciler init -C pipelines",
+        ) from None
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReconcilerError(f"{folder} can't be created: {error.strerror}") from None

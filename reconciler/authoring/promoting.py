@@ -1,0 +1,160 @@
+"""The use case `promote`: give an environment the values of another one, and report it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.comparison import promotions
+from reconciler.authoring.editing import Edit
+from reconciler.authoring.placing import edited_texts, file_changes
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.diagnostics import InvalidConfiguration, Level
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.promoted import Promoted
+from reconciler.model.text import listed, printable, several
+from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.loading import load_all
+from reconciler.workspace.writing import write_files
+
+
+class PromoteRequest(Struct, frozen=True):
+    """What to promote: resources that `names` select, all if empty.
+
+    `prune` takes resources out of the second environment that the first does not have. Without
+    `write`, nothing is changed.
+    """
+
+    workspace: WorkspaceOptions
+    first: str
+    second: str
+    names: tuple[str, ...] = ()
+    prune: bool = False
+    write: bool = True
+
+
+def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
+    """Edit overrides and lists of environments: in all files, or in none.
+
+    Raises:
+        InvalidConfiguration: the files have errors, or would have.
+        BadUsage: an unknown environment or resource.
+        ReconcilerError: a place cannot be edited safely.
+
+    """
+    environments = request.first, request.second
+    pair = Pair.open(request.workspace, environments, runtime)
+    compared = compare_files(pair, request.names)
+    added = _with_parents(pair, {item.address for item in compared.only_first})
+    removed = {item.address for item in compared.only_second} if request.prune else set()
+    edits: dict[Address, list[Edit]] = {
+        **{item.address: [*_overrides(pair, item.address)] for item in compared.differing},
+        **{address: [*_added(pair, address)] for address in sorted(added)},
+        **{address: [_listed(pair, address, remove=True)] for address in sorted(removed)},
+    }
+    declared = pair.first.loaded.declared
+    by_file: dict[str, list[Edit]] = defaultdict(list)
+    for address, changes in edits.items():
+        by_file[declared[address].document.file] += changes
+    documents = {item.document.file: item.document for item in declared.values()}
+    changed = [documents[file] for file in sorted(by_file)]
+    folder = request.workspace.folder
+    texts = edited_texts(folder, changed, by_file)
+    _check(request, texts, runtime)
+    if request.write:
+        write_files(folder, texts)
+    return Promoted(
+        first=request.first,
+        second=request.second,
+        texts=texts,
+        changes=file_changes(changed, texts),
+        edited=tuple(item.address for item in compared.differing),
+        added=tuple(sorted(added)),
+        removed=tuple(sorted(removed)),
+        left=() if request.prune else compared.only_second,
+        written=request.write,
+    )
+
+
+def _with_parents(pair: Pair, only_first: Iterable[Address]) -> set[Address]:
+    """Return resources to add to the second environment, with parents that it does not have."""
+    first, second = (session.loaded.desired.resources for session in (pair.first, pair.second))
+    kinds = {kind.name: kind for kind in all_kinds()}
+    added: set[Address] = set()
+    waiting = [*only_first]
+    while waiting:
+        address = waiting.pop()
+        added.add(address)
+        parent, kind = first[address].parent, kinds[address.kind].parent
+        if parent is not None and parent.key is not None and kind is not None:
+            above = Address(kind, parent.key)
+            if above not in second and above not in added:
+                waiting.append(above)
+    return added
+
+
+def _added(pair: Pair, address: Address) -> Iterator[Edit]:
+    """Yield the edits that bring a resource into the second environment."""
+    yield _listed(pair, address)
+    yield from _overrides(pair, address)
+
+
+def _overrides(pair: Pair, address: Address) -> Iterator[Edit]:
+    """Yield the edits of the overrides of the second environment."""
+    declaration = pair.first.loaded.declared[address]
+    kind = next(kind for kind in all_kinds() if kind.name == address.kind)
+    environment = pair.second.loaded.desired.environment
+    for item in promotions(kind, *pair.sides(address)):
+        yield Edit((*declaration.path, "overrides", environment, *item.path), item.value)
+
+
+def _listed(pair: Pair, address: Address, *, remove: bool = False) -> Edit:
+    """Return the edit that adds the second environment to the list of a resource, or removes it."""
+    declaration = pair.first.loaded.declared[address]
+    environment = pair.second.loaded.desired.environment
+    names = _environments(declaration, pair.first.loaded.environments)
+    kept = [name for name in names if name != environment]
+    value = kept if remove else [*kept, environment]
+    return Edit((*declaration.path, "environments"), value)
+
+
+def _environments(declaration: Declaration, known: Iterable[str]) -> list[str]:
+    names = declaration.body.get("environments")
+    return [*names] if isinstance(names, list) else [*known]
+
+
+def _check(request: PromoteRequest, texts: Mapping[str, str], runtime: Runtime) -> None:
+    """Raise InvalidConfiguration if the new texts have errors in any environment."""
+    diagnostics = load_all(
+        request.workspace.folder, kinds=all_kinds(), environ=runtime.environ, drafts=texts
+    )
+    errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
+    if errors:
+        raise InvalidConfiguration(errors)
+
+
+_MOST_LISTED = 10
+
+
+def promotion_summary(promoted: Promoted) -> str:
+    """Return what was promoted, or that nothing is to promote, and what is left."""
+    first, second = printable(promoted.first), printable(promoted.second)
+    counts = {
+        f"changed in {second}": promoted.edited,
+        f"added to {second}": promoted.added,
+        f"taken out of {second}": promoted.removed,
+    }
+    parts = [f"{several(len(items), 'resource')} {verb}" for verb, items in counts.items() if items]
+    verb = "Promoted" if promoted.written else "Would promote"
+    lines = [f"{verb} {first} to {second}: {', '.join(parts)}"]
+    if not promoted.texts:
+        lines = [f"Nothing to promote: {second} differs from {first} only as intended"]
+    if promoted.left:
+        names = listed([item.address for item in promoted.left], _MOST_LISTED)
+        lines.append(f"note: only in {second}, and left there: {printable(names)} (see --prune)")
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,239 @@
+"""The use case `pull`: write what changed in live state since the git base into the files."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.authoring.drifting import drift_of, required_base, selected
+from reconciler.authoring.editing import Edit
+from reconciler.authoring.import_drafts import doubtful_paths
+from reconciler.authoring.placing import Place, Placing, edited_texts, file_changes, placing_of
+from reconciler.authoring.yaml_text import reads_back
+from reconciler.commands.options import PlanRequest
+from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.session import Session
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import ReconcilerError
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.change import FieldChange
+from reconciler.model.comparison import field_leaves, written_value
+from reconciler.model.drift import Drift, DriftedField, DriftedObject, LeftOut, Placed, Pulled
+from reconciler.model.kind import Kind
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at
+from reconciler.planning.base import Base
+from reconciler.workspace.writing import write_files
+
+_CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
+_SECRET = "it contains a known secret"  # noqa: S105 - a message
+_UNWRITABLE = "strict YAML cannot express it"
+_NO_EFFECT = "the files cannot express the live value"
+_DECLINED = "it comes from a reference, and was declined"
+
+Ask = Callable[[str], Awaitable[bool]]
+"""Asks a person a question; True for yes."""
+
+
+class PullRequest(Struct, frozen=True):
+    """What to write: the drift of the resources that `names` select, all without names.
+
+    Without `write`, nothing is changed.
+    `ask` is None without a terminal: then values that come from a reference are written.
+    """
+
+    plan: PlanRequest
+    names: tuple[str, ...] = ()
+    write: bool = True
+    ask: Ask | None = None
+
+
+class _Value(Struct, frozen=True):
+    """A drifted field with what its live value changes in the files."""
+
+    address: Address
+    field: DriftedField
+    places: tuple[Place, ...]
+
+    @property
+    def identity(self) -> tuple[Address, Path]:
+        """The resource and the path."""
+        return self.address, self.field.change.path
+
+
+async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
+    """Write the live values that drifted since the git base into the files.
+
+    What a file gets is loaded and planned first: a value that does not make its difference go is
+    left out. No other resource and no other environment changes.
+
+    Raises:
+        InvalidConfiguration, AmbiguousIdentity, ServiceError, GitUnavailable.
+        ReconcilerError: a place cannot be edited safely.
+
+    """
+    session = Session.open(request.plan.workspace, runtime)
+    async with session.connected() as transport:
+        base = required_base(session, request.plan)
+        plan, live = await session.planned(transport, request.plan.options, base)
+        calls = transport.calls
+    pulling = _Pulling(session, live, base, request)
+    pulled = await pulling.pulled(selected(drift_of(plan, base), plan, request.names))
+    if request.write:
+        write_files(session.options.folder, pulled.texts)
+        pulled = replace(pulled, written=True)
+    return Reported(pulled, session.warnings(plan), calls)
+
+
+class _Pulling:
+    """One run: what to write, what is left out."""
+
+    def __init__(self, session: Session, live: Live, base: Base, request: PullRequest) -> None:
+        self.session = session
+        self.live = live
+        self.base = base
+        self.request = request
+        self.kinds = {kind.name: kind for kind in all_kinds()}
+        self.left_out: list[LeftOut] = []
+        self.values: list[_Value] = []
+        declared = session.loaded.declared.values()
+        variables = session.loaded.variables.layers
+        documents = [*(item.document for item in declared), *(item.document for item in variables)]
+        self.documents = {document.file: document for document in documents}
+
+    async def pulled(self, drift: Drift) -> Pulled:
+        """Return what to write. Fills `values` and `left_out`."""
+        for item in drift.objects:
+            for field in item.fields:
+                value = await self._value(item, field)
+                if value is not None:
+                    self.values.append(value)
+        self._drop_without_effect()
+        texts = self._texts(self.values)
+        return Pulled(
+            drift=drift,
+            placed=tuple(
+                Placed(
+                    value.address,
+                    value.field.path,
+                    place.edit.value,
+                    place.layer,
+                    place.now.document.mark((*place.now.path, *value.field.path)),
+                    place.replaces,
+                )
+                for value in self.values
+                for place in value.places
+            ),
+            left_out=tuple(self.left_out),
+            texts=texts,
+            changes=file_changes(self.documents.values(), texts),
+            written=False,
+        )
+
+    async def _value(self, item: DriftedObject, field: DriftedField) -> _Value | None:
+        """Return what a field changes in the files, None if it is left out."""
+        live = next(one for one in self.live.of(item.address.kind) if one.id == item.live_id)
+        kind = self.kinds[item.address.kind]
+        wanted = _live_value(kind, live, field.change)
+        reason = self._reason_against(kind, field, wanted)
+        places = tuple(
+            self._placing(item.address).places_of(field.path, wanted, field.change.after)
+        )
+        for place in places if reason is None else ():
+            if place.replaces and not await self._is_accepted(item, field.path, place):
+                reason = _DECLINED
+        if reason is None:
+            return _Value(item.address, field, places)
+        self._leave_out(item.address, field.path, reason)
+        return None
+
+    def _reason_against(self, kind: Kind, field: DriftedField, value: JSON) -> str | None:
+        """Return why a live value is not written, None if it can be."""
+        if field.conflict:
+            return _CONFLICT
+        mask = self.session.mask
+        if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
+            return _SECRET
+        spec: dict[str, JSON] = {}
+        put_at(spec, field.change.path, value)
+        for _, reason in doubtful_paths(kind, spec):
+            return reason
+        return None if reads_back({str(field.path[-1]): value}) else _UNWRITABLE
+
+    async def _is_accepted(self, item: DriftedObject, path: Path, place: Place) -> bool:
+        if self.request.ask is None:
+            return True
+        mark = place.now.document.mark(place.now.path)
+        return await self.request.ask(
+            f"{item.address} {path_text(path)} comes from {place.replaces} ({mark.file}). Write "
+            f"the live value into the {place.layer}, and keep the reference for other environments?"
+        )
+
+    def _leave_out(self, address: Address, path: Path, reason: str) -> None:
+        self.left_out.append(LeftOut(address, path, reason))
+
+    def _placing(self, address: Address) -> Placing:
+        return placing_of(self.session.loaded, address)
+
+    def _texts(self, values: Iterable[_Value]) -> dict[str, str]:
+        """Return the new texts of the files with values written."""
+        edits: dict[str, list[Edit]] = {}
+        for place in (place for value in values for place in value.places):
+            edits.setdefault(place.document.file, []).append(place.edit)
+        documents = [self.documents[file] for file in edits]
+        return edited_texts(self.session.options.folder, documents, edits)
+
+    def _drop_without_effect(self) -> None:
+        """Leave out the values whose difference stays in the plan, and those with errors."""
+        if not self.values:
+            return
+        try:
+            differing = self._differing(self.values)
+        except ReconcilerError:
+            self._keep_valid()
+            return
+        for value in [value for value in self.values if value.identity in differing]:
+            self.values.remove(value)
+            self._leave_out(value.address, value.field.path, _NO_EFFECT)
+
+    def _keep_valid(self) -> None:
+        """Keep the values that give valid files, tried one after the other."""
+        tried, self.values = self.values, []
+        for value in tried:
+            try:
+                differs = value.identity in self._differing([*self.values, value])
+            except InvalidConfiguration as error:
+                self._leave_out(value.address, value.field.path, error.diagnostics[0].message)
+            except ReconcilerError as error:
+                reason = error.message.removesuffix("; nothing was written")
+                self._leave_out(value.address, value.field.path, reason)
+            else:
+                if differs:
+                    self._leave_out(value.address, value.field.path, _NO_EFFECT)
+                else:
+                    self.values.append(value)
+
+    def _differing(self, values: Sequence[_Value]) -> set[tuple[Address, Path]]:
+        """Return the fields that a plan of the edited files would change."""
+        session = Session.open(
+            self.session.options, self.session.runtime, drafts=self._texts(values)
+        )
+        plan = session.plan(self.live, self.request.plan.options, self.base)
+        return {
+            (change.address, field.path) for change in plan.effective for field in change.fields
+        }
+
+
+def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:
+    """Return a live value as files have it; of a merged object, the keys that differ."""
+    if isinstance(change.before, dict):
+        return change.before
+    for leaf in field_leaves(kind.fields, live.body, live=True):
+        if leaf.path == change.path and leaf.value is not None:
+            # Old servers return numbers and booleans as text. The order of a list stays.
+            is_text = isinstance(leaf.value, str)
+            return written_value(leaf.field, leaf.value) if is_text else leaf.value
+    return None if change.before is MISSING else change.before

@@ -1,0 +1,249 @@
+"""`reconciler drift`, `pull`, `compare` and `promote`: what differs, and edits that settle it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from reconciler.cli import completing
+from reconciler.cli.command import command, option
+from reconciler.cli.exit_codes import exit_code_of_plan
+from reconciler.cli.options import (
+    base_option,
+    client_options,
+    files_options,
+    folder_option,
+    format_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.cli.output import print_warnings, render_options, style_of
+from reconciler.cli.signals import run
+from reconciler.cli.streams import write_message, write_note, write_result
+from reconciler.commands.options import PlanRequest
+from reconciler.errors import ExitCode
+from reconciler.model.public import as_json
+from reconciler.model.text import printable
+
+
+@command(
+    "drift",
+    examples=(
+        ("drift", "Show what changed in live state, and who changed it"),
+        ("drift 'orders-*' --no-attribute", "Look at some resources, without the activity log"),
+        ("drift -e production --format markdown", "Show drift as a comment or an issue"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@base_option
+@option(
+    "--attribute/--no-attribute",
+    default=True,
+    help="Read who changed it from the activity log, with a call for each drifted object.",
+)
+@format_option("drift")
+@client_options
+def drift_command(
+    names: tuple[str, ...], *, output_format: str, attribute: bool, base: str | None, **options: Any
+) -> ExitCode:
+    """Show what changed in live state since the git base. Changes nothing.
+
+    Shows all resources, or those that NAME selects: address, id, key, name or glob. What changed in
+    the files is not drift. Exits with 2 if there is drift. Write it into the files with `pull`, or
+    set it back with `apply`.
+    """
+    from reconciler.authoring.drifting import DriftRequest, drift
+    from reconciler.cli.running import show_report
+    from reconciler.commands.files import path_in_repository
+
+    workspace = workspace_of(options)
+    request = DriftRequest(PlanRequest(workspace, base=base), names, attribute=attribute)
+    how = render_options(root=path_in_repository(workspace.folder, os.environ))
+    result = show_report("drift", output_format, partial(drift, request), how)
+    return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
+
+
+@command(
+    "pull",
+    examples=(
+        ("pull --diff", "Show what would change in the files"),
+        ("pull orders", "Keep the live values of one resource"),
+        ("pull -e production", "Write all drift of an environment into the files"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@base_option
+@option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; print a patch.")
+@option(
+    "--format",
+    "output_format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+@client_options
+def pull_command(
+    names: tuple[str, ...],
+    *,
+    output_format: str,
+    diff: bool,
+    base: str | None,
+    **options: Any,
+) -> ExitCode:
+    """Write what changed in live state since the git base into the files. Comments stay.
+
+    NAME is an address, an id, a key, a name or a glob. A value goes into the layer that defines it
+    if no other resource or environment has it from there, else into the resource or into the
+    overrides of the environment. For a value that comes from a reference, a terminal is asked.
+    Exits with 3 if something is left out. Secrets cannot be read, so they are never written.
+    """
+    from reconciler.authoring.drifting import pull_summary, pulled_as_text
+    from reconciler.authoring.pulling import PullRequest, pull
+    from reconciler.cli.running import progress, read_line, runtime, shown
+    from reconciler.model.redaction import masked_in
+
+    world = runtime()
+    listener = progress()
+
+    async def ask(question: str) -> bool:
+        listener.clear()
+        write_message(f"{printable(question)} [y/N] ")
+        return (await read_line(sys.stdin)).strip().lower() in ("y", "yes")
+
+    request = PullRequest(
+        PlanRequest(workspace_of(options), base=base),
+        names,
+        write=not diff,
+        ask=ask if world.interactive else None,
+    )
+    result = run(shown(pull(request, replace(world, listen=listener)), listener))
+    print_warnings(result.diagnostics)
+    pulled = masked_in(result.report, world.mask)
+    is_json = output_format == "json"
+    text = pulled_as_text(pulled, style_of(sys.stdout), diff=diff)
+    write_result(as_json(pulled) if is_json else text)
+    write_note(pull_summary(pulled))
+    write_note(f"{result.calls} API calls\n")
+    complete = not (pulled.left_out or pulled.drift.deleted or pulled.drift.renamed)
+    return ExitCode.FINE if complete else ExitCode.PARTLY_APPLIED
+
+
+@command(
+    "compare",
+    examples=(
+        ("compare staging production", "Show what differs in the files, without a network"),
+        ("compare staging production --live", "Compare what is live in both environments"),
+        ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("first", metavar="A", shell_complete=completing.environments)
+@click.argument("second", metavar="B", shell_complete=completing.environments)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@folder_option
+@files_options
+@option("--live", is_flag=True, help="Compare live states, with the connection of each.")
+@format_option("compared")
+@client_options
+def compare_command(
+    first: str,
+    second: str,
+    names: tuple[str, ...],
+    *,
+    live: bool,
+    output_format: str,
+    **options: Any,
+) -> ExitCode:
+    """Show how environment B differs from A. Changes nothing.
+
+    NAME is an address, an id, a key, a name or a glob of resources. A difference is intended if it
+    comes from a reference such as ${var:bucket}, if both environments override the field, or if it
+    is a name, an id or a secret. Exits with 2 if there are other differences.
+    """
+    from reconciler.authoring.comparing import CompareRequest, compare
+    from reconciler.cli.running import show_report
+
+    request = CompareRequest(workspace_of(options), first, second, live, names)
+    result = show_report("compared", output_format, partial(compare, request))
+    return ExitCode.FINE if result.report.is_equal else ExitCode.CHANGES
+
+
+@command(
+    "promote",
+    examples=(
+        ("promote --from staging --to production", "Give production what staging has"),
+        ("promote --from staging --to production lake --diff", "Show the edits for one resource"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@folder_option
+@option(
+    "--from",
+    "first",
+    metavar="A",
+    required=True,
+    shell_complete=completing.environments,
+    help="Environment that has the values.",
+)
+@option(
+    "--to",
+    "second",
+    metavar="B",
+    required=True,
+    shell_complete=completing.environments,
+    help="Environment that gets them.",
+)
+@option("--prune", is_flag=True, help="Take resources out of B that A does not have.")
+@option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
+@option("--no-plan", is_flag=True, help="Do not show the plan of B, which needs an API key.")
+@files_options
+@client_options
+def promote_command(
+    names: tuple[str, ...],
+    *,
+    first: str,
+    second: str,
+    prune: bool,
+    diff: bool,
+    no_plan: bool,
+    **options: Any,
+) -> ExitCode:
+    """Edit the files so that environment B has the values of A, then show the plan of B.
+
+    NAME is an address, an id, a key, a name or a glob of resources. Copies overrides that only A
+    has, removes those that only B has, and adds B to `environments:` of resources that only A has.
+    Intended differences stay: references, fields that both override, names, ids and secrets.
+    """
+    from reconciler.authoring.difference import differences_as_text
+    from reconciler.authoring.promoting import PromoteRequest, promote, promotion_summary
+    from reconciler.cli.running import cost_of, run_shown, runtime
+    from reconciler.commands.planning import plan
+    from reconciler.render.plan.text import plan_as_text
+
+    workspace = workspace_of(options)
+    world = runtime()
+    promoted = promote(
+        PromoteRequest(workspace, first, second, names, prune=prune, write=not diff), world
+    )
+    write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
+    write_note(promotion_summary(promoted))
+    if no_plan or not promoted.texts:
+        return ExitCode.FINE
+    request = PlanRequest(replace(workspace, environment=second))
+    drafts = promoted.texts if diff else None
+    result = run_shown(lambda world: plan(request, world, drafts=drafts), world)
+    print_warnings(result.diagnostics)
+    how = replace(render_options(), cost=cost_of(result))
+    write_result(f"\n{plan_as_text(result.plan, how)}")
+    return exit_code_of_plan(result.plan, detailed=False)

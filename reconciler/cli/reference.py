@@ -1,0 +1,231 @@
+"""`reconciler help`, `schema`, `explain` and `completion`: what needs no workspace."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import click
+import orjson
+from click.shell_completion import ShellComplete, get_completion_class
+from msgspec import Struct
+
+from reconciler.cli.command import command
+from reconciler.cli.group import COMMANDS, command_of
+from reconciler.cli.output import style_of
+from reconciler.cli.streams import write_result
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.kinds import all_kinds
+from reconciler.model.address import choice, nearest
+from reconciler.model.schemas import known_schema, nearest_schema, schema, schema_names
+from reconciler.model.text import plain_json
+from reconciler.packaged import packaged
+from reconciler.render.style import Colour, Style
+
+
+def _commands(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in COMMANDS if name.startswith(incomplete)]
+
+
+@command(
+    "help",
+    examples=(
+        ("help", "List the commands"),
+        ("help plan", "Show the options and examples of `plan`"),
+    ),
+    page="README.md",
+)
+@click.argument("name", required=False, metavar="[COMMAND]", shell_complete=_commands)
+@click.pass_context
+def help_command(context: click.Context, name: str | None) -> None:
+    """Show the help of a command, or of the program."""
+    root = context.find_root()
+    if name is None:
+        write_result(f"{root.command.get_help(root)}\n")
+        return
+    if name not in COMMANDS:
+        raise BadUsage(f"unknown command '{name}'", hint=choice(name, COMMANDS, "commands"))
+    shown = command_of(name)
+    write_result(f"{shown.get_help(shown.context_class(shown, info_name=name, parent=root))}\n")
+
+
+def _schemas(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in schema_names() if name.startswith(incomplete)]
+
+
+@command(
+    "schema",
+    examples=(
+        ("schema", "List the schemas"),
+        ("schema plan > plan.schema.json", "Write the schema of saved plans to a file"),
+    ),
+    page="docs/configuration.md",
+)
+@click.argument("name", required=False, shell_complete=_schemas)
+def schema_command(name: str | None) -> None:
+    """Print a JSON Schema (2020-12) by name, or list the names."""
+    if name is None:
+        write_result("".join(f"{listed}\n" for listed in schema_names()))
+        return
+    content = schema(name)
+    if content is None:
+        close = nearest_schema(name)
+        suggestion = f"did you mean '{close}'? " if close is not None else ""
+        names = ", ".join(schema_names())
+        raise BadUsage(f"unknown schema '{name}'", hint=f"{suggestion}schemas: {names}")
+    write_result(plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n")
+
+
+_SHELLS = ("bash", "zsh", "fish")
+_VARIABLE = "_RECONCILER_COMPLETE"
+
+
+@command(
+    "completion",
+    examples=(
+        ("completion bash > ~/.local/share/bash-completion/completions/reconciler", "For bash"),
+        ("completion zsh > ~/.zfunc/_reconciler", "For zsh, with ~/.zfunc in fpath"),
+        ("completion fish > ~/.config/fish/completions/reconciler.fish", "For fish"),
+    ),
+    page="docs/shell.md",
+)
+@click.argument("shell", type=click.Choice(_SHELLS), metavar="SHELL")
+@click.pass_context
+def completion_command(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell: bash, zsh or fish.
+
+    It completes commands, options, files, and the environments and resources of the workspace.
+    """
+    shell_class = get_completion_class(shell)
+    if shell_class is None:
+        raise ReconcilerError(f"this version of click has no completion for {shell}")
+    root = context.find_root().command
+    completer = shell_class(root, {}, "reconciler", _VARIABLE)
+    # The method of the base class: that of bash starts bash to check its version.
+    write_result(ShellComplete.source(completer))
+
+
+@command(
+    "explain",
+    examples=(
+        ("explain batch_export.destination.S3.prefix", "A field: type, default, servers"),
+        ("explain policy", "What the policy of an environment can set"),
+        ("explain history-lost", "A consequence"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("name", required=False, metavar="[NAME]")
+def explain_command(name: str | None) -> None:
+    """Print what the reference says about a field, a code, a consequence or a known refusal.
+
+    NAME is a path of fields such as batch_export.destination.S3.prefix or policy.prune, or its end,
+    or a code or id. Without NAME, list the first words of paths. Needs no workspace and no network.
+    """
+    if name is None:
+        write_result("".join(f"{word}\n" for word in overview()))
+        return
+    style = style_of(sys.stdout)
+    write_result(
+        "\n".join(map("\n".join, (_lines(entry, style) for entry in explain(name)))) + "\n"
+    )
+
+
+def _lines(entry: Entry, style: Style) -> Iterator[str]:
+    yield style.paint(Colour.BOLD, entry.name)
+    for paragraph in entry.text.split("\n"):
+        yield from style.wrapped(paragraph, "  ", "  ") or [""]
+    for name, text in entry.facts.items():
+        yield from style.wrapped(text, f"  {name:7}  ", " " * 11) if text else ()
+
+
+_ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
+_RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
+_CELL = re.compile(r" *(?<!\\)\| *")
+
+
+class Entry(Struct, frozen=True):
+    """What the reference says about a name. `facts` are the type, the default and the servers."""
+
+    name: str
+    text: str
+    facts: Mapping[str, str] = {}
+
+
+def explain(name: str) -> tuple[Entry, ...]:
+    """Return the entries of a field, a code or a rule, each with those below it.
+
+    The beginning of a path may be missing. Raises BadUsage for an unknown name.
+    """
+    known = _reference()
+    wanted = name if name in known else re.sub(r"\benvironments\.[^.]+", "environments.*", name)
+    names = [wanted] if wanted in known else [item for item in known if _ends(item, wanted)]
+    below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
+    if not names and not below:
+        words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
+        close = nearest(name, words)
+        hint = f"did you mean '{words[close]}'?" if close else "see docs/reference/"
+        raise BadUsage(f"unknown name '{name}'", hint=hint)
+    return tuple(known[item] for item in (*names, *below))
+
+
+def overview() -> tuple[str, ...]:
+    """Return the first words of the paths of fields."""
+    fields = (name for name, entry in _reference().items() if entry.facts)
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in fields))
+
+
+def _ends(full: str, wanted: str) -> bool:
+    return full.endswith(f".{wanted}") and not full.startswith("environments.*.policy")
+
+
+@cache
+def _reference() -> Mapping[str, Entry]:
+    entries = [
+        entry for name, top in _pages() for entry in _fields(_text(f"reference/{name}"), top)
+    ]
+    entries += _sections(_text("reference/diagnostics"))
+    entries += _rules(_text("consequences"))
+    return {entry.name: entry for entry in entries}
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    """Yield the pages of fields, with what is before the names on them."""
+    yield "workspace", ""
+    yield "match", "policy.rules.*.match."
+    for kind in all_kinds():
+        yield kind.name, f"{kind.name}."
+        for field, _ in kind.variants:
+            folder = known_schema(kind.name)["properties"][field.name]["x-variants"]["folder"]
+            yield folder, f"{kind.name}.{field.name}."
+
+
+def _text(page: str) -> str:
+    return (packaged("docs") / f"{page}.md").read_text(encoding="utf-8")
+
+
+def _fields(page: str, top: str) -> Iterator[Entry]:
+    """Yield the fields of a page, and its sections, which are types of destinations."""
+    prefix = top
+    for line in page.splitlines():
+        if line.startswith("## "):
+            prefix = f"{top}{line[3:]}."
+        elif (row := _ROW.fullmatch(line)) is not None:
+            takes, default, servers, text = _CELL.split(row["facts"], 3)
+            must = ", required" if "required" in row["must"] else ""
+            facts = {"type": f"{takes}{must}", "default": default, "servers": servers}
+            yield Entry(f"{prefix}{row['name']}", text, facts)
+    yield from (Entry(f"{top}{item.name}", item.text) for item in _sections(page))
+
+
+def _sections(page: str) -> Iterator[Entry]:
+    for section in page.split("\n## ")[1:]:
+        name, _, text = section.partition("\n")
+        yield Entry(name, text.partition("\n|")[0].strip())
+
+
+def _rules(page: str) -> Iterator[Entry]:
+    for paragraph in page.split("\n\n"):
+        if (rule := _RULE.fullmatch(paragraph.strip())) is not None:
+            yield Entry(rule["name"], " ".join(rule["text"].removeprefix(":").split()))

@@ -1,1 +1,0 @@
-"""Live objects to resources in files."""

@@ -1,0 +1,225 @@
+"""`reconciler backfill`."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.cli import completing
+from reconciler.cli.command import command, option
+from reconciler.cli.options import (
+    PARENTS,
+    STDOUT,
+    client_options,
+    file_option,
+    log_option,
+    output_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.cli.output import render_options
+from reconciler.cli.signals import run, stop_on_signals
+from reconciler.cli.streams import write_message, write_note, write_plan, write_report, write_result
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.address import Address
+from reconciler.model.moments import duration_of
+from reconciler.model.text import printable, several
+from reconciler.render.formats import DEFAULT, writer_of
+
+if TYPE_CHECKING:
+    from reconciler.client.limits import Estimate
+    from reconciler.commands.options import WorkspaceOptions
+    from reconciler.commands.runtime import Runtime
+    from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.render.progress import Progress
+
+
+@command(
+    "backfill",
+    examples=(
+        ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
+        (
+            "backfill lake --from 2026-03-01 --to 2026-03-08 --out plan.json",
+            "Plan a week for review",
+        ),
+        ("backfill lake --cancel", "Cancel the backfills that run"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@option("--from", "first", metavar="TIME", help="Start of the range, ISO 8601.")
+@option("--to", "last", metavar="TIME", help="End of the range, exclusive.")
+@option("--gaps", is_flag=True, help="The gaps of the last seven days, or of the range.")
+@option("--failed", is_flag=True, help="Only those gaps whose runs failed.")
+@option("--since", metavar="DURATION", help="How far back gaps are closed: 6h, 30d, 2w.")
+@option("--since-pause", is_flag=True, help="All that the last pause left out.")
+@option("--cancel", "cancelled", is_flag=True, help="Cancel running backfills instead.")
+@option("--id", "row_id", metavar="ID", help="With --cancel: only this backfill.")
+@option("--wait", is_flag=True, help="Wait until the backfills ended, and report their runs.")
+@option("--dry-run", is_flag=True, help="Show the backfills, and start none.")
+@option("--auto-approve", is_flag=True, help="Do not ask for approval.")
+@file_option("--out", "Save the backfills for `apply FILE`, and start none; - for stdout.")
+@log_option("--log-file", "Append an audit log: JSON lines, one for each request.")
+@output_option(
+    "--format",
+    "output_format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="json: the plan, and how it ended. Requires --auto-approve or --dry-run.",
+)
+@client_options
+def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
+    """Export past intervals again: a range, or those that were not exported.
+
+    NAME is an address, an id, a key, a name or a glob; '*' is every export. Ranges are aligned to
+    whole intervals; times without an offset are UTC. Each backfill is sent once. If the last run
+    failed, one interval is tried first. Exits with 3 if a backfill was not started or did not
+    complete.
+    """
+    from reconciler.cli.running import runtime
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfills import BackfillRequest
+    from reconciler.operations.cancelling import cancel
+
+    workspace = workspace_of(options)
+    if options["cancelled"]:
+        if options["log_file"] is not None:
+            raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
+        world = runtime()
+        # A signal may not hide what was cancelled before.
+        begin = partial(stop_on_signals, world.stop)
+        if len(names) != 1 or options["project"]:
+            raise BadUsage("--cancel needs one NAME")
+        ids = run(cancel(names[0], options["row_id"], workspace, world, begin))
+        write_result(f"cancelled {several(len(ids), 'backfill')}\n")
+        return ExitCode.FINE
+    since, out, is_json = options["since"], options["out"], options["output_format"] == "json"
+    closes_gaps = options["gaps"] or options["failed"]
+    if since is not None and (not closes_gaps or options["first"] is not None):
+        raise BadUsage("--since needs --gaps, and excludes --from")
+    if options["row_id"] is not None:
+        raise BadUsage("--id needs --cancel")
+    request = BackfillRequest(
+        workspace,
+        names,
+        parents=options["project"],
+        **{key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause", "wait")},
+        dry_run=options["dry_run"] or out is not None,
+        auto_approve=options["auto_approve"],
+        can_ask=sys.stdin.isatty() and not is_json,
+        outputs=Outputs(options["log_file"]),
+    )
+    if since is not None:
+        request = replace(request, length=duration_of(since, option="--since"))
+    return started(request, is_json=is_json, out=out)
+
+
+def apply_saved(
+    workspace: WorkspaceOptions, plan: BackfillPlan, *, log_file: Path | None, is_json: bool
+) -> ExitCode:
+    """Start the backfills of a saved plan, and return the exit code."""
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfills import BackfillRequest
+
+    request = BackfillRequest(workspace, saved=plan, outputs=Outputs(log_file))
+    return started(request, is_json=is_json)
+
+
+def started(
+    request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
+) -> ExitCode:
+    """Plan, show, approve and start backfills; print how they ended; return the exit code."""
+    from reconciler.cli.running import progress, runtime, shown
+    from reconciler.model.backfill_plan import BackfillState
+    from reconciler.model.redaction import masked_in
+    from reconciler.operations.backfills import Screen, backfill
+    from reconciler.render.backfills import backfills_as_json, ends_as_text
+
+    listener, world = progress(), runtime()
+    terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
+    screen = Screen(terminal.show, terminal.approve, terminal.begin)
+    work = backfill(request, replace(world, listen=listener), screen)
+    result = masked_in(run(shown(work, listener)), world.mask)
+    if out is not None:
+        _save(result.plan, out)
+    elif is_json:
+        write_report(backfills_as_json(result.plan, ended=result.ended))
+    else:
+        write_report(ends_as_text(result.ended, render_options().style))
+    for item in result.ended if request.since_pause else ():
+        if any(end.state is BackfillState.SKIPPED for end in item.ends):
+            say_not_started(item.object.address)
+    return _finish(result, interrupted=world.stop.requested.is_set())
+
+
+def say_not_started(address: Address) -> None:
+    """Print the command that backfills what the pause of an export left out."""
+    command = f"reconciler backfill '{address}' --since-pause"
+    write_message(f"the backfill of {address} was not started: {command}\n")
+
+
+class _Terminal(Struct, frozen=True):
+    """Shows the backfills and asks. With `is_json`, stdout is for the result only."""
+
+    progress: Progress
+    world: Runtime
+    is_json: bool
+
+    def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
+        from reconciler.render.durations import estimate_as_text
+
+        self.progress.clear()
+        cost = ""
+        if plan.backfills:
+            cost = estimate_as_text(estimate.calls, estimate.seconds, limit=estimate.limit)
+        text = writer_of(DEFAULT, "backfills")(
+            plan, replace(render_options(), cost=cost, mask=self.world.mask)
+        )
+        if self.is_json:
+            write_note(text)
+        else:
+            write_plan(text)
+
+    async def approve(self, plan: BackfillPlan) -> bool:
+        from reconciler.cli.running import read_line
+        from reconciler.operations.backfill_ranges import approval_of_backfills
+
+        self.progress.clear()
+        approval = approval_of_backfills(plan)
+        write_message(f"\n{approval.question}")
+        return approval.is_given_by(await read_line(sys.stdin))
+
+    def begin(self) -> None:
+        stop_on_signals(self.world.stop)
+
+
+def _save(plan: BackfillPlan, out: Path) -> None:
+    from reconciler.commands.files import write_private
+    from reconciler.render.backfills import backfills_as_json
+
+    text = backfills_as_json(plan)
+    if out == STDOUT:
+        write_result(text)
+        return
+    write_private(out, text.encode())
+    file = printable(str(out))
+    write_note(f"saved to {file}; start it with: reconciler apply {file}\n")
+
+
+def _finish(result: Backfilled, *, interrupted: bool) -> ExitCode:
+    write_note(f"{result.calls} API calls\n")
+    for problem in result.problems:
+        write_message(f"warning: {problem}\n")
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FINE if result.complete else ExitCode.PARTLY_APPLIED

@@ -1,0 +1,465 @@
+"""The use case `backfill`: plan backfills of objects, show them, get approval, start them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from reconciler.client import Transport, together
+from reconciler.client.limits import Estimate
+from reconciler.commands.lock import only_apply
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.recording import Outputs, recording
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import BadUsage, ReconcilerError, StalePlan
+from reconciler.model.backfill_plan import (
+    BackfillEnd,
+    BackfillPlan,
+    ObjectBackfills,
+    ObjectEnds,
+    PlannedBackfill,
+)
+from reconciler.model.event import BackfillsEnded, BackfillsPlanned
+from reconciler.model.gaps import Gap, GapState
+from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
+from reconciler.model.moments import Moment, window_at
+from reconciler.model.plan import PlanSource
+from reconciler.model.run import Run
+from reconciler.model.text import listed, several
+from reconciler.operations.backfill_ranges import (
+    aligned_range,
+    bound,
+    consequences_of,
+    of_gaps,
+    of_range,
+    retries_of_failed,
+    retry_of,
+    with_trial,
+)
+from reconciler.operations.backfilling import Backfiller, rows_of, run_all
+from reconciler.operations.gaps import gaps_in, rows_of_a_run
+from reconciler.operations.runs import BEGINNING, latest_runs, read_backfills, read_run, read_runs
+from reconciler.operations.targets import Target, Targets, read_targets
+from reconciler.version import __version__
+
+_MOST_LISTED = 5
+_LATE = timedelta(hours=1)
+"""A run that is created so long after its interval is of a backfill."""
+_UNLISTED = (
+    "this server does not list backfills: one that was started from this file before, and has no "
+    "run yet, is started again"
+)
+
+
+class Retries(Struct, frozen=True):
+    """Which runs to retry: the one with an id, or those that failed.
+
+    `first` and `last` are the window in which they began: the last seven days by default.
+    """
+
+    run: str | None = None
+    first: Moment | None = None
+    last: Moment | None = None
+
+
+class BackfillRequest(Struct, frozen=True):
+    """What to backfill: a range of two texts, the gaps of a window, or all since the last pause.
+
+    names, parents
+        Which objects, and those below which parents, by address, id, key, name or glob.
+    failed
+        Only gaps whose runs failed.
+    retries
+        Runs to retry, in place of all that.
+    saved
+        A saved plan, in place of all that.
+    auto_approve, can_ask
+        Whether to skip the question for approval, and whether there is a terminal to ask on.
+    dry_run
+        Whether to plan only.
+    wait
+        Whether to wait until the backfills ended.
+    """
+
+    workspace: WorkspaceOptions
+    names: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    gaps: bool = False
+    failed: bool = False
+    since_pause: bool = False
+    length: timedelta = timedelta(days=7)
+    parents: tuple[str, ...] = ()
+    retries: Retries | None = None
+    saved: BackfillPlan | None = None
+    auto_approve: bool = False
+    can_ask: bool = True
+    dry_run: bool = False
+    wait: bool = False
+    outputs: Outputs = field(default_factory=Outputs)
+
+    @property
+    def asks(self) -> bool:
+        """Whether backfills need an answer."""
+        return not (self.auto_approve or self.dry_run or self.saved is not None)
+
+    @property
+    def closes_gaps(self) -> bool:
+        """Whether gaps are looked for."""
+        return self.gaps or self.failed
+
+    def check(self) -> None:
+        """Raise BadUsage for options that exclude each other or are missing."""
+        has_range = (self.first is not None or self.last is not None) and not self.closes_gaps
+        kinds = self.closes_gaps + self.since_pause + has_range + (self.retries is not None)
+        if self.saved is None and kinds != 1:
+            raise BadUsage(
+                "what to backfill is not clear",
+                hint="pass --from and --to, --gaps, --failed or --since-pause",
+            )
+        if self.saved is None and not (self.names or self.parents):
+            raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
+        if self.retries is not None and self.retries.run is not None and len(self.names) != 1:
+            raise BadUsage("a run needs the NAME of its export")
+        if has_range and (self.first is None or self.last is None):
+            raise BadUsage("--from and --to are needed together")
+        if self.asks and not self.can_ask:
+            raise BadUsage(
+                "no terminal to ask for approval; nothing was sent",
+                hint="pass --auto-approve, or --dry-run to see the backfills",
+            )
+
+
+class Screen(Struct, frozen=True):
+    """What is shown and asked: the plan and its calls, the question, and that sending begins."""
+
+    show: Callable[[BackfillPlan, Estimate], None]
+    approve: Callable[[BackfillPlan], Awaitable[bool]]
+    begin: Callable[[], None] = lambda: None
+
+
+class Backfilled(Struct, frozen=True):
+    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
+
+    plan: BackfillPlan
+    ended: tuple[ObjectEnds, ...]
+    calls: int
+    problems: tuple[str, ...] = ()
+
+    @property
+    def ends(self) -> tuple[BackfillEnd, ...]:
+        """How the backfills of all objects ended."""
+        return tuple(end for item in self.ended for end in item.ends)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every backfill was started, or ended well."""
+        return all(end.state.fine for end in self.ends)
+
+
+async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -> Backfilled:
+    """Plan the backfills of objects, show them, get approval, and start them.
+
+    Raises:
+        BadUsage: the range is invalid, a name matches nothing, or there is no way to approve;
+            nothing was sent.
+        StalePlan: a saved plan does not fit live state any more; nothing was sent.
+        ServiceError: live state can't be read; nothing was sent.
+        ReconcilerError: not approved; nothing was sent.
+
+    """
+    request.check()
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport, AsyncExitStack() as stack:
+        targets = await read_targets(session, transport, "backfill")
+        planner = _Planner(request, session, transport, targets, session.now(transport))
+        plan = await planner.plan()
+        screen.show(plan, transport.estimate(_calls_of(plan)))
+        if request.dry_run or not plan.backfills:
+            return Backfilled(plan, (), transport.calls)
+        if request.asks and not await screen.approve(plan):
+            raise ReconcilerError("not approved; nothing was sent")
+        await stack.enter_async_context(only_apply(transport))
+        bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
+        stack.enter_context(transport.reporting_to(bus))
+        bus(BackfillsPlanned(plan))
+        screen.begin()
+        objects = [item for item in plan.objects if item.backfills]
+        ended = await run_all([planner.backfiller(item) for item in objects], wait=request.wait)
+        ends = tuple(map(ObjectEnds, objects, ended))
+        bus(BackfillsEnded(ends, interrupted=runtime.stop.requested.is_set()))
+        return Backfilled(plan, ends, transport.calls, bus.problems)
+
+
+class _NotPossible(ReconcilerError):
+    """An object can't be backfilled."""
+
+
+class _Planner(Struct):
+    """Plans the backfills that a request asks for."""
+
+    request: BackfillRequest
+    session: Session
+    transport: Transport
+    targets: Targets
+    now: datetime
+
+    def targets_of(self) -> tuple[Target, ...]:
+        """Return the objects. Raises BadUsage, StalePlan."""
+        request = self.request
+        if request.saved is not None:
+            return tuple(map(self.target, request.saved.objects))
+        if request.retries is not None and request.retries.run is not None:
+            return (self.targets.one(*request.names),)
+        return self.targets.chosen(request.names, request.parents)
+
+    def target(self, planned: ObjectBackfills) -> Target:
+        """Return the object of some backfills. Raises StalePlan."""
+        for item in self.targets.objects:
+            if item.live.id == planned.live_id:
+                return item
+        raise StalePlan(f"{planned.address} (id {planned.live_id}) does not exist any more")
+
+    def backfiller(self, planned: ObjectBackfills) -> Backfiller:
+        """Return what starts the backfills of an object."""
+        target = self.target(planned)
+        calls = self.targets.calls(target, self.transport)
+        return Backfiller(calls, self.schedule(target), self.now, planned.backfills)
+
+    def schedule(self, target: Target) -> Schedule:
+        """Return the schedule of an object. Raises BadUsage for one that can't be backfilled."""
+        try:
+            schedule = Schedule.of(target.live.body, self.targets.live.dialect)
+        except UnknownSchedule as error:
+            raise _NotPossible(str(error)) from None
+        if not schedule.works:
+            raise BadUsage(f"the server never runs exports with interval '{schedule.interval}'")
+        return schedule
+
+    async def plan(self) -> BackfillPlan:
+        """Return the backfills of now. Raises BadUsage, StalePlan, ServiceError.
+
+        Of several objects, those that can't be backfilled are left out.
+        """
+        saved, targets = self.request.saved, self.targets_of()
+        if saved is not None:
+            self._check_place(saved.source)
+        planned = await together(map(self._attempted, targets))
+        objects = [item for item in planned if isinstance(item, ObjectBackfills)]
+        left_out: dict[str, list[str]] = {}
+        for target, item in zip(targets, planned, strict=True):
+            if isinstance(item, ReconcilerError):
+                if not objects:
+                    raise item
+                left_out.setdefault(item.message, []).append(str(target.address))
+        several_named = len(targets) > 1
+        return BackfillPlan(
+            self._source(),
+            tuple(it for it in objects if it.backfills or it.notes or not several_named),
+            self.request.closes_gaps if saved is None else saved.closes_gaps,
+            self.now.isoformat(),
+            tuple(f"{listed(names, _MOST_LISTED)}: {why}" for why, names in left_out.items()),
+        )
+
+    async def _attempted(self, target: Target) -> ObjectBackfills | ReconcilerError:
+        try:
+            return await self._of(target)
+        except (BadUsage, _NotPossible) as error:
+            return error
+
+    async def _of(self, target: Target) -> ObjectBackfills:
+        """Return the backfills of one object. Raises BadUsage, StalePlan, ServiceError."""
+        request = self.request
+        schedule, latest = self.schedule(target), latest_runs(target.live)
+        gaps: tuple[Gap, ...] = ()
+        notes: tuple[str, ...] = ()
+        if request.saved is not None:
+            by_id = {item.live_id: item for item in request.saved.objects}
+            chosen, notes = await self._still_needed(by_id[target.live.id], target, schedule)
+        elif request.closes_gaps:
+            gaps, notes = await self._gaps(target, self._window(schedule))
+            chosen = of_gaps(gaps)
+        elif request.retries is not None:
+            chosen, notes = await self._retries(target, request.retries)
+        else:
+            start, end = self._range(target, schedule)
+            whole, notes = aligned_range(schedule, start, end, self.now)
+            chosen = [of_range(schedule, whole)]
+        tried = with_trial(schedule, chosen, latest)
+        warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
+        if tried:
+            warnings += target.kind.behaviour().backfill_warnings(target.live.body)
+        return ObjectBackfills(
+            target.address,
+            target.live.name,
+            target.live.id,
+            target.live.parent_id,
+            target.parent_name,
+            tried,
+            warnings,
+            notes,
+            rows_of_a_run(latest),
+            known=await self._known(target, tried) if request.dry_run else (),
+            newest_run=_newest(latest),
+        )
+
+    async def _retries(
+        self, target: Target, wanted: Retries
+    ) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
+        """Return the retries of an object, and notes. Raises BadUsage, NotOffered, ServiceError."""
+        calls = self.targets.calls(target, self.transport)
+        calls.check("retry_run")
+        if wanted.run is not None:
+            retry, notes = retry_of(await read_run(calls, wanted.run))
+            return [retry], notes
+        start, end = window_at(self.now, wanted.first, wanted.last)
+        since, until = start or self.now - self.request.length, end or self.now
+        known = await read_runs(calls, since)
+        failed = [run for run in known if run.failed and run.created_at and run.created_at <= until]
+        oldest = min((run.end for run in failed if run.end), default=since)
+        if oldest < since:
+            # Another run may have exported an interval before the window.
+            known = await read_runs(calls, oldest)
+        return retries_of_failed(failed, known)
+
+    async def _known(self, target: Target, planned: Sequence[PlannedBackfill]) -> tuple[str, ...]:
+        """Return the ids of backfills that the service lists now for some ranges."""
+        if not planned:
+            return ()
+        first = min(item.start for item in planned)
+        last = max(item.end for item in planned)
+        rows = await read_backfills(self.targets.calls(target, self.transport), first) or ()
+        return tuple(row.id for row in rows if row.start is None or row.start < last)
+
+    def _source(self) -> PlanSource:
+        desired = self.session.loaded.desired
+        return PlanSource(
+            desired.environment,
+            desired.organization,
+            desired.base_url,
+            __version__,
+            self.targets.live.dialect,
+        )
+
+    def _check_place(self, planned: PlanSource) -> None:
+        """Raise StalePlan if a plan was made for another environment or service."""
+        source = self._source()
+        for name in ("environment", "organization", "base_url"):
+            if getattr(source, name) != getattr(planned, name):
+                raise StalePlan(f"the plan was made for another {name.replace('_', ' ')}")
+
+    def _window(self, schedule: Schedule) -> Interval:
+        request, now = self.request, self.now
+        last = now if request.last is None else bound(schedule, request.last, option="--to")
+        first = last - request.length
+        if request.first is not None:
+            first = bound(schedule, request.first, option="--from")
+        if first >= last or last > now:
+            raise BadUsage("invalid time range", hint="set --from to a time before --to and now")
+        return Interval(first, last)
+
+    def _range(self, target: Target, schedule: Schedule) -> tuple[datetime, datetime]:
+        request, now = self.request, self.now
+        if request.first is not None and request.last is not None:
+            return (
+                bound(schedule, request.first, option="--from"),
+                bound(schedule, request.last, option="--to"),
+            )
+        paused = schedule.last_paused_at
+        if paused is None:
+            raise BadUsage(
+                "no pause is known",
+                hint="pass --from and --to; `reconciler gaps` shows what is missing",
+            )
+        last = schedule.floor(now)
+        if not schedule.paused:
+            ticks = [
+                run.start
+                for run in latest_runs(target.live)
+                if run.backfill is None and run.start and run.created_at
+                if run.start >= schedule.floor(paused) and run.created_at > paused
+            ]
+            last = min(ticks, default=last)
+        if schedule.floor(paused) >= last:
+            raise BadUsage("no interval has ended since the last pause")
+        return schedule.floor(paused), last
+
+    async def _gaps(
+        self, target: Target, window: Interval
+    ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
+        (item,) = await gaps_in((target,), self.targets, self.transport, window, self.now)
+        if item.unknown is not None:
+            raise _NotPossible(item.unknown)
+        left_out = tuple(
+            f"{several(item.count(state), 'interval')} left out ({state}): {state.meaning}"
+            for state in (GapState.UNKNOWN, GapState.BILLING, GapState.PENDING)
+            if item.count(state)
+        )
+        only_failed = self.request.failed
+        chosen = (gap for gap in item.gaps if not only_failed or gap.state is GapState.FAILED)
+        return tuple(chosen), left_out
+
+    async def _still_needed(
+        self, saved: ObjectBackfills, target: Target, schedule: Schedule
+    ) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
+        """Return the backfills of an object that were not started since. Raises StalePlan."""
+        for item in saved.backfills:
+            whole = of_range(schedule, item.range)
+            if schedule.outward(item.start, item.end) != item.range or whole.runs != item.runs:
+                raise StalePlan(f"the schedule of {saved.address} changed since the plan was made")
+        # The clock of this machine does not decide what is new: that of the service may differ.
+        calls = self.targets.calls(target, self.transport)
+        rows = await read_backfills(calls)
+        if rows is None:
+            newest = saved.newest_run
+            since = datetime.fromisoformat(newest) if newest is not None else BEGINNING
+            runs = [
+                run
+                for run in await read_runs(calls, since)
+                if run.end and run.created_at and run.created_at > max(since, run.end + _LATE)
+            ]
+            left = [item for item in saved.backfills if not _has_run(item, runs)]
+        else:
+            new = [row for row in rows if row.id not in saved.known]
+            left = [
+                item for item in saved.backfills if not rows_of(item, new, dialect=calls.dialect)
+            ]
+        if self.request.saved is not None and self.request.saved.closes_gaps and left:
+            window = Interval(min(item.start for item in left), max(item.end for item in left))
+            gaps, _ = await self._gaps(target, window)
+            left = [item for item in left if _has_gap(item, gaps)]
+        done = len(saved.backfills) - len(left)
+        notes = (f"{done} of {len(saved.backfills)} backfills are not needed any more",) * bool(
+            done
+        )
+        if rows is None and left:
+            notes += (_UNLISTED,)
+        return [replace(item, trial=False) for item in left], notes
+
+
+def _newest(runs: Sequence[Run]) -> str | None:
+    """Return when the newest run was created, as text; None without one."""
+    moments = [run.created_at for run in runs if run.created_at is not None]
+    return max(moments).isoformat() if moments else None
+
+
+def _has_run(item: PlannedBackfill, runs: Sequence[Run]) -> bool:
+    """Return whether a range has a run, none of which is of the schedule."""
+    return any(
+        run.start and run.end and item.start <= run.start and run.end <= item.end for run in runs
+    )
+
+
+def _has_gap(item: PlannedBackfill, gaps: Sequence[Gap]) -> bool:
+    return any(
+        gap.state.repairable and gap.start < item.end and item.start < gap.end for gap in gaps
+    )
+
+
+def _calls_of(plan: BackfillPlan) -> int:
+    return 2 * len(plan.backfills)

@@ -1,0 +1,300 @@
+"""The use cases of `projects`: list projects, show one, reset its token."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from reconciler.client import Transport
+from reconciler.commands.files import write_private
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import (
+    AmbiguousOutcome,
+    BadUsage,
+    Forbidden,
+    InvalidResponse,
+    ReconcilerError,
+    ServiceError,
+)
+from reconciler.kinds import all_kinds
+from reconciler.model.live import LiveObject
+from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
+from reconciler.model.redaction import Revealed
+from reconciler.model.request import Routes
+from reconciler.model.text import json_shown, listed, quoted, several
+from reconciler.model.values import JSON
+from reconciler.operations.targets import Target, read_targets
+from reconciler.reading.calls import NotOffered, ObjectCalls
+from reconciler.reading.live import live_object, read_object
+from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
+from reconciler.render.options import RenderOptions
+
+RESET = "reset_token"
+TOKEN = "api_token"  # noqa: S105 - the name of a field
+
+
+class ProjectsRequest(Struct, frozen=True):
+    """Which projects to list: all without `names`."""
+
+    workspace: WorkspaceOptions
+    names: tuple[str, ...] = ()
+
+
+class ProjectRequest(Struct, frozen=True):
+    """Which project, by address, id, key, name or glob. `reveal` shows its token."""
+
+    workspace: WorkspaceOptions
+    name: str
+    reveal: bool = False
+
+
+class ResetRequest(Struct, frozen=True):
+    """Whose token to reset. `reveal` shows the new token, `out` is a file for it."""
+
+    project: ProjectRequest
+    out: Path | None = None
+
+
+Approve = Callable[[ProjectDetails], Awaitable[bool]]
+"""Returns whether the token of a project is reset."""
+
+
+async def projects(request: ProjectsRequest, runtime: Runtime) -> ProjectReport:
+    """Return the live projects, and the number of objects in them, from the lists only.
+
+    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    """
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, RESET)
+    children = Counter(
+        child.parent_id
+        for kind in all_kinds()
+        if kind.parent is not None
+        for child in targets.live.of(kind.name)
+    )
+    lines = []
+    for target in targets.named(request.names):
+        live, zone = target.live, target.live.body.get("timezone")
+        zone = zone if isinstance(zone, str) else None
+        lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
+    return ProjectReport(
+        environment=session.loaded.desired.environment,
+        base_url=session.loaded.reachable().base_url,
+        organization=targets.organization,
+        projects=tuple(lines),
+        missing=targets.missing if not request.names else (),
+    )
+
+
+async def project(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
+    """Return one project with all of its fields.
+
+    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    """
+    async with _opened(request, runtime) as selected:
+        live = await selected.read()
+        return selected.details(live.body, reveal=request.reveal)
+
+
+async def project_activity(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
+    """Return what the service answers to a request for the activity of a project.
+
+    Raises NotOffered where the server refuses it to API keys, and the errors of `project`.
+    """
+    return await _answer_of("activity", request, runtime)
+
+
+async def project_demo_data(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
+    """Return what the service answers to the question whether demo data is generated.
+
+    Raises NotOffered where the server refuses it to API keys, and the errors of `project`.
+    """
+    return await _answer_of("demo_data", request, runtime)
+
+
+async def reset_token(request: ResetRequest, runtime: Runtime, approve: Approve) -> ProjectDetails:
+    """Give a project a new token, once, and return it, or `***` without `reveal`.
+
+    Raises:
+        NotOffered: the server refuses it to API keys; nothing was sent.
+        AmbiguousOutcome: no answer, and the project still has the old token.
+        ReconcilerError: not approved, and nothing was sent; or the file can't be written.
+        InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+
+    """
+    out = request.out
+    if out is not None and not out.parent.is_dir():
+        raise BadUsage(f"the folder of {out} does not exist", hint="create it; nothing was sent")
+    async with _opened(request.project, runtime) as selected, selected.explained():
+        selected.calls.check(RESET)
+        before = await selected.read()
+        if not await approve(selected.details(before.body)):
+            raise ReconcilerError("not approved; nothing was sent")
+        after = await _reset(selected, before)
+        if out is not None:
+            _write_token(out, after)
+        return selected.details({TOKEN: _token(after)}, reveal=request.project.reveal)
+
+
+class _Selected(Struct, frozen=True):
+    """A project and its operations."""
+
+    session: Session
+    transport: Transport
+    target: Target
+    calls: ObjectCalls
+
+    async def read(self) -> LiveObject:
+        """Return the project in full. Raises ServiceError."""
+        target, organization = self.target, self.calls.organization
+        return await read_object(self.transport, target.kind, organization, target.live.id)
+
+    def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
+        """Return fields of the project. Its token is not masked later if it is revealed."""
+        shown = dict(fields)
+        if reveal and isinstance(token := fields.get(TOKEN), str):
+            shown[TOKEN] = Revealed(token)
+        live = self.target.live
+        return ProjectDetails(self.target.address, live.id, live.name, shown, self.page)
+
+    @property
+    def page(self) -> str | None:
+        """The address of its settings on the service, None if unknown."""
+        if not self.target.kind.page:
+            return None
+        path = self.target.kind.page.format(id=quote(self.target.live.id))
+        return f"{self.session.loaded.reachable().base_url}{path}"
+
+    @asynccontextmanager
+    async def explained(self) -> AsyncIterator[None]:
+        """Add the page of the project to the error of an operation that keys may not use."""
+        try:
+            yield
+        except (NotOffered, Forbidden) as error:
+            if self.page is None or getattr(error, "lacks_scope", False):
+                raise
+            raise error.reworded(hint=f"use the page of the project: {self.page}") from None
+
+
+@asynccontextmanager
+async def _opened(request: ProjectRequest, runtime: Runtime) -> AsyncIterator[_Selected]:
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, RESET)
+        target = targets.one(request.name)
+        yield _Selected(session, transport, target, targets.calls(target, transport))
+
+
+async def _answer_of(operation: str, request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
+    async with _opened(request, runtime) as selected, selected.explained():
+        body = await selected.calls.send(operation)
+        if not isinstance(body, Mapping):
+            label = operation.replace("_", " ")
+            raise InvalidResponse(f"{label}: the response is {json_shown(body)}, not an object")
+        return selected.details(body)
+
+
+async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
+    """Reset the token and return the project; without a clear answer, read it again."""
+    try:
+        body = await selected.calls.send(RESET)
+        after = live_object(
+            Routes(selected.target.kind, selected.calls.organization),
+            body,
+            expected_id=before.id,
+            complete=True,
+            label=f"reset of the token of {selected.target.address}",
+        )
+        _token(after)
+    except (AmbiguousOutcome, InvalidResponse) as error:
+        after = await _looked_up(selected, error)
+        if _token(after) == before.body.get(TOKEN):
+            raise error.reworded(
+                f"{error.message}; the project still has the old token", hint=_how_to_read(selected)
+            ) from None
+    return after
+
+
+async def _looked_up(selected: _Selected, error: ServiceError) -> LiveObject:
+    """Return the project after an unclear answer. Raises that error if it can't be read."""
+    try:
+        return await selected.read()
+    except ReconcilerError:
+        raise error.reworded(hint=_how_to_read(selected)) from None
+
+
+def _how_to_read(selected: _Selected) -> str:
+    address = selected.target.address
+    return f"read the token before you try again: reconciler projects show {address} --reveal"
+
+
+def _token(live: LiveObject) -> str:
+    """Return the token of a project. Raises InvalidResponse."""
+    token = live.body.get(TOKEN)
+    if not isinstance(token, str) or not token:
+        raise InvalidResponse(f"{TOKEN} of {live.kind} {live.id} is not text")
+    return token
+
+
+def _write_token(path: Path, after: LiveObject) -> None:
+    try:
+        write_private(path, f"{_token(after)}\n".encode())
+    except ReconcilerError as error:
+        raise ReconcilerError(
+            f"the token was reset, but {error.message}",
+            hint=f"read it: reconciler projects show {after.id} --reveal",
+        ) from None
+
+
+_COLUMNS = tuple(map(Column, ("id", "name", "exports", "timezone", "resource")))
+_MOST_MISSING = 5
+
+
+def projects_document(report: ProjectReport, _: RenderOptions) -> Document:
+    """Return a table of the projects, the resources without one, and the counts."""
+    where = f"{report.environment} · {report.base_url} · organization {report.organization}"
+    table = Table(_COLUMNS, tuple(map(_row, report.projects)), indent=2)
+    missing: tuple[str, ...] = ()
+    if report.missing:
+        missing = (f"Do not exist yet: {listed(report.missing, _MOST_MISSING)}",)
+    unmanaged = sum(not line.managed for line in report.projects)
+    note = f", {unmanaged} unmanaged" if unmanaged else ""
+    return Document(
+        (Cell(f"Projects of {report.environment}"),),
+        (Cell(f"Environment {where}"),),
+        (table if report.projects else Lines(("No projects.",)), Lines(missing)),
+        f"{several(len(report.projects), 'project')}{note}.",
+    )
+
+
+def project_document(details: ProjectDetails, options: RenderOptions) -> Document:
+    """Return a project with its fields; those that are null only if verbose."""
+    name = Cell(str(details.address), code=True), Cell(f"{quoted(details.name)} (id {details.id})")
+    fields = tuple(
+        (field, Cell(_value(value)))
+        for field, value in details.fields.items()
+        if options.verbose or value is not None
+    )
+    page = (f"Page: {details.page}",) if details.page is not None else ()
+    return Document(name, name, (Facts(fields, attached=True),), after=page)
+
+
+def _row(line: ProjectLine) -> Row:
+    resource = Cell(str(line.address), code=True) if line.managed else Cell("unmanaged")
+    cells = map(Cell, (line.id, line.name, str(line.exports), line.timezone or "-"))
+    return Row((*cells, resource))
+
+
+def _value(value: JSON) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=dict)

@@ -1,0 +1,161 @@
+"""The live objects that commands for operations show and act on, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from reconciler.client import Transport
+from reconciler.commands.session import Session
+from reconciler.errors import ReconcilerError
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.kind import Kind
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.naming import Named, Names
+from reconciler.model.resource import Resource
+from reconciler.planning.matcher import match
+from reconciler.reading.calls import ObjectCalls
+
+_OPTION = "--project"
+
+
+class Target(Struct, frozen=True):
+    """A live object, and its resource if the configuration has one.
+
+    `address` is that of the resource, or `KIND.id:ID`. `parent_name` is the live name of its
+    parent.
+    """
+
+    address: Address
+    kind: Kind
+    live: LiveObject
+    resource: Resource | None = None
+    parent_name: str | None = None
+
+
+class Targets(Struct, frozen=True):
+    """The live objects of some kinds, and the resources without one, by address."""
+
+    live: Live
+    objects: tuple[Target, ...]
+    missing: tuple[Address, ...]
+    organization: str
+    parents: tuple[Named, ...] = ()
+
+    def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
+        """Return the objects that texts name, all without texts.
+
+        Raises BadUsage for a text that names nothing, ReconcilerError for a resource without an
+        object.
+        """
+        texts, names = tuple(texts), self._names()
+        for text in texts:
+            self._check_exists(text, names)
+        chosen = {item.address for text in texts for item in names.named(text)}
+        return tuple(item for item in self.objects if not texts or item.address in chosen)
+
+    def chosen(self, texts: Iterable[str], parents: Sequence[str]) -> tuple[Target, ...]:
+        """Return the objects that texts name and that are below the parents that texts name.
+
+        All without texts. Raises what `named` raises.
+        """
+        named = self.named(texts)
+        if not parents:
+            return named
+        names = Names(self.parents)
+        inside = {it.address for text in names.split(parents) for it in names.named(text, _OPTION)}
+        ids = names.ids_of(inside)
+        return tuple(target for target in named if target.live.parent_id in ids)
+
+    def one(self, text: str) -> Target:
+        """Return the only object that a text names.
+
+        Raises BadUsage for none and for several, ReconcilerError for a resource without an object.
+        """
+        names = self._names()
+        self._check_exists(text, names)
+        named = names.one(text)
+        return next(item for item in self.objects if item.address == named.address)
+
+    def calls(self, target: Target, transport: Transport) -> ObjectCalls:
+        """Return the operations of an object."""
+        resource, live = target.resource, self.live
+        return ObjectCalls(
+            transport,
+            target.kind,
+            self.organization,
+            target.live,
+            live.dialect,
+            live.serves_organization and resource is not None and resource.parent is None,
+        )
+
+    def _check_exists(self, text: str, names: Names) -> None:
+        """Raise ReconcilerError if a text names a resource that has no object."""
+        if not names.matching(text):
+            for address in self.missing:
+                if text in (str(address), address.key):
+                    raise ReconcilerError(f"{address} does not exist yet", hint="apply it first")
+
+    def _names(self) -> Names:
+        return Names(Named.of_live(item.live, item.address) for item in self.objects)
+
+
+def kind_with(operation: str) -> Kind:
+    """Return the kind that has an operation."""
+    return next(
+        kind for kind in all_kinds() if any(item.name == operation for item in kind.operations)
+    )
+
+
+async def read_targets(session: Session, transport: Transport, operation: str) -> Targets:
+    """Read live state and return every object of the kind that has an operation.
+
+    Objects without a resource are among them.
+
+    Raises AmbiguousIdentity, ServiceError.
+    """
+    desired = session.loaded.desired
+    matching, live = await session.settled(
+        transport,
+        await session.read(transport),
+        lambda live: match(desired, live, policy=session.loaded.policy, kinds=all_kinds()),
+    )
+    by_id = {
+        (item.live.kind, item.live.id): item.resource
+        for item in matching.matches.values()
+        if item.live is not None
+    }
+    kind = kind_with(operation)
+    parents = {item.id: item.name for item in live.of(kind.parent)} if kind.parent else {}
+    objects = []
+    for item in live.of(kind.name):
+        resource = by_id.get((item.kind, item.id))
+        address = (
+            resource.address if resource is not None else Address.of_unmanaged(item.kind, item.id)
+        )
+        parent = parents.get(item.parent_id or "")
+        objects.append(Target(address, kind, item, resource, parent))
+    missing = sorted(
+        address
+        for address, item in matching.matches.items()
+        if item.live is None and address.kind == kind.name
+    )
+    ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
+    addresses = {identity: item.address for identity, item in by_id.items()}
+    above = tuple(_parents(live, kind, addresses)) if kind.parent else ()
+    return Targets(live, tuple(ordered), tuple(missing), desired.organization, above)
+
+
+def _parents(
+    live: Live, kind: Kind, addresses: Mapping[tuple[str, str], Address]
+) -> Iterator[Named]:
+    parent, known = kind.parent or "", set[str]()
+    for item in live.of(parent):
+        known.add(item.id)
+        yield Named.of_live(item, addresses.get((item.kind, item.id)))
+    # The key may not list them.
+    ids = {item.parent_id for item in live.of(kind.name) if item.parent_id is not None}
+    for parent_id in ids - known:
+        yield Named(Address.of_unmanaged(parent, parent_id), (parent_id,))

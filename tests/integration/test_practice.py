@@ -1,0 +1,130 @@
+"""A seed with a past: the service has lived for some days, and its clock is now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.emulator.clock import Clock
+from reconciler.emulator.dialects import DIALECTS as BY_NAME
+from reconciler.emulator.inputs import BadInput
+from reconciler.emulator.seed import plant
+from reconciler.emulator.store import Store
+from reconciler.emulator.world import World
+from tests.conftest import ROOT, StartService
+from tests.support.cli import reconciler, write
+from tests.support.emulator import DIALECTS, RunningEmulator
+
+FILES = {"reconciler.yaml": "version: 1\n"}
+
+EXPORTS = [
+    {"name": name, "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    for name in ("Orders", "Sessions")
+]
+GOOD = {"match": {}, "records": 1000, "seconds": 20}
+SEED: dict[str, Any] = {
+    "lived": "3d",
+    "organizations": [{"name": "Acme", "projects": [{"name": "Web", "batch_exports": EXPORTS}]}],
+    "users": [{"id": 7, "first_name": "Ada", "email": "ada@example.com"}],
+    "keys": [{"value": "phx_lived"}],
+    "events": [
+        {"ago": "6h", "outcomes": [{"match": {"name": "Orders"}, "status": "Failed"}, GOOD]},
+        {"ago": "3d", "outcomes": [GOOD]},
+        {"ago": "50h", "pause": "Sessions"},
+        {"ago": "30h", "unpause": "Sessions"},
+        {"ago": "29h", "backfill": "Sessions", "from": "50h", "to": "30h"},
+    ],
+}
+
+
+def listed(running: RunningEmulator, path: str) -> list[dict[str, Any]]:
+    answer = running.call("GET", f"/api/projects/{running.project_id}/{path}")
+    answer.raise_for_status()
+    return list(answer.json()["results"])
+
+
+def runs_of(running: RunningEmulator, name: str) -> list[dict[str, Any]]:
+    return listed(running, f"batch_exports/{running.exports()[name]['id']}/runs/")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_apply_p2_a_service_has_lived_for_three_days(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(SEED, "--dialect", dialect)
+    orders, sessions = runs_of(running, "Orders"), runs_of(running, "Sessions")
+    failed = [run for run in orders if run["status"] == "Failed"]
+    # The service of 2026 pauses an export after three failures, the others after ten.
+    assert len(failed) == 3 if dialect == "2026" else 5 <= len(failed) <= 7
+    assert running.exports()["Orders"]["paused"] is (dialect == "2026")
+    assert sum(run["status"] == "Completed" for run in orders) in range(64, 68)
+    # The pause left out twenty runs, which the backfill made.
+    ends = {run["data_interval_end"] for run in sessions}
+    assert len(ends) in range(71, 74)
+    assert {run["status"] for run in sessions} <= {"Completed", "Running", "Starting"}
+    # The clock of the service is that of this machine again.
+    ran = reconciler("status", "-C", write(tmp_path, FILES), environ=running.environ())
+    assert (ran.code, "clock" in ran.err) == (0, False)
+
+
+def test_apply_p2_the_past_has_activity_and_backfills(service_of: StartService) -> None:
+    running = service_of(SEED, "--dialect", "2026")
+    exports = {name: export["id"] for name, export in running.exports().items()}
+    entries = listed(running, f"activity_log/?scope=BatchExport&item_id={exports['Sessions']}")
+    assert [(it["user"]["first_name"], it["detail"]["changes"][0]["after"]) for it in entries] == [
+        ("Ada", False),
+        ("Ada", True),
+    ]
+    (paused,) = listed(running, f"activity_log/?scope=BatchExport&item_id={exports['Orders']}")
+    assert paused["is_system"]
+    (backfill,) = listed(running, f"batch_exports/{exports['Sessions']}/backfills/")
+    assert backfill["status"] == "Completed"
+
+
+def test_apply_p2_the_seeds_of_the_page_are_valid() -> None:
+    page = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
+    seed: dict[str, Any] = {}
+    for title in ("\n## The seed\n", "\n### A seed with a past\n"):
+        seed |= yaml.safe_load(page.partition(title)[2].partition("```yaml\n")[2].split("```")[0])
+    world = World(Store(":memory:"), Clock(), BY_NAME["2026"])
+    plant(world, seed)
+    assert world.outcomes
+    assert world.settings.auto_pause is False
+
+
+def test_apply_p2_a_reset_restores_the_past(service_of: StartService) -> None:
+    running = service_of({**SEED, "settings": {"auto_pause": False}})
+    assert running.admin("GET", "settings")["auto_pause"] is False
+    before = {run["id"] for run in runs_of(running, "Orders")}
+    running.call("DELETE", f"/api/projects/1/batch_exports/{running.exports()['Orders']['id']}/")
+    running.admin("PUT", "outcomes", [])
+    running.reset()
+    assert len({run["id"] for run in runs_of(running, "Orders")} & before) >= len(before) - 1
+    assert running.admin("GET", "settings")["auto_pause"] is False
+    assert len(running.admin("GET", "outcomes")["outcomes"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"lived": "three days"}, "lived must be a duration"),
+        ({"lived": "1h"}, "is before the service lived"),
+        ({"events": [{"pause": "Orders"}]}, "an event needs ago and one of"),
+        ({"events": [{"ago": "1h", "pause": "Orders", "unpause": "Orders"}]}, "one of"),
+        ({"events": [{"ago": "1h", "pause": "Orders", "from": "1h"}]}, "unknown key 'from'"),
+        ({"events": [{"ago": "1h", "pause": "Carts"}]}, "unknown export 'Carts'"),
+        ({"events": [{"ago": "1h", "outcomes": [{"state": "x"}]}]}, "unknown key 'state'"),
+        ({"events": [{"ago": "1h", "backfill": "Orders"}]}, "from must be a duration"),
+        (
+            {"events": [{"ago": "1h", "backfill": "Orders", "from": "2h", "to": "2h"}]},
+            "the range of a backfill is empty",
+        ),
+    ],
+)
+def test_apply_p2_a_wrong_past_is_refused(changed: dict[str, Any], message: str) -> None:
+    world = World(Store(":memory:"), Clock(), BY_NAME["2026"])
+    with pytest.raises(BadInput, match=message):
+        plant(world, {**SEED, **changed})

@@ -1,0 +1,87 @@
+"""What differs between a resource and its live object (docs/planning.md, What counts as a change).
+
+Imports nothing of what it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.model.declared import DEFAULTS, TYPE, Base, Resource, is_secret
+from tests.model.identity import Identity, Live
+
+Fields = dict[str, tuple[str, bool]]
+"""Fields with their origin, and whether they are reset."""
+
+
+def fields_of(identity: Identity, base: Base, resource: Resource, item: Live) -> Fields:
+    """Return the fields that differ."""
+    at_base = next(iter(identity.at_base(item)), None)
+    found: Fields = {}
+    for path in resource.values.keys() - resource.secrets:
+        if resource.value(path) != item.value(path) and not resource.ignores(path):
+            found[path] = (_origin(base, at_base, path, resource, item), False)
+    for path, is_reset in dropped(identity, resource, item):
+        if is_reset:
+            found[path] = ("files", True)
+    return found
+
+
+def _origin(base: Base, was: Resource | None, path: str, now: Resource, item: Live) -> str:
+    if base.commit is None:
+        return "unknown"
+    if was is None or path not in was.values or not base.is_merged:
+        return "files"
+    if was.value(path) == now.value(path):
+        return "live"
+    return "files" if was.value(path) == item.value(path) else "both"
+
+
+def dropped(identity: Identity, resource: Resource, item: Live) -> Iterator[tuple[str, bool]]:
+    """Yield the fields that were set in the range and are not now, and whether they are reset.
+
+    The last commit that mentions a field decides. The others keep their live value.
+    """
+    history, once = identity.history_of(resource.address, item), set[str]()
+    for was in (*history, resource) if history else ():
+        same = was.value(TYPE) == resource.value(TYPE)
+        once -= was.unset
+        once |= {path for path in was.values if same or not path.startswith("destination.")}
+    has_type = resource.value(TYPE) == item.value(TYPE)
+    for path in once - resource.values.keys():
+        if resource.ignores(path) or (path.startswith("destination.") and not has_type):
+            pass
+        elif path == "paused":
+            if item.value(path):
+                yield path, False
+        elif path not in DEFAULTS or any(is_secret(was.values.get(path)) for was in history):
+            yield path, False
+        elif item.value(path) != DEFAULTS[path]:
+            yield path, True
+
+
+def changed_secrets(identity: Identity, resource: Resource, item: Live) -> set[str]:
+    """Return the secrets whose reference or version differs from any commit of the range."""
+    history = identity.history_of(resource.address, item)
+    found = set()
+    for path in [path for path in resource.secrets if not resource.ignores(path)]:
+        before = {(was.version, was.values.get(path)) for was in history}
+        if before - {(resource.version, resource.values[path])}:
+            found.add(path)
+    return found
+
+
+def _permits(resource: Resource) -> set[str]:
+    own, lists = resource.lifecycle, ("ignore_changes", "renamed_from", "beside")
+    found = {f"{key} {item}" for key in lists for item in own.get(key, ())}
+    found |= {"allow_replace"} if own.get("allow_replace") else set()
+    found |= {f"id {resource.pinned}"} if resource.pinned else set()
+    return found | (set() if resource.protected else {"protect"})
+
+
+def loosened(resource: Resource, history: list[Resource]) -> set[str]:
+    """Return what a resource permits now and did not permit at a commit of the range."""
+    own = _permits(resource)
+    if not history:
+        return {text for text in own if text.startswith("beside")}
+    return set().union(*(own - _permits(was) for was in history))

@@ -1,0 +1,232 @@
+"""What refuses a plan (docs/planning.md, policy.md, consequences.md). Each function is a rule.
+
+Imports nothing of what it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from tests.model.declared import CONFIG, INTEGRATION, TYPE, Declared, Resource
+from tests.model.identity import Live, plain
+
+if TYPE_CHECKING:
+    from tests.model.deciding import Planned
+
+Refusals = Iterator[tuple[str, ...]]
+"""A rule and addresses each."""
+PLACES: Mapping[str, Iterable[str]] = {
+    "S3": ("bucket_name", "prefix"),
+    "AwsS3": ("bucket_name", "prefix"),
+    "Postgres": ("host", "database", "schema", "table_name"),
+    "HTTP": ("url",),
+}
+
+
+def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
+    """Return the rules that refuse a plan, each with its addresses."""
+    checks = (_deleted, _replaced, _inside, _limits, _names, _files, _exports, _projects, doubled)
+    return {(rule, frozenset(addresses)) for check in checks for rule, *addresses in check(plan)}
+
+
+def _deleted(plan: Planned) -> Refusals:
+    lost = plan.of_action("delete", "replace")
+    for change in lost:
+        is_maybe = change.live in plan.identity.maybe_protected and change.address not in plan.now
+        resource = plan.now.get(change.address) or plan.identity.was.get(change.address)
+        if is_maybe or (resource and resource.protected):
+            yield "protect", change.address
+    elsewhere = [change.address for change in lost if change.live in plan.elsewhere]
+    if elsewhere:
+        yield "declared-elsewhere", *elsewhere
+    if lost and not plan.now:
+        yield "nothing-declared", *(change.address for change in lost)
+
+
+def _replaced(plan: Planned) -> Refusals:
+    is_allowed = plan.world.allow_replace or plan.policy.get("allow_replace")
+    for change in plan.of_action("replace"):
+        if not (is_allowed or plan.now[change.address].lifecycle.get("allow_replace")):
+            yield "allow_replace", change.address
+        if plan.now[change.address].pinned is not None:
+            yield "replaced-id", change.address
+
+
+def _inside(plan: Planned) -> Refusals:
+    """Every export in a project to delete is accounted for."""
+    gone = {change.live for change in plan.of_action("delete")}
+    moved = {c.live for c in plan.of_action("replace") if c.live and c.live.parent != c.parent}
+    for change in plan.of_action("delete"):
+        project = change.live.id if change.live else ""
+        for item in plan.live:
+            if item.parent == project and item not in gone | moved:
+                yield _why(plan, item), change.address
+        for other in plan.of_action("create", "replace"):
+            if other.parent == project and other.live in {None, *moved}:
+                yield "declared-inside", change.address
+
+
+def _why(plan: Planned, item: Live) -> str:
+    """Return why an export in a project to delete is not accounted for."""
+    identity, address = plan.identity, plan.identity.owner.get(item, "")
+    if item in identity.ignored:
+        return "ignore"
+    if address in plan.now:
+        return "not-selected" if plan.now[address].absent else "declared-inside"
+    unclear = [key for key, items in identity.unclear.items() if item in items]
+    owners = [address, *unclear] if address else unclear
+    if any(identity.was[key].protected for key in owners):
+        return "protect"
+    if not plan.base.kept.isdisjoint(owners):
+        return "kept"
+    if unclear:
+        return "ambiguous-inside"
+    is_pruned = any(change.live is item for change in plan.pruned())
+    return "not-selected" if is_pruned else "unmanaged-inside"
+
+
+def _limits(plan: Planned) -> Refusals:
+    lost = [change.address for change in plan.of_action("delete", "replace")]
+    managed = [item for item in plan.identity.matched.values() if item]
+    every = [address for address, _ in plan.changes]
+    for rule, addresses in {"max_deletes": lost, "max_changes": every}.items():
+        limit = plan.policy.get(rule, len(addresses))
+        if isinstance(limit, str):
+            limit = len(managed) * int(limit.rstrip("%")) / 100
+        if len(addresses) > limit:
+            yield rule, *addresses
+    projects = [address for address in lost if address.startswith("project.")]
+    exports = [address for address in lost if address not in projects]
+    if projects and not plan.policy.get("allow_project_deletion"):
+        yield "allow_project_deletion", *projects
+    for rule, addresses in {"history-lost": exports, "project-data-lost": projects}.items():
+        if addresses and rule in plan.policy.get("deny", ()):
+            yield "deny", *addresses
+
+
+def _names(plan: Planned) -> Refusals:
+    """Names are not exchanged, and those by which another tool finds its objects stay."""
+    changed = {address for address, _ in plan.changes}
+    for address, item in plan.identity.matched.items():
+        owners = plan.identity.at_base(item) if plan.now[address].pinned is None else []
+        pair = {address, *(was.address for was in owners)}
+        if (
+            len(owners) == 1
+            and len(pair) == 2
+            and pair <= plan.identity.matched.keys()
+            and pair & changed
+        ):
+            yield "permuted-names", *pair
+    for change in plan.of_action("update", "replace"):
+        is_renamed = change.action == "replace" or "name" in change.fields
+        if is_renamed and change.live and change.live.of_other_tool:
+            yield "posthog-definitions", change.address
+
+
+def _files(plan: Planned) -> Refusals:
+    parents = {plan.now[key].parent for key, _ in plan.changes if key in plan.now}
+    for address in plan.identity.untouchable:
+        if address not in plan.left_out or ("key", address) in parents:
+            yield "ignore", address
+    mode = plan.policy.get("prune")
+    modes = mode.values() if isinstance(mode, dict) else [mode]
+    if True in modes and plan.world.left_out:
+        yield ("sparse-checkout",)
+
+
+# What the server is known to refuse
+
+
+def dialect_of(plan: Planned) -> str | None:
+    """Return the version of the server, as far as a plan can know it."""
+    is_known = plan.world.dialect == "2026" or any(item.parent for item in plan.live)
+    return plan.world.dialect if is_known else None
+
+
+def _exports(plan: Planned) -> Refusals:
+    dialect = dialect_of(plan)
+    for change in plan.of_action("update", "pause"):
+        has_ended = change.live and change.live.has_ended(timedelta(days=7))
+        if has_ended and dialect in ("2025", "2026"):
+            yield "schedule-deleted", change.address
+    for change in plan.of_action("create", "replace"):
+        resource, live = plan.now[change.address], change.live
+        if resource.value(TYPE) == "HTTP" and f"{CONFIG}token" not in resource.values:
+            yield "field-required", change.address
+        to = resource.value(INTEGRATION)
+        is_of_other = live and live.parent != change.parent and live.value(INTEGRATION) == to
+        if dialect == "2026" and to and (change.parent is None or is_of_other):
+            yield "integration-of-another-project", change.address
+
+
+def _projects(plan: Planned) -> Refusals:
+    """Servers of 2026 compare the names of projects without case."""
+    deleted = [change.live for change in plan.of_action("delete")]
+    projects = [item for item in plan.live if item.kind == "project" and item not in deleted]
+    after = {item.address: item.name.lower() for item in projects}
+    changes = [c for c in plan.of_action("create", "update") if c.address.startswith("project.")]
+    own = {c.address: c.live.address if c.live else c.address for c in changes}
+    after |= {own[c.address]: plan.now[c.address].name.lower() for c in changes if c.live}
+    for change in sorted(changes, key=lambda change: change.address):
+        name = plan.now[change.address].name.lower()
+        is_taken = name in [other for key, other in after.items() if key != own[change.address]]
+        is_new = change.live is None or "name" in change.fields
+        if is_taken and is_new and dialect_of(plan) == "2026":
+            yield "name-taken", change.address
+        after[own[change.address]] = name
+
+
+# Creates that would double an object
+
+
+def doubled(plan: Planned) -> Refusals:
+    versions = plan.base.versions[0] if plan.base.versions else {}
+    at_base = {key: was for key, was in versions.items() if not was.absent}
+    free, created = [*_unclaimed(plan)], plan.of_action("create")
+    for key, resource, parent in [(c.address, plan.now[c.address], c.parent) for c in created]:
+        others = [item for item in free if not item.is_beside(resource)]
+        if _has_twin(resource, at_base, [item for item in others if item.parent == parent]):
+            yield "possible-duplicate", key
+        if resource.kind == "project" and key in at_base:
+            own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
+            former = [was for was in at_base.values() if was.parent == ("key", key)]
+            for project in others:
+                inside = [item for item in free if item.parent == project.id]
+                names = {item.plain_name for item in inside}
+                named = {was.address for was in former if plain(was.name) in names}
+                named |= {child for child in own if _has_twin(plan.now[child], at_base, inside)}
+                if named:
+                    yield "possible-duplicate", key, *named
+
+
+def _has_twin(export: Resource, at_base: Declared, items: list[Live]) -> bool:
+    return any(_is_twin(export, at_base.get(export.address), item) for item in items)
+
+
+def _unclaimed(plan: Planned) -> Iterator[Live]:
+    """Yield what no resource claims and what the plan does not delete on purpose."""
+    deleted = {change.live for change in plan.of_action("delete") if change.on_purpose}
+    for item in plan.live:
+        owner = plan.now.get(plan.identity.owner.get(item, ""))
+        if (owner is None or owner.absent) and item not in deleted | plan.elsewhere:
+            yield item
+
+
+def _is_twin(export: Resource, was: Resource | None, item: Live) -> bool:
+    """Return whether an export would do the work of a live one again."""
+    selected = f"{CONFIG}exclude_events"
+    for known in filter(None, (export, was)):
+        same, exact = known.value(selected) == item.value(selected), known.value(TYPE) != "HTTP"
+        is_same_work = (same and exact) if was is None else (same or exact)
+        if is_same_work and _place(known) == _place(item) is not None and not item.has_ended():
+            return True
+    return False
+
+
+def _place(export: Resource | Live) -> tuple[object, ...] | None:
+    """Return where an export of a type and a model writes, None for types without a place."""
+    to = export.value(TYPE)
+    parts = [export.value(CONFIG + name) for name in PLACES.get(to, ())]
+    return (to, export.value("model"), *parts) if parts else None
