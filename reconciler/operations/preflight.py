@@ -23,13 +23,14 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.model.action import Action
+from reconciler.model.address import Address
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind, Variant
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions
-from reconciler.model.preflight import Preflight, PreflightReport, StepResult, StepStatus
+from reconciler.model.public import Public, Term, derived
 from reconciler.model.resource import Resource
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, JSONObject, secret_refs, value_at
@@ -40,6 +41,57 @@ from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour
+
+
+class StepStatus(Term):
+    """How a test step ended."""
+
+    PASSED = "passed", "The step succeeded."
+    FAILED = "failed", "The step failed."
+    SKIPPED = "skipped", "The service does not run it for this destination."
+
+
+class StepResult(Public, frozen=True):
+    """One step that the service ran."""
+
+    name: str
+    status: StepStatus
+    message: str | None = None
+    """As the service returns it."""
+
+
+class Preflight(Public, frozen=True):
+    """The tests of one resource."""
+
+    address: Address
+    name: str
+    steps: tuple[StepResult, ...] = ()
+    """Up to the first failure."""
+    untested: str = ""
+    """Why the service ran nothing, empty if it did."""
+    problems: tuple[str, ...] = ()
+    """What is wrong by the files and the policy."""
+
+    @derived
+    def failed(self) -> bool:
+        """Whether a step failed or a problem is known."""
+        return bool(self.problems) or any(step.status is StepStatus.FAILED for step in self.steps)
+
+
+class PreflightReport(Public, frozen=True):
+    """The tests of all resources."""
+
+    schema = "preflight"
+    version = 1
+
+    environment: str
+    results: tuple[Preflight, ...]
+
+    @derived
+    def failed(self) -> bool:
+        """Whether any test failed."""
+        return any(result.failed for result in self.results)
+
 
 _BY_WORD = {status.value: status for status in StepStatus}
 
