@@ -23,7 +23,6 @@ SMALL = {
     "providers/*.py": "a provider, found by its name",
     "commands/*.py": "a use case of one command",
     "model/action.py": "words that changes and kinds share",
-    "model/promoted.py": "a report",
     "model/run_status.py": "words that kinds know without runs",
     "planning/latest_runs.py": "imported only for a plan with a change",
 }

@@ -7,8 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.authoring.activity import OPERATION, attributed
 from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.drift import (
+    OPERATION,
+    Attribution,
+    Drift,
+    DriftedField,
+    DriftedObject,
+    Placed,
+    Pulled,
+    attributed,
+)
 from reconciler.client import Transport
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
@@ -18,7 +27,6 @@ from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, Origin
-from reconciler.model.drift import Attribution, Drift, DriftedField, DriftedObject, Placed, Pulled
 from reconciler.model.live import OTHER_TOOL, Live
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan

@@ -16,11 +16,31 @@ from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.promoted import Promoted
+from reconciler.model.compared import OnlyIn
+from reconciler.model.file_change import FileChange
 from reconciler.model.text import listed, printable, several
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.writing import write_files
+
+
+class Promoted(Struct, frozen=True):
+    """A promotion that was written, or would be if not `written`.
+
+    `edited` are the resources whose overrides change, `added` those that come into the second
+    environment, `removed` those that leave it. `left` are other resources that only the second
+    environment has.
+    """
+
+    first: str
+    second: str
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange]
+    edited: tuple[Address, ...]
+    added: tuple[Address, ...] = ()
+    removed: tuple[Address, ...] = ()
+    left: tuple[OnlyIn, ...] = ()
+    written: bool = True
 
 
 class PromoteRequest(Struct, frozen=True):

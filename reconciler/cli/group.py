@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.command import HasCommonOptions
-from reconciler.cli.settings import begin
+from reconciler.cli.command import HasCommonOptions, begin
 from reconciler.errors import ExitCode, ReconcilerError
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import ClientSettings, Transport
+from reconciler.client.failures import ADDON
 from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe, proxy_for
 from reconciler.commands.loading import deciding_base
 from reconciler.commands.options import WorkspaceOptions
@@ -26,14 +27,15 @@ from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import Forbidden, GitUnavailable, ReconcilerError, Unauthorized
 from reconciler.kinds import all_kinds
 from reconciler.model.connection import ClientOptions
-from reconciler.model.health import Check, Health, HealthReport
 from reconciler.model.kind import Dialect
+from reconciler.model.public import Public, Term, derived
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.reading.access import (
     ALL,
     KEY,
     KeyAccess,
     dialect_of_key,
+    missing_feature,
     missing_scopes,
     read_key,
     read_organizations,
@@ -47,6 +49,54 @@ from reconciler.render.style import Colour
 from reconciler.version import __version__
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import WORKSPACE_FILE
+
+
+class Health(Term):
+    """How a check ended."""
+
+    FINE = "fine", "As it should be."
+    WARNING = "warning", "It works in part, or could not be checked."
+    FAILED = "failed", "It does not work."
+
+
+class Check(Public, frozen=True):
+    """One check."""
+
+    name: str
+    health: Health
+    result: str
+    fix: str = ""
+    """What to do about it, empty for nothing."""
+
+    @classmethod
+    def fine(cls, name: str, result: str) -> Check:
+        """Return a check that needs no fix."""
+        return cls(name, Health.FINE, result)
+
+    @classmethod
+    def warning(cls, name: str, result: str, fix: str = "") -> Check:
+        """Return a check of what works in part, or could not be checked."""
+        return cls(name, Health.WARNING, result, fix)
+
+    @classmethod
+    def failed(cls, name: str, result: str, fix: str = "") -> Check:
+        """Return a check of what does not work."""
+        return cls(name, Health.FAILED, result, fix)
+
+
+class HealthReport(Public, frozen=True):
+    """All checks, in the order in which they were made."""
+
+    schema = "doctor"
+    version = 1
+
+    checks: tuple[Check, ...]
+
+    @derived
+    def failed(self) -> bool:
+        """Whether any check failed."""
+        return any(check.health is Health.FAILED for check in self.checks)
+
 
 _MOST = 5
 _NEW_KEY = "create a personal API key in the settings of the service"
@@ -173,7 +223,13 @@ class _Access(Struct, frozen=True):
             dialect = dialect or visible.dialect
             count = "some" if visible.count is None else f"{visible.count:,}"
             checks.append(Check.fine(name, f"{count} visible"))
-        return [*checks, _dialect(dialect or await dialect_of_key(self.transport))]
+        dialect = dialect or await dialect_of_key(self.transport)
+        for kind in all_kinds():
+            lacking = await missing_feature(self.transport, kind, self._organization, dialect)
+            if lacking is not None:
+                text = f"the organization lacks the feature {lacking}: every write is refused"
+                checks.append(Check.failed(f"writes of {kind.collection}", text, ADDON))
+        return [*checks, _dialect(dialect)]
 
 
 def _dialect(dialect: Dialect | None) -> Check:

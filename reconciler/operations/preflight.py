@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport, together
+from reconciler.client.failures import ADDON
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -22,22 +23,75 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.model.action import Action
+from reconciler.model.address import Address
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind, Variant
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions
-from reconciler.model.preflight import Preflight, PreflightReport, StepResult, StepStatus
+from reconciler.model.public import Public, Term, derived
 from reconciler.model.resource import Resource
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, JSONObject, secret_refs, value_at
 from reconciler.operations.targets import kind_with
 from reconciler.planning.bodies import create_body
+from reconciler.reading.access import missing_feature
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour
+
+
+class StepStatus(Term):
+    """How a test step ended."""
+
+    PASSED = "passed", "The step succeeded."
+    FAILED = "failed", "The step failed."
+    SKIPPED = "skipped", "The service does not run it for this destination."
+
+
+class StepResult(Public, frozen=True):
+    """One step that the service ran."""
+
+    name: str
+    status: StepStatus
+    message: str | None = None
+    """As the service returns it."""
+
+
+class Preflight(Public, frozen=True):
+    """The tests of one resource."""
+
+    address: Address
+    name: str
+    steps: tuple[StepResult, ...] = ()
+    """Up to the first failure."""
+    untested: str = ""
+    """Why the service ran nothing, empty if it did."""
+    problems: tuple[str, ...] = ()
+    """What is wrong by the files and the policy."""
+
+    @derived
+    def failed(self) -> bool:
+        """Whether a step failed or a problem is known."""
+        return bool(self.problems) or any(step.status is StepStatus.FAILED for step in self.steps)
+
+
+class PreflightReport(Public, frozen=True):
+    """The tests of all resources."""
+
+    schema = "preflight"
+    version = 1
+
+    environment: str
+    results: tuple[Preflight, ...]
+
+    @derived
+    def failed(self) -> bool:
+        """Whether any test failed."""
+        return any(result.failed for result in self.results)
+
 
 _BY_WORD = {status.value: status for status in StepStatus}
 
@@ -112,6 +166,9 @@ async def preflight(
         base = session.base(PlanRequest(request.workspace))
         plan, live = await session.planned(transport, PlanOptions(), base)
         candidates = _chosen(request.names, list(_candidates(session, transport, plan, live)))
+        kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
+        lacking = await missing_feature(transport, kind, organization, live.dialect)
+        candidates = [replace(candidate, lacking=lacking) for candidate in candidates]
         tested = [candidate for candidate in candidates if not candidate.reason]
         if tested and not await approve(len(tested)):
             raise ReconcilerError("not approved; nothing was tested")
@@ -121,7 +178,10 @@ async def preflight(
 
 
 class _Candidate(Struct, frozen=True):
-    """A resource to test. `reason` says why the service can't test it, "" if it can."""
+    """A resource to test. `reason` says why the service can't test it, "" if it can.
+
+    `lacking` is a paid feature that its organization needs and does not have.
+    """
 
     session: Session
     calls: ObjectCalls
@@ -129,6 +189,7 @@ class _Candidate(Struct, frozen=True):
     change: Change
     variant: tuple[str, Variant]
     refusals: tuple[Refusal, ...]
+    lacking: str | None = None
 
     @property
     def reason(self) -> str:
@@ -168,6 +229,8 @@ class _Candidate(Struct, frozen=True):
     def _problems(self) -> Iterator[str]:
         """Yield what can be known without a connection to the destination."""
         yield from (f"{refusal.rule}: {refusal.message}" for refusal in self.refusals)
+        if self.lacking is not None:
+            yield f"the organization lacks the feature {self.lacking}: {ADDON}"
         for _, ref in secret_refs(self.resource.spec) if not self.refusals else ():
             try:
                 self.session.secrets.resolve(ref)

@@ -25,8 +25,9 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.kinds import all_kinds
+from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.live import LiveObject
-from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
+from reconciler.model.public import Count, Public, derived
 from reconciler.model.redaction import Revealed
 from reconciler.model.request import Routes
 from reconciler.model.text import json_shown, listed, quoted, several
@@ -36,6 +37,61 @@ from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.reading.live import live_object, read_object
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.options import RenderOptions
+
+
+class ProjectLine(Public, frozen=True):
+    """A live project."""
+
+    address: Address
+    id: str
+    """Its id."""
+    name: str
+    """Its live name."""
+    timezone: str | None
+    """Its time zone, null if unknown."""
+    exports: Count
+    """Batch exports in it."""
+
+    @derived
+    def managed(self) -> bool:
+        """Whether a resource of the configuration claims it."""
+        return not self.address.key.startswith(UNMANAGED_PREFIX)
+
+
+class ProjectReport(Public, frozen=True):
+    """The projects of an organization, as `projects list --format json` prints them."""
+
+    schema = "projects"
+    version = 1
+
+    environment: str
+    """Name of the environment."""
+    base_url: str
+    """Base URL of the service."""
+    organization: str
+    """Id of the organization."""
+    projects: tuple[ProjectLine, ...]
+    """The projects."""
+    missing: tuple[Address, ...] = ()
+    """Resources that do not exist yet."""
+
+
+class ProjectDetails(Public, frozen=True):
+    """What an operation of a project returned."""
+
+    schema = "project_details"
+    version = 1
+
+    address: Address
+    id: str
+    """Its id."""
+    name: str
+    """Its live name."""
+    fields: Mapping[str, JSON]
+    """The answer of the service, by the names of the API. Secrets are masked."""
+    page: str | None = None
+    """Address of its settings on the service, null if unknown."""
+
 
 RESET = "reset_token"
 TOKEN = "api_token"  # noqa: S105 - the name of a field

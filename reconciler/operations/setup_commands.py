@@ -30,9 +30,8 @@ from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Runtime
-    from reconciler.model.project_report import ProjectDetails
     from reconciler.model.redaction import Mask
-    from reconciler.operations.projects import ProjectRequest
+    from reconciler.operations.projects import ProjectDetails, ProjectRequest
 
 
 @command(

@@ -16,7 +16,7 @@ import pytest
 from reconciler import api
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.project_report import ProjectDetails
+from reconciler.operations.projects import ProjectDetails
 from tests.conftest import ROOT, StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
