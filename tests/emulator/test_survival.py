@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from tests.emulator.facts import Api, fact
 from tests.emulator.operations import get, no_op, of
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
 
-REQUESTS = 10_000 if LONG else 150
+REQUESTS = 10_000 if LONG else 400
 """How many random requests a dialect answers, at least."""
-_EACH = 10
+_EACH = 20
 _LAST = "9999-12-31T23:59:59Z"
 _QUERY = "select event from events"
 Action = tuple[Any, ...]
@@ -52,14 +53,15 @@ def test_a_failure_while_time_passes_is_an_answer_and_a_line(
     assert "emulator: KeyError in GET /api/projects/1/ (" in capfd.readouterr().err
 
 
-_moments = st.sampled_from(
-    ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-10-07T08:00:00+02:00", _LAST]
-) | st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")
-_times = {name: st.none() | _moments for name in ("start_at", "end_at", "last_paused_at")}
+def _utc(moment: datetime) -> str:
+    return f"{moment.isoformat()}Z"
+
+
+_moments = st.sampled_from([_LAST, "0001-01-01T00:00:00Z", "2026-10-07T08:00:00+02:00"])
+_times = st.sampled_from(["start_at", "end_at", "last_paused_at"])
 _fields = st.fixed_dictionaries(
     {},
     optional={
-        **_times,
         "name": st.text(min_size=1).filter(lambda name: name.strip() and "\0" not in name),
         "interval": st.sampled_from(["hour", "day", "week"]),
         "paused": st.booleans(),
@@ -73,22 +75,27 @@ _fields = st.fixed_dictionaries(
         "hogql_query": st.just(_QUERY),
     },
 )
-_which = st.integers(0, 3)
-_clock = st.one_of(
-    st.builds(lambda seconds: {"advance_seconds": seconds}, st.integers(-90_000, 900_000)),
-    st.builds(
-        lambda moment: {"set": moment},
-        st.sampled_from(["1971-01-01T00:00:00Z", "2026-11-01T00:00:00Z", "9000-01-01T00:00:00Z"]),
-    ),
-)
+_ranges = st.sampled_from(
+    [("2026-10-07T01:00:00Z", "2026-10-07T08:00:00Z"), ("2026-09-06", "2026-10-04")]
+) | st.tuples(st.none() | _moments, st.none() | _moments)
+_which = st.integers(0, 1)
+_clock = st.builds(
+    lambda seconds: {"advance_seconds": seconds}, st.integers(-90_000, 900_000)
+) | st.sampled_from([{"set": f"{year}-01-01T00:00:00Z"} for year in (1971, 2027, 9000)])
 _actions: st.SearchStrategy[list[Action]] = st.lists(
     st.one_of(
         st.tuples(st.just("create"), _fields),
         st.tuples(st.just("change"), _which, _fields),
+        st.tuples(
+            st.just("change"),
+            _which,
+            st.dictionaries(_times, st.none() | _moments | st.datetimes().map(_utc), min_size=1),
+        ),
         st.tuples(st.just("pause"), _which),
         st.tuples(st.just("unpause"), _which, st.booleans()),
+        st.tuples(st.just("catch up"), _which),
         st.tuples(st.just("delete"), _which),
-        st.tuples(st.just("backfill"), _which, st.none() | _moments, _moments),
+        st.tuples(st.just("backfill"), _which, _ranges),
         st.tuples(
             st.just("settings"), st.sampled_from([{"timezone": "Asia/Tokyo"}, {"name": "b"}])
         ),
@@ -122,7 +129,10 @@ def send(api: Api, export: dict[str, Any], kind: str, rest: list[Any]) -> None:
             api.call("POST", of(api, export, "unpause/"), {"backfill": backfill})
         case "delete", []:
             api.call("DELETE", of(api, export))
-        case "backfill", [start, end]:
+        case "catch up", []:
+            api.call("POST", of(api, export, "pause/"), {})
+            api.call("POST", of(api, export, "unpause/"), {"backfill": True})
+        case "backfill", [(start, end)]:
             path = of(api, export, "backfill/" if api.dialect == "interface" else "backfills/")
             api.call("POST", path, {"start_at": start, "end_at": end})
         case _:
