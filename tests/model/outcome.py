@@ -5,11 +5,21 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import TYPE, UNSET, Declared, all_resources, declared, is_secret, leaves
+from tests.model.declared import (
+    INTEGRATION,
+    TYPE,
+    UNSET,
+    Declared,
+    all_resources,
+    declared,
+    is_secret,
+    leaves,
+)
 from tests.model.identity import Live
 from tests.model.refusing import doubled
 from tests.model.world import Files
@@ -20,7 +30,8 @@ Values = dict[tuple[str, str], Any]
 def applied(plan: Planned) -> list[Live]:
     """Return the live objects after the changes of a plan."""
     live, new = {item.id: item for item in plan.live}, list[Live]()
-    for change in plan.changes.values():
+    refused = refused_later(plan)
+    for change in [change for change in plan.changes.values() if change.address not in refused]:
         item = live.get(change.live.id) if change.live else None
         if change.action in ("create", "replace"):
             new.append(_created(plan, change))
@@ -28,8 +39,55 @@ def applied(plan: Planned) -> list[Live]:
             own = plan.now[change.address].values
             sent = {path: own.get(path) for path in change.fields}
             live[item.id] = replace(item, values={**item.values, **sent})
-    gone = {c.live.id for c in plan.of_action("delete", "replace") if c.live}
+    lost = [c for c in plan.of_action("delete", "replace") if c.address not in refused]
+    gone = {change.live.id for change in lost if change.live}
     return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
+
+
+def refused_later(plan: Planned) -> set[str]:
+    """Return the resources whose change only the server refuses: with what another project has."""
+    found = set()
+    for change in plan.of_action("create", "update", "replace"):
+        to = plan.now[change.address].value(INTEGRATION)
+        if (
+            to
+            and change.parent
+            and plan.world.dialect == "2026"
+            and to != f"{100 + int(change.parent)}"
+        ):
+            found.add(change.address)
+    return found
+
+
+def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
+    """Yield what a saved plan says of a change: the object, its values, the secrets to send."""
+    own, live = plan.now.get(change.address), change.live
+    place = (change.address, change.action, live and live.id)
+    if change.action == "delete" and live:
+        inside = [item.id for item in plan.live if item.parent == live.id]
+        values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
+        yield (*place, "", repr(values), repr(inside))
+    elif own:
+        yield from ((*place, path, "", "") for path in change.secrets)
+        for path in change.fields.keys() - own.secrets:
+            yield (*place, path, repr(live and live.value(path)), repr(own.value(path)))
+
+
+def is_stale(saved: Planned, now: Planned) -> bool:
+    """Return whether a plan of now has more than a saved one, or less than what is left of it."""
+    old = {part for change in saved.changes.values() for part in _parts(saved, change)}
+    new = {part for change in now.changes.values() for part in _parts(now, change)}
+    return not new <= old or not all(_is_done(now, part) for part in old - new)
+
+
+def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
+    """Return whether live state has a value of a saved plan, or has no deleted object."""
+    address, action, identity, path, _, after = part
+    item = now.identity.matched.get(address)
+    if not path:
+        return identity not in [item.id for item in now.live]
+    is_replaced = action != "replace" or (item is not None and item.id != identity)
+    return item is not None and is_replaced and repr(item.value(path)) == after
 
 
 def _created(plan: Planned, change: Change) -> Live:
