@@ -14,8 +14,8 @@ from tests.model.identity import Identity, Live
 from tests.model.refusing import refusals_of
 from tests.model.world import World, checked_out
 
+# What servers of 2026 cannot change.
 FIXED = {TYPE, "model"}
-"""What servers of 2026 cannot change."""
 
 
 @dataclass
@@ -41,10 +41,10 @@ class Planned:
         self.base = base_of(world, self.now)
         globs = self.policy.get("ignore", ())
         self.identity = Identity(live, self.now, self.base.versions, globs)
+        # What other environments of the organization declare.
         names = world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
         others = [Identity(live, declared(files, name)) for name in names]
         self.elsewhere = {item for each in others if not each.is_ambiguous for item in each.owner}
-        """What other environments of the organization declare."""
         self.left_out: set[str] = set()
         self.changes: dict[tuple[str, str], Change] = {}
         self.adopted, self.loosened = set[str](), set[tuple[str, str]]()

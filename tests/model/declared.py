@@ -17,18 +17,15 @@ KINDS = {"project": "projects", "batch_export": "batch_exports"}
 SPECIAL = ("project", "lifecycle", "id", "state", "secret_version")
 TYPE, INTEGRATION = "destination.type", "destination.integration"
 CONFIG = "destination.config."
-DEFAULTS: Mapping[str, Any] = {
+# What a removed field is reset to.
+DEFAULTS: dict[str, Any] = {
     "timezone": "UTC",
     "model": "events",
     "paused": False,
-    "end_at": None,
-    "surveys_opt_in": None,
-    f"{CONFIG}exclude_events": None,
-    f"{CONFIG}schema": "public",
-    f"{CONFIG}table_name": "events",
     f"{CONFIG}arg": "",
 }
-"""What a removed field is reset to."""
+DEFAULTS |= {f"{CONFIG}schema": "public", f"{CONFIG}table_name": "events"}
+DEFAULTS |= dict.fromkeys(("end_at", "surveys_opt_in", f"{CONFIG}exclude_events"))
 
 
 def canonical(path: str, value: Any) -> Any:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from tests.model.declared import DEFAULTS, TYPE, Base, Resource, is_secret
 from tests.model.identity import Identity, Live
 
+# Fields with their origin, and whether they are reset.
 Fields = dict[str, tuple[str, bool]]
-"""Fields with their origin, and whether they are reset."""
 
 
 def fields_of(identity: Identity, base: Base, resource: Resource, item: Live) -> Fields:

@@ -31,7 +31,8 @@ def applied(plan: Planned) -> list[Live]:
     """Return the live objects after the changes of a plan."""
     live, new = {item.id: item for item in plan.live}, list[Live]()
     refused = refused_later(plan)
-    for change in [change for change in plan.changes.values() if change.address not in refused]:
+    changes = [change for change in plan.changes.values() if change.address not in refused]
+    for change in changes:
         item = live.get(change.live.id) if change.live else None
         if change.action in ("create", "replace"):
             new.append(_created(plan, change))
@@ -39,22 +40,16 @@ def applied(plan: Planned) -> list[Live]:
             own = plan.now[change.address].values
             sent = {path: own.get(path) for path in change.fields}
             live[item.id] = replace(item, values={**item.values, **sent})
-    lost = [c for c in plan.of_action("delete", "replace") if c.address not in refused]
-    gone = {change.live.id for change in lost if change.live}
+    gone = {c.live.id for c in changes if c.live and c.action in ("delete", "replace")}
     return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
 
 
 def refused_later(plan: Planned) -> set[str]:
-    """Return the resources whose change only the server refuses: with what another project has."""
-    found = set()
-    for change in plan.of_action("create", "update", "replace"):
-        to = plan.now[change.address].value(INTEGRATION)
-        if (
-            to
-            and change.parent
-            and plan.world.dialect == "2026"
-            and to != f"{100 + int(change.parent)}"
-        ):
+    """Return the resources that name the integration of another project, which only 2026 checks."""
+    found, changes = set(), plan.of_action("create", "update", "replace")
+    for change in changes if plan.world.dialect == "2026" else ():
+        to, own = plan.now[change.address].value(INTEGRATION), 100 + int(change.parent or 0)
+        if to and change.parent and to != str(own):
             found.add(change.address)
     return found
 
