@@ -103,7 +103,7 @@ class Planned:
         for item in [item for item in self.live if item not in identity.ignored]:
             address, project = identity.owner.get(item), projects.get(item.parent or "")
             modes = setting if isinstance(setting, dict) else {item.kind: setting}
-            mode = not item.of_other_tool and modes.get(project, modes.get(item.kind, False))
+            mode = item.plain_name == item.name and modes.get(project, modes.get(item.kind, False))
             is_inside = project is not None and self.now[project].absent and item not in unclear
             if address is not None and address not in self.base.kept:
                 is_pruned = address not in self.now and (mode or is_inside)
@@ -149,9 +149,5 @@ class Planned:
                 fields = dropped(self.identity, self.now[address], item)
                 self.stays |= {(address, path) for path, is_reset in fields if not is_reset}
         gone = {change.live.id for change in self.of_action("delete") if change.live}
-        self.unmanaged = {
-            item.id
-            for item in {*self.live} - self.identity.ignored
-            if self.identity.owner.get(item) not in self.now
-            and gone.isdisjoint((item.id, item.parent))
-        }
+        free = [*filter(self.identity.is_free, self.live), *self.identity.removed.values()]
+        self.unmanaged = {item.id for item in free if gone.isdisjoint((item.id, item.parent))}

@@ -39,10 +39,6 @@ def canonical(path: str, value: Any) -> Any:
     return value if isinstance(value, bool) else str(value).strip()
 
 
-def is_secret(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("${secret:")
-
-
 @dataclass(frozen=True)
 class Resource:
     """A resource in one environment. `parent` is how its project is named, and the name."""
@@ -75,7 +71,7 @@ class Resource:
 
     @property
     def secrets(self) -> set[str]:
-        return {path for path, value in self.values.items() if is_secret(value)}
+        return {path for path, value in self.values.items() if str(value).startswith("${secret:")}
 
     @property
     def protected(self) -> bool:
@@ -131,8 +127,7 @@ def declared(files: Files, environment: str) -> dict[str, Resource]:
         own = {key: item for key, item in value.items() if key not in ("environments", "overrides")}
         whole = merged(top.get("defaults", {}).get(kind, {}), own)
         whole = merged(whole, value.get("overrides", {}).get(environment, {}))
-        known = environment_of(files, environment, "vars")
-        found[address] = _resource(address, name, whole, known)
+        found[address] = _resource(address, name, whole, environment_of(files, environment, "vars"))
     return found
 
 

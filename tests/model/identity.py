@@ -45,10 +45,6 @@ class Live:
         return plain(self.name)
 
     @property
-    def of_other_tool(self) -> bool:
-        return self.plain_name != self.name
-
-    @property
     def address(self) -> str:
         return f"{self.kind}.id:{self.id}"
 
@@ -153,7 +149,7 @@ class Identity:
     def _may_become(self, resource: Resource, objects: Iterable[Live]) -> list[Live]:
         """Return the objects that a resource may be by another name than its own."""
         found = [item for item in dict.fromkeys(objects) if not item.is_beside(resource)]
-        return [item for item in found if self.is_free(item) and not item.of_other_tool]
+        return [item for item in found if self.is_free(item) and item.plain_name == item.name]
 
     def _by_former_name(self, resource: Resource) -> list[Live]:
         names = resource.names[1:]

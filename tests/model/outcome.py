@@ -6,20 +6,12 @@ Imports nothing of what it judges.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import (
-    INTEGRATION,
-    TYPE,
-    UNSET,
-    Declared,
-    all_resources,
-    declared,
-    is_secret,
-    leaves,
-)
+from tests.model.declared import INTEGRATION, TYPE, UNSET, Declared, all_resources, declared, leaves
 from tests.model.identity import Live
 from tests.model.refusing import doubled
 from tests.model.world import Files
@@ -98,14 +90,13 @@ def _created(plan: Planned, change: Change) -> Live:
     return Live(resource.kind, f"new {change.address}", parent, {**kept, **sent, **resets})
 
 
-@dataclass
-class Drifted:
+class Drifted(NamedTuple):
     """What `drift` reports: the exit code, fields, and what is deleted and renamed."""
 
     code: int = 0
-    fields: set[tuple[str, str]] = field(default_factory=set)
-    deleted: set[str] = field(default_factory=set)
-    renamed: set[str] = field(default_factory=set)
+    fields: AbstractSet[tuple[str, str]] = frozenset()
+    deleted: AbstractSet[str] = frozenset()
+    renamed: AbstractSet[str] = frozenset()
 
 
 def drifted(plan: Planned) -> Drifted:
@@ -148,7 +139,7 @@ def compared(files: Files, first: str, second: str) -> dict[tuple[str, str], boo
         key, layers = (address, path), [f"overrides.{name}.{path}" for name in (first, second)]
         pair = [each.get(key, UNSET) for each in values]
         if pair[0] != pair[1] and address in one.keys() & two.keys():
-            is_intended = path == "name" or any(map(is_secret, pair))
+            is_intended = path == "name" or path in one[address].secrets | two[address].secrets
             is_intended |= "${var:" in str(bodies.get(key))
             found[key] = is_intended or all((address, layer) in bodies for layer in layers)
     return found

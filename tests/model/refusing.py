@@ -118,7 +118,7 @@ def _names(plan: Planned) -> Refusals:
             yield "permuted-names", *pair
     for change in plan.of_action("update", "replace"):
         is_renamed = change.action == "replace" or "name" in change.fields
-        if is_renamed and change.live and change.live.of_other_tool:
+        if is_renamed and change.live and change.live.plain_name != change.live.name:
             yield "posthog-definitions", change.address
 
 
