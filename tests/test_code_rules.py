@@ -21,7 +21,6 @@ SMALL = {
     "packaged.py": "below all layers",
     "cli/*.py": "a command, found by its name",
     "providers/*.py": "a provider, found by its name",
-    "commands/*.py": "a use case of one command",
     "model/action.py": "words that changes and kinds share",
     "model/run_status.py": "words that kinds know without runs",
     "planning/latest_runs.py": "imported only for a plan with a change",
