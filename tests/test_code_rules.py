@@ -56,9 +56,7 @@ def test_modules_below_40_lines_have_a_reason() -> None:
 
 def test_generic_layers_contain_no_name_of_a_kind() -> None:
     for path in GENERIC:
-        text = re.sub(r'"""(.|
-)*?"""|#[^
-]*', "", path.read_text(encoding="utf-8"))
+        text = re.sub(r'"""(.|\n)*?"""|#[^\n]*', "", path.read_text(encoding="utf-8"))
         is_command = path.parent.name == "cli" or path.stem.endswith(("_command", "_commands"))
         assert '"batch_export"' not in text, path
         assert '"project"' not in text or is_command, path
