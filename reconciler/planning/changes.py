@@ -32,7 +32,7 @@ from reconciler.planning.bodies import create_body, secret_notes, update_body
 from reconciler.planning.differ import Difference, difference, is_ignored
 from reconciler.planning.former import FormerObjects
 from reconciler.planning.matcher import Match
-from reconciler.planning.new_places import Known
+from reconciler.planning.places import Known
 
 _REASON_OF = {
     Origin.UNKNOWN: Reason.FIELDS_DIFFER,

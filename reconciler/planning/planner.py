@@ -24,9 +24,9 @@ from reconciler.planning.changes import ChangeContext, deletion_of, resource_cha
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import GuardContext, refusals
 from reconciler.planning.matcher import Match, Matching, match
-from reconciler.planning.new_places import Known
 from reconciler.planning.notes import NoteContext, notes_of, notes_since_base
 from reconciler.planning.ordering import Ordered, in_order
+from reconciler.planning.places import Known
 from reconciler.planning.pruning import PrunedObject, to_prune
 from reconciler.planning.selection import Candidates, Selected, select
 

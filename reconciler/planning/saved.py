@@ -3,21 +3,284 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.action import Action
-from reconciler.model.change import Change
+from reconciler.model.address import Address
+from reconciler.model.change import Change, FieldChange, SecretUse
+from reconciler.model.comparison import Leaf, field_leaves, is_equal, unknown_field
 from reconciler.model.identity import digest_of
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live
+from reconciler.model.live import Live, LiveObject, parse_marked_name
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_plan
-from reconciler.model.redaction import Mask
+from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.resource import Desired
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 from reconciler.planning.deviations import addition, deviations, omission
-from reconciler.planning.resumed import Resumed
+
+CLOCK_SKEW: Final = timedelta(minutes=5)
+"""How much the clock of the service may be behind that of the machine that made the plan."""
+_SENT_AGAIN = (SecretUse.ROTATE, SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
+"""Secrets that a plan sends until its base or its options change: reading never settles them."""
+_IN_PLACE = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
+
+
+class Resumed(Struct):
+    """The saved changes that are done, and how the others continue.
+
+    `saved` and `new` have known secrets masked. `created` are the live ids of new objects by
+    address, `gone` those of deleted ones, `settled` the ids of changes that need nothing any more.
+    """
+
+    saved: Plan
+    new: Plan
+    live: Live
+    desired: Desired
+    kinds: Mapping[str, Kind]
+    mask: Mask
+    settled: set[str] = field(default_factory=set)
+    created: dict[Address, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    _objects: dict[tuple[str, str], LiveObject] = field(default_factory=dict)
+    _named: dict[tuple[str, str], list[LiveObject]] = field(default_factory=dict)
+    _live_ids: dict[Address, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index live objects by id and by name, and their ids by address."""
+        for item in (item for items in self.live.objects.values() for item in items):
+            self._objects[item.kind, item.id] = item
+            self._named.setdefault((item.kind, self._name(item)), []).append(item)
+        self._live_ids = {
+            change.address: change.live_id for change in self.new.changes if change.live_id
+        }
+
+    def expected(self, change: Change) -> Change:
+        """Return a saved change as the new plan has it, now that the settled changes are done."""
+        kind = self.kinds[change.address.kind]
+        parent_id, fields = change.parent_id, change.fields
+        if parent_id is None and change.parent and change.parent.key and kind.parent:
+            parent_id = self.created.get(Address(kind.parent, change.parent.key))
+        if parent_id != change.parent_id:
+            fields = tuple(
+                replace(item, after=parent_id) if item.path == (kind.parent_key,) else item
+                for item in fields
+            )
+        return replace(
+            self.in_own_names(change),
+            parent_id=parent_id,
+            fields=fields,
+            depends_on=tuple(sorted(set(change.depends_on) - self.settled)),
+            inside=tuple(sorted(set(change.inside) - self.gone)),
+        )
+
+    def in_own_names(self, change: Change) -> Change:
+        """Return a change whose bodies name fields as the kind does.
+
+        A plan for a server whose dialect is unknown sends some fields under two names. The dialect
+        is known as soon as the first change is made.
+        """
+        kind = self.kinds[change.address.kind]
+        return replace(
+            change,
+            body=_in_own_names(kind, change.body),
+            after_create=_in_own_names(kind, change.after_create),
+        )
+
+    def settle(self, change: Change) -> None:
+        """Record that nothing is left of a saved change, or only changes of its new object."""
+        self.settled.add(change.id)
+        if change.action.destructive and change.live_id is not None:
+            self.gone.add(change.live_id)
+        item = self._object_of(change)
+        if change.action is not Action.DELETE and item is not None:
+            self.created[change.address] = item.id
+
+    def is_done(self, change: Change) -> bool:
+        """Return whether live state is as a saved change leaves it; the new plan has none for it.
+
+        A secret that was to be sent because it changed is never done: that can't be read.
+        """
+        if change.action is Action.DELETE:
+            return self._is_gone(change)
+        item = self._object_of(change)
+        return (
+            item is not None
+            and not any(note.use in _SENT_AGAIN for note in change.secrets)
+            and self._has_references(change)
+            and all(self._has(item, change, entry) for entry in change.fields)
+        )
+
+    def is_half_done(self, change: Change, now: Change) -> bool:
+        """Return whether a change of the new plan is the rest of a saved one of its address."""
+        match change.action, now.action:
+            case Action.UPDATE, Action.UPDATE:
+                return self._is_rest_of_update(change, now)
+            case Action.CREATE, _ if now.action in _IN_PLACE:
+                item = self._object_of(change)
+                made = item is not None and item.id == now.live_id
+                return made and self._continues(change, now, now.live_id)
+            case Action.REPLACE, Action.REPLACE:
+                unchanged = (change.live_id, change.seen) == (now.live_id, now.seen)
+                is_rest = unchanged and change.new_id is None and now.new_id is not None
+                return is_rest and self._continues(change, now, now.new_id)
+            case Action.REPLACE, _ if now.action in _IN_PLACE:
+                return self._is_gone(change) and self._continues(change, now, now.live_id)
+        return False
+
+    def _continues(self, change: Change, now: Change, new_id: str | None) -> bool:
+        """Return whether a change finishes the object that a saved create or replacement made.
+
+        The object was made after the plan, in its place and under its name, and is given only
+        values and secrets of the saved change.
+        """
+        kind = self.kinds[change.address.kind]
+        item = self._objects.get((kind.name, new_id or ""))
+        if item is None or item.parent_id != change.parent_id:
+            return False
+        name, live_name = change.name.strip(), self._name(item)
+        is_named = live_name == name or parse_marked_name(live_name) == (name, change.live_id)
+        is_new = item.id == change.new_id or self._was_made_since(item)
+        return (
+            is_named
+            and is_new
+            and _references(now) <= _references(change)
+            and _gives_only_values_of(kind, change, now)
+        )
+
+    def _is_rest_of_update(self, change: Change, now: Change) -> bool:
+        """Return whether some fields of a saved update are done, and the new one has the others.
+
+        Secrets that changed are sent again.
+        """
+        kind = self.kinds[change.address.kind]
+        item = self._objects.get((kind.name, change.live_id or ""))
+        done = [entry for entry in change.fields if entry.path not in _by_path(now)]
+        if item is None or change.live_id != now.live_id or not done:
+            return False
+        before = {**(change.seen or {}), **dict.fromkeys(path_text(entry.path) for entry in done)}
+        after = {**(now.seen or {}), **dict.fromkeys(path_text(entry.path) for entry in done)}
+        saved, wanted = _by_path(change), _sent(kind, change)
+        return (
+            (change.name, before) == (now.name, after)
+            and all(self._has(item, change, entry) for entry in done)
+            and all(_sides(saved.get(path)) == _sides(it) for path, it in _by_path(now).items())
+            and all(
+                path in wanted and is_equal(leaf.field, leaf.value, wanted[path].value)
+                for path, leaf in _sent(kind, now).items()
+            )
+            and _references(change, *_SENT_AGAIN) <= _references(now) <= _references(change)
+            and _rules(now) <= _rules(change)
+            and set(now.depends_on) <= set(change.depends_on)
+        )
+
+    def _object_of(self, change: Change) -> LiveObject | None:
+        """Return the object that has the values of a saved change after it is made, if it is."""
+        kind = self.kinds[change.address.kind]
+        if change.action in _IN_PLACE:
+            return self._objects.get((kind.name, change.live_id or ""))
+        if change.action is Action.REPLACE and not self._is_gone(change):
+            return None
+        live_id = self._live_ids.get(change.address)
+        candidates = [
+            item
+            for item in self._named.get((kind.name, change.name.strip()), ())
+            if live_id in (None, item.id)
+            if change.parent is None or item.parent_id == change.parent_id
+        ]
+        return candidates[0] if len(candidates) == 1 else None
+
+    def _name(self, item: LiveObject) -> str:
+        """Return the name of a live object as plans show it."""
+        return self.mask(item.name.strip())
+
+    def _is_gone(self, change: Change) -> bool:
+        return (change.address.kind, change.live_id) not in self._objects
+
+    def _was_made_since(self, item: LiveObject) -> bool:
+        """Return whether an object was made after the saved plan."""
+        try:
+            made = datetime.fromisoformat(str(item.body.get("created_at")))
+            return made >= datetime.fromisoformat(self.saved.created_at) - CLOCK_SKEW
+        except (ValueError, TypeError, OverflowError):
+            return False
+
+    def _has(self, item: LiveObject, change: Change, entry: FieldChange) -> bool:
+        """Return whether an object has the value that a saved change gives it."""
+        kind = self.kinds[item.kind]
+        if entry.secret or entry.path == (kind.parent_key,):
+            return True
+        leaf = _leaves(kind, item.body).get(entry.path)
+        resource = self.desired.resources.get(change.address)
+        if leaf is None and not item.complete and resource is not None:
+            # The planner compared the field, or it would have been read.
+            leaf = _leaves(kind, resource.spec).get(entry.path)
+        known = leaf.field if leaf is not None else kind.field_at(entry.path, item.body)
+        value = redact_value(leaf.value, self.mask) if leaf is not None else MISSING
+        return is_equal(known or unknown_field(str(entry.path[-1])), entry.after, value)
+
+    def _has_references(self, change: Change) -> bool:
+        """Return whether the configuration still has the references of the secrets to send."""
+        resource = self.desired.resources.get(change.address)
+        return resource is None or all(
+            value_at(resource.spec, note.path) == note.ref
+            for note in change.secrets
+            if note.use.sent
+        )
+
+
+def _in_own_names(kind: Kind, body: JSONObject | None) -> JSONObject | None:
+    if body is None:
+        return None
+    names = {name: item.name for item in kind.fields for name in item.sent_as(None)}
+    return {names.get(name, name): value for name, value in body.items()}
+
+
+def _leaves(kind: Kind, body: JSONObject) -> dict[Path, Leaf]:
+    return {leaf.path: leaf for leaf in field_leaves(kind.fields, body, live=True)}
+
+
+def _sent(kind: Kind, change: Change) -> dict[Path, Leaf]:
+    """Return the values of the bodies of a change, without secrets."""
+    return _leaves(kind, {**(change.body or {}), **(change.after_create or {})})
+
+
+def _gives_only_values_of(kind: Kind, change: Change, now: Change) -> bool:
+    """Return whether a change sets fields only as a saved change does, by body or by fields."""
+    shown, sent = _by_path(change), _sent(kind, change)
+
+    def has(path: Path, value: JSON) -> bool:
+        is_sent = path in sent and is_equal(sent[path].field, value, sent[path].value)
+        return is_sent or (path in shown and shown[path].after == value)
+
+    given = [(entry.path, entry.after) for entry in now.fields if not entry.secret]
+    given += [(path, leaf.value) for path, leaf in _sent(kind, now).items()]
+    return all(has(path, value) for path, value in given)
+
+
+def _by_path(change: Change) -> dict[Path, FieldChange]:
+    return {entry.path: entry for entry in change.fields}
+
+
+def _sides(entry: FieldChange | None) -> tuple[object, ...] | None:
+    return (entry.before, entry.after, entry.secret) if entry is not None else None
+
+
+def _references(change: Change, *uses: SecretUse) -> set[tuple[Path, str]]:
+    """Return the secrets that a change sends, of all uses or some."""
+    return {
+        (note.path, str(note.ref))
+        for note in change.secrets
+        if (note.use in uses if uses else note.use.sent)
+    }
+
+
+def _rules(change: Change) -> set[tuple[str, str]]:
+    return {(item.rule, item.severity.value) for item in change.consequences}
 
 
 class Comparison(Struct, frozen=True):

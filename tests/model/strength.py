@@ -126,7 +126,7 @@ FAULTS = (
     Fault(
         "D1",
         "a project is deleted with what may be a protected export",
-        "reconciler/planning/inside.py",
+        "reconciler/planning/guards.py",
         "    for unclear in reversed(matching.unclear):",
         "    for unclear in ():",
     ),
