@@ -867,7 +867,7 @@ def _integration(parent: Any, uids: Body, names: Body) -> int:
 
 def _has_unknown_scope(files: Files) -> bool:
     scopes = files["reconciler.yaml"]["policy"].get("prune")
-    loaded = [files[name] for name in loaded_files(files)]
+    loaded = [value for name, value in files.items() if name in loaded_files(files)]
     keys = {f"project.{key}" for value in loaded for key in value.get("projects", {})}
     return isinstance(scopes, dict) and bool(set(scopes) - keys - set(KINDS))
 

@@ -66,16 +66,16 @@ def is_stale(saved: Planned, now: Planned) -> bool:
     """Return whether a plan of now has more than a saved one, or less than what is left of it."""
     old = {part for change in saved.changes.values() for part in _parts(saved, change)}
     new = {part for change in now.changes.values() for part in _parts(now, change)}
-    return not new <= old or not all(_is_done(now, part) for part in old - new)
+    aims = {(*place, after) for *place, _, after in old}
+    is_wider = any((*place, x) not in aims or y != x for *place, y, x in new - old)
+    return is_wider or not all(_is_done(now, part) for part in old - new)
 
 
 def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
     """Return whether live state has a value of a saved plan, or has no deleted object."""
     address, _, identity, path, _, after = part
-    item = now.identity.matched.get(address)
-    if not path:
-        return identity not in [item.id for item in now.live]
-    return item is not None and repr(item.value(path)) == after
+    item, is_gone = now.identity.matched.get(address), identity not in {x.id for x in now.live}
+    return is_gone if not path else item is not None and repr(item.value(path)) == after
 
 
 def _created(plan: Planned, change: Change) -> Live:
