@@ -14,12 +14,12 @@ from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 if TYPE_CHECKING:
     from reconciler.model.action import Action
     from reconciler.model.backfill_plan import BackfillPlan
-    from reconciler.model.gaps import GapReport
     from reconciler.model.plan import Plan
     from reconciler.model.run_report import LogReport, RunReport
-    from reconciler.model.status import StatusReport
     from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.operations.gaps_report import GapReport
     from reconciler.operations.pausing import Paused
+    from reconciler.operations.status_report import StatusReport
 
 
 @dataclass(frozen=True, slots=True)

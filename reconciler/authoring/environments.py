@@ -20,7 +20,7 @@ from reconciler.model.comparison import comparable, field_leaves, is_default, is
 from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.public import Count, Public, derived
-from reconciler.model.resource import ParentRef, Resource, State
+from reconciler.model.resource import Resource, State
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -237,7 +237,7 @@ def _values(kind: Kind, resource: Resource | None) -> dict[Path, tuple[Field | N
         return {}
     values: dict[Path, tuple[Field | None, JSON]] = {}
     if resource.parent is not None and kind.parent_key is not None:
-        values[kind.parent_key,] = None, _parent_value(resource.parent)
+        values[kind.parent_key,] = None, resource.parent.value
     if resource.state is not State.PRESENT:
         values["state",] = None, resource.state.value
     for leaf in field_leaves(kind.fields, resource.spec, live=False):
@@ -247,12 +247,6 @@ def _values(kind: Kind, resource: Resource | None) -> dict[Path, tuple[Field | N
     if resource.secret_version is not None:
         values["secret_version",] = None, resource.secret_version
     return values
-
-
-def _parent_value(ref: ParentRef) -> JSON:
-    if ref.key is not None:
-        return ref.key
-    return {"id": ref.id} if ref.id is not None else {"name": ref.name}
 
 
 def _promotions(kind: Kind, first: EnvironmentSide, second: EnvironmentSide) -> Iterator[Promotion]:

@@ -25,7 +25,6 @@ from reconciler.model.backfill_plan import (
     PlannedBackfill,
 )
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned
-from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.moments import Moment, window_at
 from reconciler.model.plan import PlanSource
@@ -43,6 +42,7 @@ from reconciler.operations.backfill_ranges import (
 )
 from reconciler.operations.backfilling import Backfiller, rows_of, run_all
 from reconciler.operations.gaps import gaps_in, rows_of_a_run
+from reconciler.operations.gaps_report import Gap, GapState
 from reconciler.operations.runs import BEGINNING, latest_runs, read_backfills, read_run, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.version import __version__

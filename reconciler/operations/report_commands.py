@@ -47,9 +47,9 @@ from reconciler.render.style import Style
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
     from reconciler.commands.runtime import Reported, Runtime
-    from reconciler.model.gaps import GapReport
-    from reconciler.model.status import State, StatusReport
     from reconciler.operations.gaps import GapRequest
+    from reconciler.operations.gaps_report import GapReport
+    from reconciler.operations.status_report import State, StatusReport
     from reconciler.render.options import RenderOptions
 
 
@@ -63,7 +63,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     """Return the states that comma lists name. Raises BadUsage for an unknown one."""
     from reconciler.model.address import choice
     from reconciler.model.naming import parts
-    from reconciler.model.status import State
+    from reconciler.operations.status_report import State
 
     words = [part for text in written for part in parts(text)]
     for word in words:
@@ -192,7 +192,7 @@ def _watched(show: Callable[[], ExitCode], seconds: int) -> ExitCode:
 
 def _encodable(text: str) -> str:
     """Return text with signs of ASCII where the encoding of the output lacks the others."""
-    from reconciler.render.status import as_ascii
+    from reconciler.operations.status_report import as_ascii
 
     try:
         text.encode(sys.stdout.encoding or "utf-8")

@@ -18,12 +18,13 @@ from reconciler.model.address import Address
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
+from reconciler.model.moments import rough_duration
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.run import InvalidRun, Run, moment_at
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
-from reconciler.model.status import ExportStatus, State, StatusNote, StatusReport, rough_duration
 from reconciler.model.text import several
 from reconciler.model.values import JSONObject
+from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.operations.targets import Target, read_targets
 
 _SHOWN = 10

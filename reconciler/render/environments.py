@@ -16,11 +16,9 @@ from reconciler.model.public import as_json
 from reconciler.model.text import plain_json, printable, several
 from reconciler.render.diagnostics import diagnostic_as_json
 from reconciler.render.document import Block, Cell, Document, Facts, Heading, Lines
-from reconciler.render.gaps import gaps_document
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan.words import counted
-from reconciler.render.status import status_document
 from reconciler.render.style import Colour
 
 
@@ -92,16 +90,6 @@ def plan_as_json(plan: Plan, _: RenderOptions) -> str:
     return encode(plan).decode()
 
 
-def statuses_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
-    """Return the states of the exports of every environment."""
-    return _document("Exports", reports, lambda report: status_document(report, options))
-
-
-def all_gaps_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
-    """Return the gaps of every environment."""
-    return _document("Gaps", reports, lambda report: gaps_document(report, options))
-
-
 def reports_as_json(reports: Sequence[EnvironmentReport], _: RenderOptions) -> str:
     """Return a list with an object for each environment: `report` or `error` is null."""
     content = [
@@ -116,9 +104,10 @@ def reports_as_json(reports: Sequence[EnvironmentReport], _: RenderOptions) -> s
     return plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n"
 
 
-def _document(
+def reports_document(
     title: str, reports: Sequence[EnvironmentReport], document_of: Callable[[Any], Document]
 ) -> Document:
+    """Return the documents of all environments as one."""
     documents = {
         item.environment: document_of(item.report) for item in reports if item.report is not None
     }

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from reconciler.client.limits import Estimate
 from reconciler.commands.runtime import Reported
 from reconciler.model.connection import ClientOptions, Window
-from reconciler.model.gaps import GapReport
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
 from reconciler.operations.gaps import GapRequest, gaps
+from reconciler.operations.gaps_report import GapReport
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler

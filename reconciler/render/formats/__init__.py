@@ -61,14 +61,14 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},
     "drift": _document("authoring.drifting:drift_document"),
     "compared": _document("authoring.comparing:compared_document"),
-    "gaps": _document("render.gaps:gaps_document"),
-    "all_gaps": _document("render.environments:all_gaps_document")
+    "gaps": _document("operations.gaps_report:gaps_document"),
+    "all_gaps": _document("operations.gaps_report:all_gaps_document")
     | {"json": "render.environments:reports_as_json"},
-    "statuses": _document("render.environments:statuses_document")
+    "statuses": _document("operations.status_report:statuses_document")
     | {"json": "render.environments:reports_as_json"},
     "runs": _document("render.runs:runs_document"),
     "logs": _document("render.runs:logs_document"),
-    "status": _document("render.status:status_document"),
+    "status": _document("operations.status_report:status_document"),
     "health": _document("operations.doctor:health_document"),
     "preflight": _document("operations.preflight:preflight_document"),
     "projects": _document("operations.projects:projects_document"),
