@@ -20,6 +20,14 @@ from reconciler.model.public import Count, Public, derived
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
+OPERATION = "activity"
+_MOST_ENTRIES = 200
+"""Entries of one object that are read."""
+_REFUSED = (402, 403, 404)
+_WITHOUT_PLAN = 402
+_NAMES = {"enabled": "paused"}
+"""The log calls the field `enabled`, with the values of `paused` (docs/service.md, 15.64)."""
+
 
 class Attribution(Public, frozen=True):
     """The entry of the activity log that set the live value."""
@@ -193,15 +201,6 @@ class Pulled(Public, frozen=True):
 
 def _null(value: JSON) -> JSON:
     return None if value is MISSING else value
-
-
-OPERATION = "activity"
-_MOST_ENTRIES = 200
-"""Entries of one object that are read."""
-_REFUSED = (402, 403, 404)
-_WITHOUT_PLAN = 402
-_NAMES = {"enabled": "paused"}
-"""The log calls the field `enabled`, with the values of `paused` (docs/service.md, 15.64)."""
 
 
 class _Change(Struct, frozen=True):

@@ -44,6 +44,15 @@ from reconciler.render.style import Colour, Style
 _PAUSED_BY_SERVICE = "paused-by-service"
 """The consequence of an unpause that says that the service probably paused the object."""
 _DRIFT = (Origin.LIVE, Origin.BOTH)
+_MOST_LISTED = 5
+_COLUMNS = (
+    Column("field", padded=False),
+    Column("configured", padded=False),
+    Column("live", " -> ", padded=False),
+    Column("changed", "  (", ")", padded=False),
+)
+_UNATTRIBUTED = "by the service or an API key"
+_BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
 
 def drift_of(plan: Plan, base: Base) -> Drift:
@@ -185,17 +194,6 @@ def _calls_of(
         return ObjectCalls(transport, kind, plan.source.organization, body, live.dialect)
 
     return calls
-
-
-_MOST_LISTED = 5
-_COLUMNS = (
-    Column("field", padded=False),
-    Column("configured", padded=False),
-    Column("live", " -> ", padded=False),
-    Column("changed", "  (", ")", padded=False),
-)
-_UNATTRIBUTED = "by the service or an API key"
-_BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
 
 def drift_document(drift: Drift, _: RenderOptions) -> Document:

@@ -11,6 +11,13 @@ from typing import Any, TypeVar
 
 import click
 
+_CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_ARGUMENTS = "Arguments"
+_OWN = "Options"
+OUTPUT = "Output"
+"""The heading of the options about output."""
+
 
 class OutputSettings:
     """The common options, in the order of `--help`."""
@@ -21,9 +28,6 @@ class OutputSettings:
         self.verbose = False
         self.debug = False
         self.no_colour = False
-
-
-_CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")
 
 
 def begin() -> None:
@@ -38,14 +42,6 @@ def current() -> OutputSettings:
     except LookupError:
         begin()
         return _CURRENT.get()
-
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-_ARGUMENTS = "Arguments"
-_OWN = "Options"
-OUTPUT = "Output"
-"""The heading of the options about output."""
 
 
 class GroupedOption(click.Option):

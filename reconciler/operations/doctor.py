@@ -50,6 +50,17 @@ from reconciler.version import __version__
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import WORKSPACE_FILE
 
+_MOST = 5
+_NEW_KEY = "create a personal API key in the settings of the service"
+_SECONDS = 5.0
+_MOST_ADDRESSES = 4
+_SOON = timedelta(days=14)
+_MOST_SKEW = timedelta(seconds=60)
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
+_NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
+_PACKAGE = "posthog-reconciler"
+
 
 class Health(Term):
     """How a check ended."""
@@ -96,10 +107,6 @@ class HealthReport(Public, frozen=True):
     def failed(self) -> bool:
         """Whether any check failed."""
         return any(check.health is Health.FAILED for check in self.checks)
-
-
-_MOST = 5
-_NEW_KEY = "create a personal API key in the settings of the service"
 
 
 async def access_checks(session: Session, *, is_workspace: bool) -> list[Check]:
@@ -246,13 +253,6 @@ def _failure(name: str, error: ReconcilerError) -> Check:
     return Check.failed(name, error.message, error.hint or "")
 
 
-_SECONDS = 5.0
-_MOST_ADDRESSES = 4
-_SOON = timedelta(days=14)
-_MOST_SKEW = timedelta(seconds=60)
-_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-
-
 async def network_checks(session: Session, base_url: str) -> list[Check]:
     """Return the checks of proxy, address, encryption, clock and rate limits."""
     environ = session.runtime.environ
@@ -326,9 +326,6 @@ def _limits(base_url: str, probed: Probed, settings: ClientSettings) -> str:
     return f"{windows} (own); the service sends {sent or 'no headers about it'}"
 
 
-_QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
-_NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
-_PACKAGE = "posthog-reconciler"
 _LocalCheck = Callable[[WorkspaceOptions, Runtime], Iterator[Check]]
 
 

@@ -25,6 +25,8 @@ from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.reading.calls import ObjectCalls
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
+Announce = Callable[[Estimate], None]
+"""Is called with the calls that reading the runs takes at most, before they are made."""
 
 
 class History(Struct, frozen=True):
@@ -222,10 +224,6 @@ class GapRequest(Struct, frozen=True):
         if first >= last:
             raise BadUsage("empty time range", hint="set --from to a time before --to and now")
         return Interval(first, last)
-
-
-Announce = Callable[[Estimate], None]
-"""Is called with the calls that reading the runs takes at most, before they are made."""
 
 
 async def gaps(

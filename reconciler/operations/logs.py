@@ -28,6 +28,13 @@ _RANGE = re.compile(r"\brange (?P<start>None|\d\S+) - (?P<end>\d\S+)")
 _BEFORE = timedelta(minutes=1)
 _AFTER = timedelta(minutes=5)
 """Entries are written before the run has a row, and after it has ended."""
+MOST = 500
+"""Entries of a page (docs/service.md, 3)."""
+_LEAST = timedelta(microseconds=1)
+_LATE = timedelta(minutes=1)
+"""How late an entry may appear in the log."""
+_MOST_OF_A_RUN = 5_000
+"""Entries that are read to find those of one run."""
 
 
 def window_of(run: Run, now: datetime) -> Interval | None:
@@ -78,11 +85,6 @@ def interval_in(message: str) -> tuple[datetime | None, datetime] | None:
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-MOST = 500
-"""Entries of a page (docs/service.md, 3)."""
-_LEAST = timedelta(microseconds=1)
 
 
 class LogFilter(Struct, frozen=True):
@@ -174,12 +176,6 @@ def _pattern(search: str) -> re.Pattern[str]:
 
 def _text(moment: datetime) -> str:
     return str(Instant().canonical(moment))
-
-
-_LATE = timedelta(minutes=1)
-"""How late an entry may appear in the log."""
-_MOST_OF_A_RUN = 5_000
-"""Entries that are read to find those of one run."""
 
 
 class LogsRequest(Struct, frozen=True):

@@ -33,6 +33,8 @@ from reconciler.planning.differ import is_ignored
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.workspace.writing import write_files
 
+_MOST_LISTED = 5
+
 
 class Toggling(Struct, frozen=True):
     """What is paused or unpaused: live objects, by the address of their resource or of their id.
@@ -130,9 +132,6 @@ def _of_next_apply(resource: Resource, field: Field, value: Any) -> str:
 
 def _yaml(value: Any) -> str:
     return str(value).lower()
-
-
-_MOST_LISTED = 5
 
 
 class PauseRequest(Struct, frozen=True):

@@ -42,6 +42,11 @@ from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour
 
+_OPERATION = "run_test_step_new"
+_NEW = (Action.CREATE, Action.REPLACE)
+Approve = Callable[[int], Awaitable[bool]]
+"""Is called with the number of destinations that the service would connect to."""
+
 
 class StepStatus(Term):
     """How a test step ended."""
@@ -138,13 +143,6 @@ def _step(body: JSON) -> StepResult:
         raise InvalidResponse("the result of a test step has another form")
     message = result.get("message")
     return StepResult(str(body.get("name")), status, message if isinstance(message, str) else None)
-
-
-_OPERATION = "run_test_step_new"
-_NEW = (Action.CREATE, Action.REPLACE)
-
-Approve = Callable[[int], Awaitable[bool]]
-"""Is called with the number of destinations that the service would connect to."""
 
 
 class PreflightRequest(Struct, frozen=True):

@@ -38,6 +38,11 @@ from reconciler.reading.live import live_object, read_object
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.options import RenderOptions
 
+RESET = "reset_token"
+TOKEN = "api_token"  # noqa: S105 - the name of a field
+_COLUMNS = tuple(map(Column, ("id", "name", "exports", "timezone", "resource")))
+_MOST_MISSING = 5
+
 
 class ProjectLine(Public, frozen=True):
     """A live project."""
@@ -91,10 +96,6 @@ class ProjectDetails(Public, frozen=True):
     """The answer of the service, by the names of the API. Secrets are masked."""
     page: str | None = None
     """Address of its settings on the service, null if unknown."""
-
-
-RESET = "reset_token"
-TOKEN = "api_token"  # noqa: S105 - the name of a field
 
 
 class ProjectsRequest(Struct, frozen=True):
@@ -309,10 +310,6 @@ def _write_token(path: Path, after: LiveObject) -> None:
             f"the token was reset, but {error.message}",
             hint=f"read it: reconciler projects show {after.id} --reveal",
         ) from None
-
-
-_COLUMNS = tuple(map(Column, ("id", "name", "exports", "timezone", "resource")))
-_MOST_MISSING = 5
 
 
 def projects_document(report: ProjectReport, _: RenderOptions) -> Document:

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 _PAUSE = 60
 """Seconds between two reports of --watch."""
+_ONLY_RETRY = ("failed", "wait", "dry_run", "auto_approve", "log_file")
+_retry_option = partial(option, is_flag=True, group="Retry and cancel")
 
 
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
@@ -203,10 +205,6 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     from reconciler.commands.files import write_private
 
     write_private(file, writer_of("html", name)(report, how).encode())
-
-
-_ONLY_RETRY = ("failed", "wait", "dry_run", "auto_approve", "log_file")
-_retry_option = partial(option, is_flag=True, group="Retry and cancel")
 
 
 @command(

@@ -42,6 +42,8 @@ BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Before every run. Without a window servers show the last seven days (docs/service.md, 15.26)."""
 ALL_TIME = {"after": str(Instant().canonical(BEGINNING))}
 """The window of all runs, which also the requests for a single run need."""
+POLL = 10.0
+"""Seconds between requests of `--follow`."""
 
 
 async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
@@ -113,10 +115,6 @@ def backfill_id(body: JSON) -> str | None:
     """Return the id in the answer of a backfill: of a row, or of a workflow."""
     value = body.get("backfill_id") if isinstance(body, Mapping) else None
     return value if isinstance(value, str) else None
-
-
-POLL = 10.0
-"""Seconds between requests of `--follow`."""
 
 
 class RunsRequest(Struct, frozen=True):

@@ -33,6 +33,19 @@ if TYPE_CHECKING:
     from reconciler.model.redaction import Mask
     from reconciler.operations.projects import ProjectDetails, ProjectRequest
 
+_YES = ("y", "yes")
+_SHOWN: Mapping[str, Callable[[ProjectRequest, Runtime], Awaitable[ProjectDetails]]] = {
+    "show": project,
+    "activity": project_activity,
+    "demo-data": project_demo_data,
+}
+_ACTIONS = ("list", *_SHOWN, "reset-token")
+_BROKEN = """\
+A new token replaces that of {address} {name} (id {id}).
+Clients that send events with the old token stop working until they use the new one.
+This can't be undone.
+"""
+
 
 @command(
     "doctor",
@@ -57,9 +70,6 @@ def doctor_command(output_format: str, **options: Any) -> ExitCode:
 
     report = show_report("health", output_format, partial(diagnose, workspace_of(options)))
     return ExitCode.ERROR if report.failed else ExitCode.FINE
-
-
-_YES = ("y", "yes")
 
 
 @command(
@@ -111,19 +121,6 @@ def preflight_command(
         listener=listener,
     )
     return ExitCode.ERROR if report.failed else ExitCode.FINE
-
-
-_SHOWN: Mapping[str, Callable[[ProjectRequest, Runtime], Awaitable[ProjectDetails]]] = {
-    "show": project,
-    "activity": project_activity,
-    "demo-data": project_demo_data,
-}
-_ACTIONS = ("list", *_SHOWN, "reset-token")
-_BROKEN = """\
-A new token replaces that of {address} {name} (id {id}).
-Clients that send events with the old token stop working until they use the new one.
-This can't be undone.
-"""
 
 
 @command(

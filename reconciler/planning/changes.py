@@ -34,6 +34,13 @@ from reconciler.planning.former import FormerObjects
 from reconciler.planning.matcher import Match
 from reconciler.planning.new_places import Known
 
+_REASON_OF = {
+    Origin.UNKNOWN: Reason.FIELDS_DIFFER,
+    Origin.FILES: Reason.CHANGED_IN_FILES,
+    Origin.LIVE: Reason.DRIFTED,
+    Origin.BOTH: Reason.CONFLICT,
+}
+
 
 class ChangeContext(Struct):
     """The input of every decision besides the resource itself.
@@ -121,14 +128,6 @@ def seen_of_object(
     }
     values = live_values(kind, live.body)
     return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)
-
-
-_REASON_OF = {
-    Origin.UNKNOWN: Reason.FIELDS_DIFFER,
-    Origin.FILES: Reason.CHANGED_IN_FILES,
-    Origin.LIVE: Reason.DRIFTED,
-    Origin.BOTH: Reason.CONFLICT,
-}
 
 
 ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]

@@ -32,6 +32,8 @@ _SIMILAR = 0.85
 _DIGITS = re.compile(r"\d+")
 
 _Identity: TypeAlias = tuple[str, str]
+_MOST_LISTED = 5
+_MOST_COLLISIONS = 20
 
 
 class _Alike(NamedTuple):
@@ -244,10 +246,6 @@ def _has_fields(kind: Kind, resource: Resource, live: LiveObject) -> bool:
 
 def _plain(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name).strip().casefold()
-
-
-_MOST_LISTED = 5
-_MOST_COLLISIONS = 20
 
 
 def collision_notes(

@@ -27,6 +27,10 @@ from reconciler.planning.rules import rule_notes
 
 _MOST = 20
 _SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
+_MOST_NAMED = 10
+_SETTINGS = attrgetter("lifecycle", "pinned_id")
+_OF_NEW = "`lifecycle.beside"
+"""What loosens also a resource that the base does not have."""
 
 
 class NoteContext(Struct, frozen=True):
@@ -196,12 +200,6 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
         environment=context.environment,
     )
     yield from index.notes(context.changes, resources, refused=context.refused)
-
-
-_MOST_NAMED = 10
-_SETTINGS = attrgetter("lifecycle", "pinned_id")
-_OF_NEW = "`lifecycle.beside"
-"""What loosens also a resource that the base does not have."""
 
 
 def notes_since_base(desired: Desired, matching: Matching, base: Base | None) -> Iterator[Note]:

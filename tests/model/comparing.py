@@ -14,7 +14,15 @@ from tests.model.deciding import Change, Planned
 from tests.model.declared import CONFIG, INTEGRATION, TYPE, declared
 from tests.model.drawing import drawn
 from tests.model.identity import Live
-from tests.model.outcome import applied, compared, drifted, pulled, values_of
+from tests.model.outcome import (
+    applied,
+    compared,
+    drifted,
+    is_stale,
+    pulled,
+    refused_later,
+    values_of,
+)
 from tests.model.real import Clone, Ended, clone_of, live_of
 from tests.model.refusing import dialect_of
 from tests.model.world import World, checked_out, checkout
@@ -23,6 +31,13 @@ from tests.reliability.virtual import run_virtually
 
 AUTHORIZED = {"Authorization": f"Bearer {KEY}"}
 _CHANGED = ("rotate", "version_changed", "reference_changed")
+_MEANWHILE = (
+    ("PATCH", {"interval": "day"}),
+    ("PATCH", {"interval": "hour"}),
+    ("PATCH", {"name": "Omega"}),
+    ("PATCH", {"end_at": "2028-01-01T00:00:00Z"}),
+    ("DELETE", None),
+)
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "project": ("timezone", "anonymize_ips", "surveys_opt_in"),
     "batch_export": ("interval", "model", "paused", "end_at", TYPE, INTEGRATION),
@@ -237,17 +252,21 @@ async def _applied(
     """Apply, perhaps a saved plan, and compare the end state; then plan again, or undo."""
     before, log = live_of(clone.world.projects), clone.folder.parent / "log.jsonl"
     saved = clone.folder.parent / "plan.json" if dice.random() < 0.5 else None
-    expected = 5 if predicted.refusals else 0
+    expected = 5 if predicted.refusals else 3 if refused_later(predicted) else 0
     if saved is not None:
         saved.write_text(json.dumps(ended.plan), encoding="utf-8")
         if predicted.changes and dice.random() < 0.3:
             async for problem in _rejected(clone, ended, saved):
                 yield problem
             saved.write_text(json.dumps(ended.plan), encoding="utf-8")
+        if predicted.changes and expected == 0 and dice.random() < 0.4:
+            async for problem in _outdated(clone, saved, dice):
+                yield problem
+            return
     made = await clone.apply(saved, log=log)
     problems = list(differing("apply: exit code", expected, made.code))
     after = live_of((await clone.state())["projects"])
-    end = applied(predicted) if expected == 0 else before
+    end = before if expected == 5 else applied(predicted)
     problems += differing("apply: end state", *_apart(state_of(end), state_of(after)))
     for problem in problems:
         yield f"{problem} {made.text if problem.startswith('apply: exit') else ''}"
@@ -266,13 +285,10 @@ async def _again(
     """Apply a saved plan again, or plan again."""
     second = Planned(clone.world, after)
     if saved is not None:
-        left = {key: change.secrets for key, change in second.changes.items()}
-        is_stale = any(c.secrets - left.get(key, set()) for key, c in predicted.changes.items())
         repeated = await clone.apply(saved)
         again = live_of((await clone.state())["projects"])
-        for problem in differing(
-            "saved plan again: exit code", 4 if is_stale else 0, repeated.code
-        ):
+        expected = 4 if is_stale(predicted, second) else 0
+        for problem in differing("saved plan again: exit code", expected, repeated.code):
             yield f"{problem} {repeated.text}"
         for problem in differing("saved plan again", *_apart(state_of(after), state_of(again))):
             yield problem
@@ -299,6 +315,40 @@ async def _rejected(clone: Clone, ended: Ended, saved: Path) -> AsyncIterator[st
     start = live_of(clone.world.projects)
     for problem in differing("edited plan", *_apart(state_of(start), state_of(state))):
         yield problem
+
+
+async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIterator[str]:
+    """Apply a saved plan after something changed, in the service or in the files."""
+    world, state = clone.world, (await clone.state())["projects"]
+    predicted = Planned(world, live_of(state))
+    is_whole = not (world.targets or world.excludes or world.rotate)
+    if world.later is not None and is_whole:
+        world = replace(world, work=world.later)
+        checkout(world, clone.folder, world.work)
+    else:
+        await _meanwhile(clone, dice)
+    before = live_of((await clone.state())["projects"])
+    now = Planned(world, before)
+    stale = 4 if is_stale(predicted, now) else 5 if now.refusals else 0
+    expected = now.code if now.error else stale
+    made = await clone.apply(saved)
+    after = live_of((await clone.state())["projects"])
+    end = before if expected else applied(now)
+    for problem in differing("outdated plan: exit code", expected, made.code):
+        yield f"{problem} {made.text} {[*now.changes]} {now.refusals}"
+    for problem in differing("outdated plan", *_apart(state_of(end), state_of(after))):
+        yield problem
+
+
+async def _meanwhile(clone: Clone, dice: random.Random) -> None:
+    """Let something happen to an export in the service."""
+    state = (await clone.state())["projects"]
+    exports = [(p["id"], body) for p in state for body in p.get("batch_exports", ())]
+    if exports:
+        project, body = dice.choice(exports)
+        path = f"/api/projects/{project}/batch_exports/{body['id']}/"
+        method, sent = dice.choice(_MEANWHILE)
+        await clone.service.http.request(method, path, json=sent, headers=AUTHORIZED)
 
 
 async def _undone(

@@ -14,8 +14,8 @@ from tests.model.identity import Identity, Live
 from tests.model.refusing import refusals_of
 from tests.model.world import World, checked_out
 
+# What servers of 2026 cannot change.
 FIXED = {TYPE, "model"}
-"""What servers of 2026 cannot change."""
 
 
 @dataclass
@@ -41,10 +41,10 @@ class Planned:
         self.base = base_of(world, self.now)
         globs = self.policy.get("ignore", ())
         self.identity = Identity(live, self.now, self.base.versions, globs)
+        # What other environments of the organization declare.
         names = world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
         others = [Identity(live, declared(files, name)) for name in names]
         self.elsewhere = {item for each in others if not each.is_ambiguous for item in each.owner}
-        """What other environments of the organization declare."""
         self.left_out: set[str] = set()
         self.changes: dict[tuple[str, str], Change] = {}
         self.adopted, self.loosened = set[str](), set[tuple[str, str]]()
@@ -103,7 +103,7 @@ class Planned:
         for item in [item for item in self.live if item not in identity.ignored]:
             address, project = identity.owner.get(item), projects.get(item.parent or "")
             modes = setting if isinstance(setting, dict) else {item.kind: setting}
-            mode = not item.of_other_tool and modes.get(project, modes.get(item.kind, False))
+            mode = item.plain_name == item.name and modes.get(project, modes.get(item.kind, False))
             is_inside = project is not None and self.now[project].absent and item not in unclear
             if address is not None and address not in self.base.kept:
                 is_pruned = address not in self.now and (mode or is_inside)
@@ -149,9 +149,5 @@ class Planned:
                 fields = dropped(self.identity, self.now[address], item)
                 self.stays |= {(address, path) for path, is_reset in fields if not is_reset}
         gone = {change.live.id for change in self.of_action("delete") if change.live}
-        self.unmanaged = {
-            item.id
-            for item in {*self.live} - self.identity.ignored
-            if self.identity.owner.get(item) not in self.now
-            and gone.isdisjoint((item.id, item.parent))
-        }
+        free = [*filter(self.identity.is_free, self.live), *self.identity.removed.values()]
+        self.unmanaged = {item.id for item in free if gone.isdisjoint((item.id, item.parent))}

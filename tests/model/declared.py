@@ -17,18 +17,15 @@ KINDS = {"project": "projects", "batch_export": "batch_exports"}
 SPECIAL = ("project", "lifecycle", "id", "state", "secret_version")
 TYPE, INTEGRATION = "destination.type", "destination.integration"
 CONFIG = "destination.config."
-DEFAULTS: Mapping[str, Any] = {
+# What a removed field is reset to.
+DEFAULTS: dict[str, Any] = {
     "timezone": "UTC",
     "model": "events",
     "paused": False,
-    "end_at": None,
-    "surveys_opt_in": None,
-    f"{CONFIG}exclude_events": None,
-    f"{CONFIG}schema": "public",
-    f"{CONFIG}table_name": "events",
     f"{CONFIG}arg": "",
 }
-"""What a removed field is reset to."""
+DEFAULTS |= {f"{CONFIG}schema": "public", f"{CONFIG}table_name": "events"}
+DEFAULTS |= dict.fromkeys(("end_at", "surveys_opt_in", f"{CONFIG}exclude_events"))
 
 
 def canonical(path: str, value: Any) -> Any:
@@ -40,10 +37,6 @@ def canonical(path: str, value: Any) -> Any:
     if path.endswith("exclude_events"):
         return tuple(sorted(value)) or None
     return value if isinstance(value, bool) else str(value).strip()
-
-
-def is_secret(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("${secret:")
 
 
 @dataclass(frozen=True)
@@ -78,7 +71,7 @@ class Resource:
 
     @property
     def secrets(self) -> set[str]:
-        return {path for path, value in self.values.items() if is_secret(value)}
+        return {path for path, value in self.values.items() if str(value).startswith("${secret:")}
 
     @property
     def protected(self) -> bool:
@@ -134,8 +127,7 @@ def declared(files: Files, environment: str) -> dict[str, Resource]:
         own = {key: item for key, item in value.items() if key not in ("environments", "overrides")}
         whole = merged(top.get("defaults", {}).get(kind, {}), own)
         whole = merged(whole, value.get("overrides", {}).get(environment, {}))
-        known = environment_of(files, environment, "vars")
-        found[address] = _resource(address, name, whole, known)
+        found[address] = _resource(address, name, whole, environment_of(files, environment, "vars"))
     return found
 
 

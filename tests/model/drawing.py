@@ -19,6 +19,7 @@ Body = dict[str, Any]
 ENDS = ("2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z", None)
 SAME_END = "2027-01-01T02:00:00+02:00"
 _KEYS = ("lake", "orders", "raw", "copy", "daily")
+PROJECTS = ("Web", "App", "Lab", "New", "Other", "Renamed")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 SHARE_OF_MARKED = 0.06
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
@@ -211,6 +212,34 @@ class Drawing:
 
         return self._change(change)
 
+    def rename_from_two(self) -> Edit | None:
+        """Rename, and list two former names of which one, both or none is live."""
+        kind = self.dice.choice(("batch_export", "batch_export", "project"))
+        one, known = self._one(kind), NAMES if kind == "batch_export" else PROJECTS
+        if one is None:
+            return None
+        name, first, second = self.dice.sample(known, 3)
+        own = one[2]["name"]
+        first = own if self.chance(0.7) and own not in (name, second) else first
+
+        def change(body: Body) -> None:
+            body.setdefault("lifecycle", {})["renamed_from"] = [first, second]
+            body["name"] = name
+
+        return _edit_of(kind, one[1], change)
+
+    def change_integration(self) -> Edit | None:
+        """Name the integration of any project, perhaps of another one."""
+        if self.dialect != "2026":
+            return None
+        number = 101 + self.dice.randrange(3)
+
+        def change(body: Body) -> None:
+            if "integration" in body["destination"]:
+                body["destination"]["integration"] = number
+
+        return self._change(change)
+
     def rename_project(self) -> Edit | None:
         name = self.dice.choice(("Web", "App", "Lab", "New", "web"))
         return self._change(lambda body: body.update(name=name), "project")
@@ -274,15 +303,33 @@ class Drawing:
         return swap
 
     def swap_keys(self) -> Edit | None:
-        items = self.items("batch_export")
+        return self._swap_keys("batch_export")
+
+    def swap_project_keys(self) -> Edit | None:
+        """Exchange the keys of two projects, with those of two exports in them or without."""
+        projects, exports = self._swap_keys("project"), self._swap_keys("batch_export")
+        if projects is None or exports is None or self.chance(0.5):
+            return projects
+
+        def both(files: Files) -> None:
+            projects(files)
+            exports(files)
+
+        return both
+
+    def _swap_keys(self, kind: str) -> Edit | None:
+        """Exchange two keys. The exports of a project stay in it, or are in the other one then."""
+        items, moves = self.items(kind), kind == "project" and self.chance(0.3)
         if len(items) < 2:
             return None
         (_, one, _), (_, two, _) = self.dice.sample(items, 2)
 
         def swap(files: Files) -> None:
-            _rekey("batch_export", one, "swapping")(files)
-            _rekey("batch_export", two, one)(files)
-            _rekey("batch_export", "swapping", two)(files)
+            parents = {key: body["project"] for _, key, body in self.items("batch_export", files)}
+            for old, new in ((one, "swapping"), (two, one), ("swapping", two)):
+                _rekey(kind, old, new)(files)
+            for _, key, body in self.items("batch_export", files) if moves else ():
+                body["project"] = parents[key]
 
         return swap
 
@@ -608,7 +655,8 @@ class Drawing:
         elif what == "rename":
             body["name"] = dice.choice((f"{body['name']} (do not touch)", self.free_name()))
         elif what == "interrupted":  # A replacement, after its old object was deleted.
-            body["name"] = f"{body['name']} (replaces {_id_of('e99')})"
+            own = body["name"].partition(" (replaces")[0]
+            body["name"] = f"{own} (replaces {_id_of('e99')})"
         elif what == "spaces":
             body["name"] = f" {body['name']} "
         elif what == "marker":
@@ -668,6 +716,9 @@ EDITS = {
     "swap_names": 2,
     "swap_project_names": 0.5,
     "swap_keys": 1,
+    "swap_project_keys": 1,
+    "rename_from_two": 1.5,
+    "change_integration": 0.5,
     "move": 2,
     "refer": 1,
     "remove": 5,
@@ -874,12 +925,14 @@ def drawn(seed: int, dialect: str) -> World:
     world = _shaped(drawing, commits)
     _live(drawing, world, commits)
     world.commits = [Commit(clean(item.files), item.parents) for item in commits]
+    world.later = _later(drawing, world)
     world.work = clean(world.work)
     world.log = drawing.log
     _options(drawing, world)
     marking = random.Random(f"{seed} {dialect} marker")  # noqa: S311
     if marking.random() < SHARE_OF_MARKED:
         _mark_name(world, marking)
+        world.later = None
     return world
 
 
@@ -993,6 +1046,13 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
     for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 1, 1, 2, 3))):
         drawing.happen()
     world.projects = drawing.seeded()
+
+
+def _later(drawing: Drawing, world: World) -> Files | None:
+    """Return files that are changed after a plan was saved, perhaps."""
+    drawing.files = copy.deepcopy(world.work)
+    is_changed = drawing.chance(0.4) and drawing.edit() is not None
+    return clean(drawing.files) if is_changed else None
 
 
 def _options(drawing: Drawing, world: World) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.model.declared import DEFAULTS, TYPE, Base, Resource, is_secret
+from tests.model.declared import DEFAULTS, TYPE, Base, Resource
 from tests.model.identity import Identity, Live
 
+# Fields with their origin, and whether they are reset.
 Fields = dict[str, tuple[str, bool]]
-"""Fields with their origin, and whether they are reset."""
 
 
 def fields_of(identity: Identity, base: Base, resource: Resource, item: Live) -> Fields:
@@ -21,10 +21,8 @@ def fields_of(identity: Identity, base: Base, resource: Resource, item: Live) ->
     for path in resource.values.keys() - resource.secrets:
         if resource.value(path) != item.value(path) and not resource.ignores(path):
             found[path] = (_origin(base, at_base, path, resource, item), False)
-    for path, is_reset in dropped(identity, resource, item):
-        if is_reset:
-            found[path] = ("files", True)
-    return found
+    resets = [path for path, is_reset in dropped(identity, resource, item) if is_reset]
+    return found | dict.fromkeys(resets, ("files", True))
 
 
 def _origin(base: Base, was: Resource | None, path: str, now: Resource, item: Live) -> str:
@@ -51,11 +49,9 @@ def dropped(identity: Identity, resource: Resource, item: Live) -> Iterator[tupl
     for path in once - resource.values.keys():
         if resource.ignores(path) or (path.startswith("destination.") and not has_type):
             pass
-        elif path == "paused":
-            if item.value(path):
+        elif path not in {*DEFAULTS} - {"paused"} or any(path in was.secrets for was in history):
+            if path != "paused" or item.value(path):
                 yield path, False
-        elif path not in DEFAULTS or any(is_secret(was.values.get(path)) for was in history):
-            yield path, False
         elif item.value(path) != DEFAULTS[path]:
             yield path, True
 
@@ -74,9 +70,9 @@ def changed_secrets(identity: Identity, resource: Resource, item: Live) -> set[s
 def _permits(resource: Resource) -> set[str]:
     own, lists = resource.lifecycle, ("ignore_changes", "renamed_from", "beside")
     found = {f"{key} {item}" for key in lists for item in own.get(key, ())}
-    found |= {"allow_replace"} if own.get("allow_replace") else set()
+    found |= {key for key in ("allow_replace",) if own.get(key)}
     found |= {f"id {resource.pinned}"} if resource.pinned else set()
-    return found | (set() if resource.protected else {"protect"})
+    return found if resource.protected else found | {"protect"}
 
 
 def loosened(resource: Resource, history: list[Resource]) -> set[str]:

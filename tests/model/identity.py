@@ -45,10 +45,6 @@ class Live:
         return plain(self.name)
 
     @property
-    def of_other_tool(self) -> bool:
-        return self.plain_name != self.name
-
-    @property
     def address(self) -> str:
         return f"{self.kind}.id:{self.id}"
 
@@ -71,20 +67,17 @@ class Identity:
         self, live: Sequence[Live], now: Declared, versions: Versions = (), globs: Globs = ()
     ) -> None:
         self.live, self.now, self.versions = live, now, versions
+        # What `policy.ignore` names, and the resources that it forbids.
         self.ignored = {item for item in live if _is_any(item.name, globs)}
-        """What `policy.ignore` names, and the resources that it forbids."""
-        self.untouchable = {
-            address
-            for address, resource in now.items()
-            if _is_any(resource.name, globs) or self.ignored & {*self._pinned(resource)}
-        }
+        pinned = {item.id for item in self.ignored}
+        self.untouchable = {key for key in now if now[key].pinned in pinned}
+        self.untouchable |= {key for key in now if _is_any(now[key].name, globs)}
         self.matched: dict[str, Live | None] = {}
         self.owner: dict[Live, str] = {}
-        self.removed: dict[str, Live] = {}
-        """The objects that certainly are those of removed resources, by address."""
-        self.unclear: dict[str, list[Live]] = {}
+        # The removed resources, with their objects if these are certain or may be theirs.
         self.was: dict[str, Resource] = {}
-        """The removed resources."""
+        self.removed: dict[str, Live] = {}
+        self.unclear: dict[str, list[Live]] = {}
         self.maybe_protected: set[Live] = set()
         self.is_ambiguous = False
         for kind in ("project", "batch_export"):
@@ -156,7 +149,7 @@ class Identity:
     def _may_become(self, resource: Resource, objects: Iterable[Live]) -> list[Live]:
         """Return the objects that a resource may be by another name than its own."""
         found = [item for item in dict.fromkeys(objects) if not item.is_beside(resource)]
-        return [item for item in found if self.is_free(item) and not item.of_other_tool]
+        return [item for item in found if self.is_free(item) and item.plain_name == item.name]
 
     def _by_former_name(self, resource: Resource) -> list[Live]:
         names = resource.names[1:]
@@ -207,16 +200,10 @@ class Identity:
         return [item.id for item in found] or self.connected(text)
 
     def connected(self, address: str) -> list[str | None]:
-        """Return the projects of a key and of those that took over a name, if applied in part."""
-        names_of: dict[str, set[str]] = {}
-        for was in [was for version in self.versions for was in version.values()]:
-            names_of.setdefault(was.address, set()).update(was.names if was.parent is None else ())
-        keys, names = {address}, set[str]()
-        for _ in names_of:
-            names = names.union(*(names_of.get(key, ()) for key in keys))
-            keys |= {key for key, own in names_of.items() if own & names}
+        """Return the projects that a key may have had, also if commits were applied in part."""
+        names = {name for _, was in self.of_key(address) for name in was.names}
         projects = [item for item in self.live if item.kind == "project"]
-        return [i.id for i in projects if i.name in names or self.owner.get(i) in keys]
+        return [i.id for i in projects if i.name in names or self.owner.get(i) == address]
 
     def elsewhere(self, address: str) -> list[Live]:
         """Return what has a name of a key, in projects in which it may have been."""

@@ -5,11 +5,13 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import TYPE, UNSET, Declared, all_resources, declared, is_secret, leaves
+from tests.model.declared import INTEGRATION, TYPE, UNSET, Declared, all_resources, declared, leaves
 from tests.model.identity import Live
 from tests.model.refusing import doubled
 from tests.model.world import Files
@@ -20,7 +22,9 @@ Values = dict[tuple[str, str], Any]
 def applied(plan: Planned) -> list[Live]:
     """Return the live objects after the changes of a plan."""
     live, new = {item.id: item for item in plan.live}, list[Live]()
-    for change in plan.changes.values():
+    refused = refused_later(plan)
+    changes = [change for change in plan.changes.values() if change.address not in refused]
+    for change in changes:
         item = live.get(change.live.id) if change.live else None
         if change.action in ("create", "replace"):
             new.append(_created(plan, change))
@@ -28,8 +32,49 @@ def applied(plan: Planned) -> list[Live]:
             own = plan.now[change.address].values
             sent = {path: own.get(path) for path in change.fields}
             live[item.id] = replace(item, values={**item.values, **sent})
-    gone = {c.live.id for c in plan.of_action("delete", "replace") if c.live}
+    gone = {c.live.id for c in changes if c.live and c.action in ("delete", "replace")}
     return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
+
+
+def refused_later(plan: Planned) -> set[str]:
+    """Return the resources that name the integration of another project, which only 2026 checks."""
+    found, changes = set(), plan.of_action("create", "update", "replace")
+    for change in changes if plan.world.dialect == "2026" else ():
+        to, own = plan.now[change.address].value(INTEGRATION), 100 + int(change.parent or 0)
+        if to and change.parent and to != str(own):
+            found.add(change.address)
+    return found
+
+
+def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
+    """Yield what a saved plan says of a change: the object, its values, the secrets to send."""
+    own, live = plan.now.get(change.address), change.live
+    place = (change.address, change.action, live and live.id)
+    if change.action == "delete" and live:
+        inside = [item.id for item in plan.live if item.parent == live.id]
+        values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
+        yield (*place, "", repr(values), repr(inside))
+    elif own:
+        yield from ((*place, path, "", "") for path in change.secrets)
+        for path in change.fields.keys() - own.secrets:
+            yield (*place, path, repr(live and live.value(path)), repr(own.value(path)))
+
+
+def is_stale(saved: Planned, now: Planned) -> bool:
+    """Return whether a plan of now has more than a saved one, or less than what is left of it."""
+    old = {part for change in saved.changes.values() for part in _parts(saved, change)}
+    new = {part for change in now.changes.values() for part in _parts(now, change)}
+    return not new <= old or not all(_is_done(now, part) for part in old - new)
+
+
+def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
+    """Return whether live state has a value of a saved plan, or has no deleted object."""
+    address, action, identity, path, _, after = part
+    item = now.identity.matched.get(address)
+    if not path:
+        return identity not in [item.id for item in now.live]
+    is_replaced = action != "replace" or (item is not None and item.id != identity)
+    return item is not None and is_replaced and repr(item.value(path)) == after
 
 
 def _created(plan: Planned, change: Change) -> Live:
@@ -45,14 +90,13 @@ def _created(plan: Planned, change: Change) -> Live:
     return Live(resource.kind, f"new {change.address}", parent, {**kept, **sent, **resets})
 
 
-@dataclass
-class Drifted:
+class Drifted(NamedTuple):
     """What `drift` reports: the exit code, fields, and what is deleted and renamed."""
 
     code: int = 0
-    fields: set[tuple[str, str]] = field(default_factory=set)
-    deleted: set[str] = field(default_factory=set)
-    renamed: set[str] = field(default_factory=set)
+    fields: AbstractSet[tuple[str, str]] = frozenset()
+    deleted: AbstractSet[str] = frozenset()
+    renamed: AbstractSet[str] = frozenset()
 
 
 def drifted(plan: Planned) -> Drifted:
@@ -95,7 +139,7 @@ def compared(files: Files, first: str, second: str) -> dict[tuple[str, str], boo
         key, layers = (address, path), [f"overrides.{name}.{path}" for name in (first, second)]
         pair = [each.get(key, UNSET) for each in values]
         if pair[0] != pair[1] and address in one.keys() & two.keys():
-            is_intended = path == "name" or any(map(is_secret, pair))
+            is_intended = path == "name" or path in one[address].secrets | two[address].secrets
             is_intended |= "${var:" in str(bodies.get(key))
             found[key] = is_intended or all((address, layer) in bodies for layer in layers)
     return found

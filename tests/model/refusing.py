@@ -5,7 +5,8 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,10 @@ from tests.model.identity import Live, plain
 if TYPE_CHECKING:
     from tests.model.deciding import Planned
 
+# A rule and addresses each.
 Refusals = Iterator[tuple[str, ...]]
-"""A rule and addresses each."""
-PLACES: Mapping[str, Iterable[str]] = {
-    "S3": ("bucket_name", "prefix"),
-    "AwsS3": ("bucket_name", "prefix"),
-    "Postgres": ("host", "database", "schema", "table_name"),
-    "HTTP": ("url",),
-}
+_BUCKET, _TABLE = ("bucket_name", "prefix"), ("host", "database", "schema", "table_name")
+PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE, "HTTP": ("url",)}
 
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
@@ -121,7 +118,7 @@ def _names(plan: Planned) -> Refusals:
             yield "permuted-names", *pair
     for change in plan.of_action("update", "replace"):
         is_renamed = change.action == "replace" or "name" in change.fields
-        if is_renamed and change.live and change.live.of_other_tool:
+        if is_renamed and change.live and change.live.plain_name != change.live.name:
             yield "posthog-definitions", change.address
 
 
@@ -165,17 +162,16 @@ def _projects(plan: Planned) -> Refusals:
     """Servers of 2026 compare the names of projects without case."""
     deleted = [change.live for change in plan.of_action("delete")]
     projects = [item for item in plan.live if item.kind == "project" and item not in deleted]
-    after = {item.address: item.name.lower() for item in projects}
     changes = [c for c in plan.of_action("create", "update") if c.address.startswith("project.")]
-    own = {c.address: c.live.address if c.live else c.address for c in changes}
-    after |= {own[c.address]: plan.now[c.address].name.lower() for c in changes if c.live}
+    names = {item: item.name for item in projects}
+    names |= {change.live: plan.now[change.address].name for change in changes if change.live}
+    taken = [name.lower() for name in names.values()]
     for change in sorted(changes, key=lambda change: change.address):
-        name = plan.now[change.address].name.lower()
-        is_taken = name in [other for key, other in after.items() if key != own[change.address]]
-        is_new = change.live is None or "name" in change.fields
-        if is_taken and is_new and dialect_of(plan) == "2026":
+        name, is_new = plan.now[change.address].name.lower(), change.live is None
+        taken += [name] if is_new else []
+        is_named = is_new or "name" in change.fields
+        if is_named and taken.count(name) > 1 and dialect_of(plan) == "2026":
             yield "name-taken", change.address
-        after[own[change.address]] = name
 
 
 # Creates that would double an object
@@ -201,10 +197,6 @@ def doubled(plan: Planned) -> Refusals:
                     yield "possible-duplicate", key, *named
 
 
-def _has_twin(export: Resource, at_base: Declared, items: list[Live]) -> bool:
-    return any(_is_twin(export, at_base.get(export.address), item) for item in items)
-
-
 def _unclaimed(plan: Planned) -> Iterator[Live]:
     """Yield what no resource claims and what the plan does not delete on purpose."""
     deleted = {change.live for change in plan.of_action("delete") if change.on_purpose}
@@ -214,10 +206,10 @@ def _unclaimed(plan: Planned) -> Iterator[Live]:
             yield item
 
 
-def _is_twin(export: Resource, was: Resource | None, item: Live) -> bool:
+def _has_twin(export: Resource, at_base: Declared, items: list[Live]) -> bool:
     """Return whether an export would do the work of a live one again."""
-    selected = f"{CONFIG}exclude_events"
-    for known in filter(None, (export, was)):
+    was, selected = at_base.get(export.address), f"{CONFIG}exclude_events"
+    for known, item in itertools.product(filter(None, (export, was)), items):
         same, exact = known.value(selected) == item.value(selected), known.value(TYPE) != "HTTP"
         is_same_work = (same and exact) if was is None else (same or exact)
         if is_same_work and _place(known) == _place(item) is not None and not item.has_ended():

@@ -63,8 +63,8 @@ FAULTS = (
         "I5",
         "project names that differ in case",
         "reconciler/kinds/project/behaviour.py",
-        "is_same = other.name.strip().casefold() == name.strip().casefold()",
-        "is_same = other.name.strip() == name.strip()",
+        "if other.name.strip().casefold() == taken and",
+        "if other.name.strip() == name.strip() and",
     ),
     Fault(
         "I6 match",

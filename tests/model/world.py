@@ -48,8 +48,8 @@ class World:
     default, upstream, local, mark, base
         The commits of origin/main, of the upstream and of the local main, the applied commit, and
         `--base`.
-    work
-        The files of the checkout.
+    work, later
+        The files of the checkout, and those after a plan was saved, if they change.
     sparse
         The files that the checkout leaves out.
     pull
@@ -76,6 +76,7 @@ class World:
     excludes: tuple[str, ...] = ()
     rotate: tuple[str, ...] = ()
     allow_replace: bool = False
+    later: Files | None = None
     log: list[str] = field(default_factory=list)
 
     def environ(self) -> dict[str, str]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.support.limits import TIMEOUT
 
 _ISOLATED = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
+    # Without what pays only in a repository that is kept: upkeep, templates, flushing to disk.
+    "GIT_CONFIG_GLOBAL": str(Path(__file__).with_name("gitconfig")),
     "GIT_CONFIG_NOSYSTEM": "1",
     **{
         f"GIT_{who}_{what}": f"t{'@t.example' * (what == 'EMAIL')}"

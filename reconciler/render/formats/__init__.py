@@ -34,13 +34,13 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
         "github": "render.annotations:plan_as_github",
         "gitlab": "render.ci_reports:plan_as_gitlab",
         "html": "render.plan_html:plan_as_html",
-        "json": "render.plans:plan_as_json",
+        "json": "render.environments:plan_as_json",
         "markdown": "render.plan_markdown:plan_as_markdown",
         "sarif": "render.ci_reports:plan_as_sarif",
     },
     "plans": {
-        "text": "render.plans:plans_as_text",
-        "json": "render.plans:plans_as_json",
+        "text": "render.environments:plans_as_text",
+        "json": "render.environments:plans_as_json",
         "markdown": "render.plan_markdown:plans_as_markdown",
     },
     "diagnostics": {

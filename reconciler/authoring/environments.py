@@ -8,29 +8,154 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType, field
 
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.compared import (
-    EnvironmentComparison,
-    FieldDifference,
-    FieldSide,
-    Intent,
-    OnlyIn,
-    ResourceDifference,
-)
+from reconciler.model.codec.base import encode_value
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_same, with_default
 from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject
+from reconciler.model.public import Count, Public, derived
 from reconciler.model.resource import ParentRef, Resource, State
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, mapping_of, value_at
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    mapping_of,
+    path_text,
+    value_at,
+)
 from reconciler.planning.details import Identity, short_forms
 from reconciler.planning.matcher import Matching
 
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
 """What an object is recognized by, which may differ between environments."""
+_NAME: Path = ("name",)
+
+
+class Intent(StrEnum):
+    """Why a difference is intended. `NONE` is a difference that is not."""
+
+    NONE = ""
+    IDENTITY = "identity"
+    SECRET = "secret"  # noqa: S105 - a word
+    OVERRIDES = "overrides"
+    REFERENCE = "reference"
+
+    @property
+    def meaning(self) -> str:
+        """Words for readers, "" for a difference that is not intended."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Intent.NONE: "",
+    Intent.IDENTITY: "identity of the object",
+    Intent.SECRET: "secret of the environment",
+    Intent.OVERRIDES: "overrides of both environments",
+    Intent.REFERENCE: "reference",
+}
+
+
+class FieldSide(Public, frozen=True):
+    """A field in one environment."""
+
+    internal = frozenset({"value"})
+
+    value: JSON
+    written: str | None = None
+    """The text in the files, if references were filled in."""
+    at: Mark | None = None
+
+    @derived
+    def value_(self) -> JSON | UnsetType:
+        """Absent if the field is not set. A secret is the text of its reference."""
+        return encode_value(self.value)
+
+
+class FieldDifference(Public, frozen=True):
+    """A field that differs."""
+
+    internal = frozenset({"intent"})
+
+    path: Path
+    first: FieldSide
+    second: FieldSide
+    intent: Intent = Intent.NONE
+
+    @derived
+    def name(self) -> str:
+        """The path as text."""
+        return path_text(self.path)
+
+    @derived
+    def intended(self) -> Intent | None:
+        """Why the difference is intended, null if it is not."""
+        return self.intent if self.intent is not Intent.NONE else None
+
+
+class ResourceDifference(Public, frozen=True):
+    """A resource that differs."""
+
+    address: Address
+    name: str = field(name="resource_name")
+    """Its name in the first environment."""
+    fields: tuple[FieldDifference, ...]
+
+    @property
+    def unintended(self) -> tuple[FieldDifference, ...]:
+        """The differences that nothing in the files explains."""
+        return tuple(field for field in self.fields if field.intent is Intent.NONE)
+
+    @property
+    def intended(self) -> tuple[FieldDifference, ...]:
+        """The other differences."""
+        return tuple(field for field in self.fields if field.intent is not Intent.NONE)
+
+
+class OnlyIn(Public, frozen=True):
+    """A resource or object that one environment does not have."""
+
+    address: Address
+    name: str = field(name="resource_name")
+    at: Mark | None = None
+
+
+class EnvironmentComparison(Public, frozen=True):
+    """Two environments."""
+
+    schema = "compare"
+    version = 1
+
+    first: str
+    second: str
+    live: bool
+    only_first: tuple[OnlyIn, ...]
+    only_second: tuple[OnlyIn, ...]
+    resources: tuple[ResourceDifference, ...]
+    equal: Count
+    """Resources without a difference."""
+
+    @property
+    def differing(self) -> tuple[ResourceDifference, ...]:
+        """The resources with differences that are not intended."""
+        return tuple(resource for resource in self.resources if resource.unintended)
+
+    @property
+    def intended(self) -> tuple[ResourceDifference, ...]:
+        """The resources with intended differences."""
+        return tuple(resource for resource in self.resources if resource.intended)
+
+    @derived
+    def is_equal(self) -> bool:
+        """Whether there are only intended differences."""
+        return not (self.only_first or self.only_second or self.differing)
 
 
 class EnvironmentSide(Struct, frozen=True):
@@ -241,7 +366,6 @@ def _is_related(path: Path, other: Path) -> bool:
 
 _Place: TypeAlias = tuple[str, str, str, int]
 """Kind, parent, key or name, and a number for objects of one name."""
-_NAME: Path = ("name",)
 
 
 class LiveSide(Struct, frozen=True):
