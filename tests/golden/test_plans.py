@@ -7,9 +7,9 @@
                       toggle: the action of `pause` or `unpause` for every export
 <case>/expected/      plan.txt or error.txt
 
-Some cases have a plan.json, at least one for each action, a plan.md, or the files of other formats:
-they are compared where they exist. Add a plan.md only for what Markdown writes in its own way. Every
-plan is encoded and decoded before it is compared.
+Some cases have a plan.json, at least one for each action, a plan.md, or the files of other
+formats: they are compared where they exist. Add a plan.md only for what Markdown writes in its own
+way. Every plan is encoded and decoded before it is compared.
 """
 
 from __future__ import annotations

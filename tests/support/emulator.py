@@ -1,7 +1,7 @@
 """Run the embedded service as a process, for tests over real HTTP.
 
-It is forked from a process that has imported it, where the system can do that: most of the time of a
-service of a test was its imports.
+It is forked from a process that has imported it, where the system can do that: the imports took
+most of the time of its start.
 """
 
 from __future__ import annotations

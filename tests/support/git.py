@@ -67,7 +67,7 @@ class Git:
         self.run("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
 
     def clone(self, folder: Path, *options: str) -> Git:
-        """Return a clone. One with options, such as a shallow one, is fetched, which takes twice."""
+        """Return a clone. One with options is fetched, as a shallow one must be: twice the time."""
         origin = f"file://{self.folder}" if options else str(self.folder)
         self.run("clone", "--quiet", *options, origin, str(folder))
         return Git(folder)
