@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from tests.conftest import StartService
 from tests.emulator.facts import KEYS, REAL, S3, Api, fact, refused
 from tests.emulator.operations import backfill, begun, get, of, runs
 
@@ -346,3 +349,24 @@ def test_fidelity_2026_patch_of_a_list(api: Api) -> None:
     for path in (api.project, f"{api.organization}projects/"):
         refused(api.call("PATCH", path, {}), 405, "method_not_allowed")
         refused(api.call("PATCH", path, {}, key="phx_read"), 403, "permission_denied")
+
+
+@fact("1.10", "the newest servers have no list of an organization's exports", "2026", rules=(44,))
+def test_fidelity_2026_no_organization_list(service_of: StartService, dialect: str) -> None:
+    """With an option; projects stay below the organization."""
+    running = service_of(None, "--dialect", dialect, "--no-organization-list")
+    below = f"/api/organizations/{running.organization}/"
+    for path in ("batch_exports/", "batch_exports/4dc8564d-bd82-1065-2f40-97f7c50f67cf/"):
+        refused(running.call("GET", f"{below}{path}"), 404, "not_found")
+    assert running.call("GET", f"{below}projects/").status_code == 200
+    own = f"/api/projects/{running.project_id}/batch_exports/"
+    assert running.call("GET", own).json()["results"] == []
+
+
+def test_only_2026_has_no_organization_list() -> None:
+    options = ["emulator", "--dialect", "2025", "--no-organization-list"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "reconciler", *options], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode != 0
+    assert "--no-organization-list needs --dialect 2026" in ran.stderr

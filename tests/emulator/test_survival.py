@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +18,8 @@ from hypothesis import strategies as st
 from tests.conftest import LONG
 from tests.emulator.facts import Api, fact
 from tests.emulator.operations import get, no_op, of
-from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
+from tests.support.emulator import DIALECTS, RunningEmulator
+from tests.support.limits import time_limit
 
 REQUESTS = 10_000 if LONG else 400
 """How many random requests a dialect answers, at least."""
@@ -35,22 +40,32 @@ def test_fidelity_2025_end_at_the_end_of_time(api: Api) -> None:
     assert [request["error"] for request in api.emulator.requests() if request["error"]] == []
 
 
-def test_a_failure_while_time_passes_is_an_answer_and_a_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_while_time_passes_is_an_answer_and_a_line(tmp_path: Path) -> None:
     """The database is broken behind the service's back: its own schedule fails at it."""
     file = tmp_path / "emulator.db"
-    with start_emulator(db=file) as running:
-        body = {"name": "a", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-        running.call("POST", "/api/projects/1/batch_exports/", body)
-        with sqlite3.connect(file) as database:
-            database.execute("UPDATE exports SET body = '{}', due = 0")
-        answer = running.call("GET", "/api/projects/1/")
-        errors = [request["error"] for request in running.requests()]
-    assert answer.status_code == 500
-    assert answer.json()["code"] == "error"
-    assert errors == [None, "KeyError"]
-    assert "emulator: KeyError in GET /api/projects/1/ (" in capfd.readouterr().err
+    options = ["emulator", "--port", "0", "--db", str(file)]
+    body = {"name": "a", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    with subprocess.Popen(
+        [sys.executable, "-m", "reconciler", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with time_limit(process):
+            where = json.loads(process.stdout.readline())
+            headers = {"Authorization": f"Bearer {where['api_key']}"}
+            with httpx.Client(base_url=where["base_url"], headers=headers) as http:
+                http.post("/api/projects/1/batch_exports/", json=body).raise_for_status()
+                with sqlite3.connect(file) as database:
+                    database.execute("UPDATE exports SET body = '{}', due = 0")
+                answer = http.get("/api/projects/1/")
+                requests = http.get("/_emulator/requests").json()["requests"]
+            process.terminate()
+            printed = process.stderr.read().decode()
+    assert (answer.status_code, answer.json()["code"]) == (500, "error")
+    assert [request["error"] for request in requests] == [None, "KeyError"]
+    assert "emulator: KeyError in GET /api/projects/1/ (" in printed
 
 
 def _utc(moment: datetime) -> str:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.model.declared import KINDS, declared
+from tests.model.declared import KINDS, declared, loaded_files
 from tests.model.world import Commit, Files, World, checked_out
 
 Edit = Callable[[Files], None]
@@ -867,7 +867,8 @@ def _integration(parent: Any, uids: Body, names: Body) -> int:
 
 def _has_unknown_scope(files: Files) -> bool:
     scopes = files["reconciler.yaml"]["policy"].get("prune")
-    keys = {f"project.{key}" for value in files.values() for key in value.get("projects", {})}
+    loaded = [value for name, value in files.items() if name in loaded_files(files)]
+    keys = {f"project.{key}" for value in loaded for key in value.get("projects", {})}
     return isinstance(scopes, dict) and bool(set(scopes) - keys - set(KINDS))
 
 

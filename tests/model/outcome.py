@@ -50,31 +50,32 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
     """Yield what a saved plan says of a change: the object, its values, the secrets to send."""
     own, live = plan.now.get(change.address), change.live
     place = (change.address, change.action, live and live.id)
-    if change.action == "delete" and live:
+    if live and change.action in ("delete", "replace"):
         inside = [item.id for item in plan.live if item.parent == live.id]
         values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
         yield (*place, "", repr(values), repr(inside))
-    elif own:
+    if own and change.action != "delete":
         yield from ((*place, path, "", "") for path in change.secrets)
-        for path in change.fields.keys() - own.secrets:
-            yield (*place, path, repr(live and live.value(path)), repr(own.value(path)))
+        checked = own.values.keys() - {"paused"} if change.action == "update" else set[str]()
+        for path in (checked | change.fields.keys()) - own.secrets:
+            if not own.ignores(path):
+                yield (*place, path, repr(live and live.value(path)), repr(own.value(path)))
 
 
 def is_stale(saved: Planned, now: Planned) -> bool:
     """Return whether a plan of now has more than a saved one, or less than what is left of it."""
     old = {part for change in saved.changes.values() for part in _parts(saved, change)}
     new = {part for change in now.changes.values() for part in _parts(now, change)}
-    return not new <= old or not all(_is_done(now, part) for part in old - new)
+    aims = {(*place, after) for *place, _, after in old}
+    is_wider = any((*place, x) not in aims or y != x for *place, y, x in new - old)
+    return is_wider or not all(_is_done(now, part) for part in old - new)
 
 
 def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
     """Return whether live state has a value of a saved plan, or has no deleted object."""
-    address, action, identity, path, _, after = part
-    item = now.identity.matched.get(address)
-    if not path:
-        return identity not in [item.id for item in now.live]
-    is_replaced = action != "replace" or (item is not None and item.id != identity)
-    return item is not None and is_replaced and repr(item.value(path)) == after
+    address, _, identity, path, _, after = part
+    item, is_gone = now.identity.matched.get(address), identity not in {x.id for x in now.live}
+    return is_gone if not path else item is not None and repr(item.value(path)) == after
 
 
 def _created(plan: Planned, change: Change) -> Live:
