@@ -27,7 +27,7 @@ from msgspec.structs import fields
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler import model  # noqa: E402 - not installed
+from reconciler import authoring, model, operations  # noqa: E402 - not installed
 from reconciler.diagnostics import Mark  # noqa: E402 - not installed
 from reconciler.model.address import Address  # noqa: E402 - not installed
 from reconciler.model.codec.backfill_plan import BackfillPlanForm  # noqa: E402 - not installed
@@ -57,14 +57,15 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _reports(kind: type[Public] = Public) -> Iterator[type[Public]]:
-    """Yield the reports of all modules of the model."""
+    """Yield the reports of all modules."""
     for below in kind.__subclasses__():
         yield from (below,) if "schema" in vars(below) else ()
         yield from _reports(below)
 
 
-for module in iter_modules(model.__path__):
-    import_module(f"{model.__name__}.{module.name}")
+for package in (model, authoring, operations):
+    for module in iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{module.name}")
 _LINES = "One line of `apply --log-file FILE` and `--format json`."
 FORMS = {
     "plan": ("Plan", PlanForm, None),

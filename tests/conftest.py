@@ -19,7 +19,7 @@ settings.register_profile(
     "short",
     deadline=None,
     derandomize=True,
-    max_examples=50,
+    max_examples=30,
     suppress_health_check=_SLOW_IS_FINE,
 )
 settings.register_profile(

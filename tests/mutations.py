@@ -32,7 +32,7 @@ FOLDERS = ("unit", "contract", "golden", "property", "integration")
 MOST_SECONDS = 420
 _COVERAGE = "mutations.coverage"
 _OUTPUT = "mutations.txt"
-_PYTEST = ("-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-p", "no:schemathesis")
+_PYTEST = ("-m", "pytest", "-n", "0", "-p", "no:cacheprovider")
 
 _FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,

@@ -14,12 +14,12 @@ from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 if TYPE_CHECKING:
     from reconciler.model.action import Action
     from reconciler.model.backfill_plan import BackfillPlan
-    from reconciler.model.gaps import GapReport
     from reconciler.model.plan import Plan
     from reconciler.model.run_report import LogReport, RunReport
-    from reconciler.model.status import StatusReport
     from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.operations.gaps_report import GapReport
     from reconciler.operations.pausing import Paused
+    from reconciler.operations.status_report import StatusReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ async def runs(  # noqa: PLR0913 - the options of the command
 
     Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
     """
-    from reconciler.operations import running
+    from reconciler.operations import runs as running
 
     request = running.RunsRequest(
         options_of(workspace),
@@ -87,7 +87,7 @@ async def logs(
 
     Raises NotOffered where the server refuses logs to API keys, and the errors of `runs`.
     """
-    from reconciler.operations import log_reading
+    from reconciler.operations import logs as log_reading
 
     request = log_reading.LogsRequest(options_of(workspace), name, run=run, limit=limit)
     return await masked(workspace, partial(log_reading.logs, request))

@@ -17,9 +17,9 @@ from reconciler.api.workspace import (
 )
 
 if TYPE_CHECKING:
+    from reconciler.authoring.environments import EnvironmentComparison
     from reconciler.commands.applying import Applied
     from reconciler.commands.planning import PlanResult
-    from reconciler.model.compared import EnvironmentComparison
     from reconciler.model.imported import Imported
     from reconciler.model.plan import Plan
     from reconciler.workspace.loading import Loaded

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
 if TYPE_CHECKING:
-    from reconciler.model.project_report import ProjectDetails, ProjectReport
+    from reconciler.operations.projects import ProjectDetails, ProjectReport
 
 
 async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 from math import inf
 from typing import TypeAlias
 
@@ -118,6 +119,30 @@ def levels_of(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...]:
     return tuple(map(tuple, levels))
 
 
+class Stage(Enum):
+    """Where a change is in a run, until its end."""
+
+    QUEUED = auto()
+    """Its next step may be taken."""
+    UNKNOWN = auto()
+    """A create was sent, and its object is to be searched for."""
+    WAITING = auto()
+    """The new object of a replacement is to be checked for duplicates."""
+
+
+class Checked(Enum):
+    """How far an object of this run was checked for duplicates of other clients."""
+
+    NONE = auto()
+    """There is no object, or its change ended otherwise."""
+    DUE = auto()
+    """Its scope was not read since the create."""
+    LAST = auto()
+    """After the last changes."""
+    EARLIER = auto()
+    """Before the last changes, so that it is to be checked again."""
+
+
 class Creation(Struct):
     """A create that was sent.
 
@@ -161,6 +186,8 @@ class ChangeRun(Struct):
         Whether a write was sent and its answer was not handled.
     made
         What was done so far, for messages.
+    stage, checked
+        Where it is in the run. `cause` is the error of a create whose outcome is unknown.
     """
 
     change: Change
@@ -173,6 +200,9 @@ class ChangeRun(Struct):
     writing: bool = False
     made: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    stage: Stage = Stage.QUEUED
+    checked: Checked = Checked.NONE
+    cause: str = ""
 
     @property
     def live_id(self) -> str | None:

@@ -17,7 +17,14 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.applying.change_run import ChangeRun, levels_of, steps_of
+from reconciler.applying.change_run import (
+    ChangeRun,
+    Checked,
+    Creation,
+    Stage,
+    levels_of,
+    steps_of,
+)
 from reconciler.applying.checks import Checks
 from reconciler.applying.scopes import Scopes
 from reconciler.applying.twins import NOT_SEARCHED, SHOWN_WITHIN, Search, TwinCheck, unchecked
@@ -105,14 +112,10 @@ async def _announce(stop: Stop, listen: Listener) -> None:
 class _Run(Struct):
     """The state of a run.
 
-    unknown
-        Creates whose outcome is unknown, with the error.
-    unchecked, unchecked_since
-        Creates whose scope was not checked for duplicates since, and when the first was sent.
-    just_checked, to_check_again
-        Creates that were checked: after the last changes, and before.
-    waiting
-        Replacements whose new object exists.
+    runs
+        The changes of all levels so far, with their stages.
+    unchecked_since
+        When the first create was sent whose check for duplicates is due.
     inside
         `Plan.deleted_inside`.
     halted
@@ -129,22 +132,19 @@ class _Run(Struct):
     inside: Mapping[str, Sequence[Change]]
     ended: dict[str, Result] = field(default_factory=dict)
     twins: dict[str, Twins] = field(default_factory=dict)
-    unknown: list[tuple[ChangeRun, ReconcilerError]] = field(default_factory=list)
-    unchecked: list[ChangeRun] = field(default_factory=list)
+    runs: list[ChangeRun] = field(default_factory=list)
     unchecked_since: float = inf
-    just_checked: list[ChangeRun] = field(default_factory=list)
-    to_check_again: list[ChangeRun] = field(default_factory=list)
-    waiting: list[ChangeRun] = field(default_factory=list)
     halted: str | None = None
 
     async def apply(self, changes: Sequence[Change]) -> None:
         """Apply the changes of a level, and check what they created."""
         queue = deque(ChangeRun(change, steps_of(change)) for change in changes)
+        self.runs += queue
         scopes = [self.worker.scope_of(run.change) for run in queue if run.creates]
         self.scopes.pending = Counter(scope for scope in scopes if scope is not None)
         while queue:
-            self.to_check_again += self.just_checked
-            self.just_checked = []
+            for run in self._checked(Checked.LAST):
+                run.checked = Checked.EARLIER
             self.worker.reserved = self.scopes.calls(self.scopes.pending)
             await self._work(queue, until_check=True)
             await self._settle()
@@ -155,8 +155,8 @@ class _Run(Struct):
         An object that was adopted may be of another client, and that of this run may be shown
         later: so lists are not believed before they must show it.
         """
-        adopted = [run for run in self.just_checked if run.adopted]
-        runs = [run for run in (*self.to_check_again, *adopted) if self._is_done(run)]
+        adopted = (run for run in self._checked(Checked.LAST) if run.adopted)
+        runs = [run for run in (*self._checked(Checked.EARLIER), *adopted) if self._is_done(run)]
         sent = [run.creation.sent_at for run in runs if run.creation is not None and run.adopted]
         with suppress(Interrupted):
             if sent:
@@ -210,12 +210,20 @@ class _Run(Struct):
     def _is_check_due(self) -> bool:
         return self.transport.clock() - self.unchecked_since > CHECKED_WITHIN
 
-    def _to_check(self, runs: Sequence[ChangeRun]) -> None:
-        """Note creates whose scope is to be checked for duplicates."""
-        self.unchecked += runs
-        for creation in (run.creation for run in runs):
-            if creation is not None:
-                self.unchecked_since = min(creation.sent_at, self.unchecked_since)
+    def _checked(self, how_far: Checked) -> list[ChangeRun]:
+        return [run for run in self.runs if run.checked is how_far]
+
+    def _take(self, stage: Stage) -> list[ChangeRun]:
+        """Return the changes in a stage, which are queued from now on."""
+        runs = [run for run in self.runs if run.stage is stage]
+        for run in runs:
+            run.stage = Stage.QUEUED
+        return runs
+
+    def _to_check(self, run: ChangeRun, creation: Creation) -> None:
+        """Note that the scope of a create is to be checked for duplicates."""
+        run.checked = Checked.DUE
+        self.unchecked_since = min(creation.sent_at, self.unchecked_since)
 
     def _obstacle(self, change: Change) -> str | None:
         """Return why a change can't be started, None if it can."""
@@ -253,7 +261,7 @@ class _Run(Struct):
             self._end(stopped(run, INTERRUPTED))
         except ReconcilerError as error:
             if isinstance(error, AmbiguousOutcome) and run.outcome_unknown:
-                self.unknown.append((run, error))
+                run.stage, run.cause = Stage.UNKNOWN, error.message
             else:
                 self._end(failed(run, error, self.mask))
         except Exception as error:  # noqa: BLE001 - a run always ends with a report
@@ -263,17 +271,18 @@ class _Run(Struct):
             if is_done:
                 self._end(run.done())
             else:
-                self.waiting.append(run)
-        if run.creation is not known and run.live_id is not None:
-            self._to_check([run])
+                run.stage = Stage.WAITING
+        if run.creation is not None and run.creation is not known and run.live_id is not None:
+            self._to_check(run, run.creation)
 
     async def _settle(self) -> None:
         """Search for what is unknown, check for duplicates, finish the replacements."""
         await self._search()
-        created, self.unchecked, self.unchecked_since = self.unchecked, [], inf
+        created, self.unchecked_since = self._checked(Checked.DUE), inf
         await self._check(created)
-        self.just_checked += [run for run in created if self._is_done(run)]
-        waiting, self.waiting = self.waiting, []
+        for run in created:
+            run.checked = Checked.LAST if self._is_done(run) else Checked.NONE
+        waiting = self._take(Stage.WAITING)
         left = deque(run for run in waiting if run.change.id not in self.ended)
         for run in left:
             run.pass_check()
@@ -281,10 +290,9 @@ class _Run(Struct):
 
     async def _search(self) -> None:
         """Find the objects of creates whose outcome is unknown, and finish these creates."""
-        if not self.unknown:
+        runs = self._take(Stage.UNKNOWN)
+        if not runs:
             return
-        unknown, self.unknown = self.unknown, []
-        runs = [run for run, _ in unknown]
         problems = dict.fromkeys((run.change.id for run in runs), NOT_SEARCHED)
         try:
             problems = await self.search.run(runs)
@@ -292,13 +300,15 @@ class _Run(Struct):
             pass
         except Exception as error:  # noqa: BLE001 - a run always ends with a report
             self.halt(error)
-        for run, cause in unknown:
-            if run.outcome_unknown:
+        adopted = deque[ChangeRun]()
+        for run in runs:
+            if run.creation is None or run.outcome_unknown:
                 problem = problems.get(run.change.id, NOT_SEARCHED)
-                self._end(unknown_create(run, self.mask(f"{cause.message}; {problem}")))
-        adopted = [run for run in runs if not run.outcome_unknown]
-        self._to_check(adopted)
-        await self._work(deque(adopted))
+                self._end(unknown_create(run, self.mask(f"{run.cause}; {problem}")))
+            else:
+                self._to_check(run, run.creation)
+                adopted.append(run)
+        await self._work(adopted)
 
     async def _check(self, runs: Sequence[ChangeRun]) -> None:
         """Check creates for duplicates of other clients, and report what was decided."""

@@ -8,9 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.authoring.comparison import (
+from reconciler.authoring.environments import (
+    EnvironmentComparison,
     EnvironmentSide,
+    FieldDifference,
+    FieldSide,
+    Intent,
     LiveSide,
+    OnlyIn,
+    ResourceDifference,
     compare_live,
     field_differences,
     needed_in_full,
@@ -23,14 +29,6 @@ from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.compared import (
-    EnvironmentComparison,
-    FieldDifference,
-    FieldSide,
-    Intent,
-    OnlyIn,
-    ResourceDifference,
-)
 from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
 from reconciler.model.text import quoted, several, shortened
@@ -44,6 +42,9 @@ from reconciler.render.style import Colour
 from reconciler.render.yaml_line import yaml_line
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import LITERAL_SECRET
+
+_LONGEST = 80
+_MOST_NAMES = 5
 
 
 class CompareRequest(Struct, frozen=True):
@@ -219,10 +220,6 @@ def _without_secret(leaf: JSON) -> JSON:
     if not isinstance(leaf, SecretRef):
         return leaf
     return LITERAL_SECRET if leaf.is_literal else str(leaf)
-
-
-_LONGEST = 80
-_MOST_NAMES = 5
 
 
 def compared_document(comparison: EnvironmentComparison, options: RenderOptions) -> Document:

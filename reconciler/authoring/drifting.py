@@ -7,8 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.authoring.activity import OPERATION, attributed
 from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.drift import (
+    OPERATION,
+    Attribution,
+    Drift,
+    DriftedField,
+    DriftedObject,
+    Placed,
+    Pulled,
+    attributed,
+)
 from reconciler.client import Transport
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
@@ -18,7 +27,6 @@ from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, Origin
-from reconciler.model.drift import Attribution, Drift, DriftedField, DriftedObject, Placed, Pulled
 from reconciler.model.live import OTHER_TOOL, Live
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
@@ -36,6 +44,15 @@ from reconciler.render.style import Colour, Style
 _PAUSED_BY_SERVICE = "paused-by-service"
 """The consequence of an unpause that says that the service probably paused the object."""
 _DRIFT = (Origin.LIVE, Origin.BOTH)
+_MOST_LISTED = 5
+_COLUMNS = (
+    Column("field", padded=False),
+    Column("configured", padded=False),
+    Column("live", " -> ", padded=False),
+    Column("changed", "  (", ")", padded=False),
+)
+_UNATTRIBUTED = "by the service or an API key"
+_BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
 
 def drift_of(plan: Plan, base: Base) -> Drift:
@@ -177,17 +194,6 @@ def _calls_of(
         return ObjectCalls(transport, kind, plan.source.organization, body, live.dialect)
 
     return calls
-
-
-_MOST_LISTED = 5
-_COLUMNS = (
-    Column("field", padded=False),
-    Column("configured", padded=False),
-    Column("live", " -> ", padded=False),
-    Column("changed", "  (", ")", padded=False),
-)
-_UNATTRIBUTED = "by the service or an API key"
-_BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
 
 def drift_document(drift: Drift, _: RenderOptions) -> Document:

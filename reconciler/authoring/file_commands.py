@@ -50,6 +50,7 @@ layout_option = option(
 
 
 _KINDS = ", ".join(kind.name for kind in all_kinds())
+STDIN = Path("-")
 
 
 @command(
@@ -204,9 +205,6 @@ def _print_recipe(host: str, workspace: InitOptions) -> None:
 
 def _print_files(files: tuple[str, ...]) -> None:
     write_result("".join(f"+ {printable(name)}\n" for name in files))
-
-
-STDIN = Path("-")
 
 
 @command(

@@ -45,6 +45,12 @@ from reconciler.workspace.loading import Loaded
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.writing import write_files
 
+_MOST = 10
+_COLUMNS = tuple(
+    Column(title, before, padded=False)
+    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
+)
+
 
 class ImportOptions(Struct, frozen=True):
     """What to import, and into which files.
@@ -259,13 +265,6 @@ def _is_overwritten(adoption: Adoption, loaded: Loaded, placing: Placing) -> boo
         and declaration is not None
         and declaration.document.file == placing.file_of(adoption)
     )
-
-
-_MOST = 10
-_COLUMNS = tuple(
-    Column(title, before, padded=False)
-    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
-)
 
 
 def imported_document(imported: Imported, options: RenderOptions) -> Document:

@@ -8,19 +8,40 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from reconciler.authoring.comparing import Pair, compare_files
-from reconciler.authoring.comparison import promotions
 from reconciler.authoring.editing import Edit
+from reconciler.authoring.environments import OnlyIn, promotions
 from reconciler.authoring.placing import edited_texts, file_changes
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.promoted import Promoted
+from reconciler.model.file_change import FileChange
 from reconciler.model.text import listed, printable, several
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.writing import write_files
+
+_MOST_LISTED = 10
+
+
+class Promoted(Struct, frozen=True):
+    """A promotion that was written, or would be if not `written`.
+
+    `edited` are the resources whose overrides change, `added` those that come into the second
+    environment, `removed` those that leave it. `left` are other resources that only the second
+    environment has.
+    """
+
+    first: str
+    second: str
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange]
+    edited: tuple[Address, ...]
+    added: tuple[Address, ...] = ()
+    removed: tuple[Address, ...] = ()
+    left: tuple[OnlyIn, ...] = ()
+    written: bool = True
 
 
 class PromoteRequest(Struct, frozen=True):
@@ -136,9 +157,6 @@ def _check(request: PromoteRequest, texts: Mapping[str, str], runtime: Runtime) 
     errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
     if errors:
         raise InvalidConfiguration(errors)
-
-
-_MOST_LISTED = 10
 
 
 def promotion_summary(promoted: Promoted) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.authoring.drift import Drift, DriftedField, DriftedObject, LeftOut, Placed, Pulled
 from reconciler.authoring.drifting import drift_of, required_base, selected
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.import_drafts import doubtful_paths
@@ -21,7 +22,6 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.change import FieldChange
 from reconciler.model.comparison import field_leaves, written_value
-from reconciler.model.drift import Drift, DriftedField, DriftedObject, LeftOut, Placed, Pulled
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at

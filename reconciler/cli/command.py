@@ -1,20 +1,47 @@
-"""Commands with grouped options, examples, a page of the documentation, and common options."""
+"""Commands with grouped options, examples, a page of the documentation, and common options.
+
+The settings of a run are what its common options set.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import click
 
-from reconciler.cli.settings import current
-
+_CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
 _ARGUMENTS = "Arguments"
 _OWN = "Options"
 OUTPUT = "Output"
 """The heading of the options about output."""
+
+
+class OutputSettings:
+    """The common options, in the order of `--help`."""
+
+    # A plain class, since --version needs neither msgspec nor dataclasses otherwise.
+    def __init__(self) -> None:
+        self.quiet = False
+        self.verbose = False
+        self.debug = False
+        self.no_colour = False
+
+
+def begin() -> None:
+    """Start a run with the default settings."""
+    _CURRENT.set(OutputSettings())
+
+
+def current() -> OutputSettings:
+    """Return the settings of this run."""
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        begin()
+        return _CURRENT.get()
 
 
 class GroupedOption(click.Option):

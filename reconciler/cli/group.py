@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.command import HasCommonOptions
-from reconciler.cli.settings import begin
+from reconciler.cli.command import HasCommonOptions, begin
 from reconciler.errors import ExitCode, ReconcilerError
 
 if TYPE_CHECKING:
@@ -64,8 +63,10 @@ _HOMES: Mapping[str, str] = {
     **dict.fromkeys(("help", "schema", "explain", "completion"), "cli.reference"),
     **dict.fromkeys(("init", "import", "fmt", "mv"), "authoring.file_commands"),
     **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
-    **{name: f"operations.{name}_command" for name in SECTIONS["Operations"]},
-    "doctor": "operations.doctor_command",
+    **dict.fromkeys(("status", "runs", "logs", "gaps"), "operations.report_commands"),
+    **dict.fromkeys(("pause", "unpause"), "operations.pause_commands"),
+    **dict.fromkeys(("doctor", "preflight", "projects"), "operations.setup_commands"),
+    "backfill": "operations.backfill_command",
 }
 """The modules of commands below the package, if not of their name in this one."""
 COMMANDS: Mapping[str, str] = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from reconciler.cli.settings import current
+from reconciler.cli.command import current
 from reconciler.cli.streams import write_note
 from reconciler.diagnostics import Diagnostic
 from reconciler.render.diagnostics import diagnostics_as_text

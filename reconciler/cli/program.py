@@ -7,8 +7,8 @@ import sys
 
 import click
 
+from reconciler.cli.command import current
 from reconciler.cli.group import LazyGroup
-from reconciler.cli.settings import current
 from reconciler.cli.signals import interrupt_on_signals
 from reconciler.cli.streams import (
     ReaderGone,

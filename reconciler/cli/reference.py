@@ -24,6 +24,12 @@ from reconciler.model.text import plain_json
 from reconciler.packaged import packaged
 from reconciler.render.style import Colour, Style
 
+_SHELLS = ("bash", "zsh", "fish")
+_VARIABLE = "_RECONCILER_COMPLETE"
+_ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
+_RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
+_CELL = re.compile(r" *(?<!\\)\| *")
+
 
 def _commands(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in COMMANDS if name.startswith(incomplete)]
@@ -76,10 +82,6 @@ def schema_command(name: str | None) -> None:
         names = ", ".join(schema_names())
         raise BadUsage(f"unknown schema '{name}'", hint=f"{suggestion}schemas: {names}")
     write_result(plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n")
-
-
-_SHELLS = ("bash", "zsh", "fish")
-_VARIABLE = "_RECONCILER_COMPLETE"
 
 
 @command(
@@ -138,11 +140,6 @@ def _lines(entry: Entry, style: Style) -> Iterator[str]:
         yield from style.wrapped(paragraph, "  ", "  ") or [""]
     for name, text in entry.facts.items():
         yield from style.wrapped(text, f"  {name:7}  ", " " * 11) if text else ()
-
-
-_ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
-_RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
-_CELL = re.compile(r" *(?<!\\)\| *")
 
 
 class Entry(Struct, frozen=True):

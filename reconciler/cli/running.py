@@ -14,8 +14,8 @@ from typing import Any, TextIO, TypeVar
 
 from msgspec.structs import replace
 
+from reconciler.cli.command import current
 from reconciler.cli.output import is_interactive, print_warnings, render_options, width_of
-from reconciler.cli.settings import current
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.planning import PlanResult

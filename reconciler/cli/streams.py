@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from reconciler.cli.settings import current
+from reconciler.cli.command import current
 from reconciler.errors import ReconcilerError
 from reconciler.model.text import printable, safe_output
 

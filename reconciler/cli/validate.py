@@ -25,6 +25,10 @@ from reconciler.errors import BadUsage
 from reconciler.model.text import listed, several
 from reconciler.render.formats import writer_of
 
+_ACTIONS = ("test",)
+_MOST_UNUSED = 10
+_PASSED = "No plan breaks a rule"
+
 
 @command(
     "validate",
@@ -43,7 +47,7 @@ def validate_command(output_format: str, **options: Any) -> int:
     Without -e, every environment is checked. No secret and no API key is needed.
     """
     from reconciler.commands.files import path_in_repository
-    from reconciler.commands.validating import validate
+    from reconciler.commands.loading import validate
 
     workspace = workspace_of(options)
     diagnostics = validate(workspace, os.environ, interactive=is_interactive())
@@ -51,11 +55,6 @@ def validate_command(output_format: str, **options: Any) -> int:
     write = writer_of(output_format, "diagnostics")
     write_result(write(diagnostics, render_options(root=root)))
     return exit_code_of_diagnostics(diagnostics)
-
-
-_ACTIONS = ("test",)
-_MOST_UNUSED = 10
-_PASSED = "No plan breaks a rule"
 
 
 @command(

@@ -32,6 +32,10 @@ from reconciler.model.request import Repeat, Request
 from reconciler.model.text import printable
 
 _SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
+ADDON = (
+    "add the addon in the billing settings of the organization; a self-hosted server needs a "
+    "licence for it"
+)
 _LONGEST = 256
 """Characters of a server's text in a message: longer ones are cut."""
 
@@ -45,10 +49,7 @@ _BY_STATUS: Mapping[int, type[ServiceError]] = {
 }
 
 _HINTS: Mapping[int, Mapping[str, str]] = {
-    400: {
-        "Data Pipelines addon": "this organization may not write batch exports: add the addon in "
-        "its billing settings; a self-hosted server needs a licence for it"
-    },
+    400: {"Data Pipelines addon": ADDON},
     401: {"": "check `api_key` of this environment: the key is missing, unknown or revoked"},
     403: {
         "missing required scope": "give the API key this scope (a :write scope includes :read)",

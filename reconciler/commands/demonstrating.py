@@ -30,6 +30,10 @@ from reconciler.model.request import Repeat, Routes
 from reconciler.model.text import printable
 from reconciler.packaged import packaged
 
+_EXAMPLE = "acme"
+_MOST_LINES = 30
+_SECRET = re.compile(r"\$\{secret:env:(\w+)\}")
+
 
 @contextmanager
 def embedded_service(*options: str) -> Iterator[Mapping[str, Any]]:
@@ -60,11 +64,6 @@ def embedded_service(*options: str) -> Iterator[Mapping[str, Any]]:
             # It keeps nothing, and a signal leaves little time for a graceful end.
             process.kill()
             process.communicate()
-
-
-_EXAMPLE = "acme"
-_MOST_LINES = 30
-_SECRET = re.compile(r"\$\{secret:env:(\w+)\}")
 
 
 class _Demo(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Load the workspace that the options of a command name."""
+"""Load a workspace: for a session, and the use case `validate`, for all environments."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reconciler.commands.options import WorkspaceOptions
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
 from reconciler.kinds import all_kinds
-from reconciler.workspace.loading import Loaded, LoadOptions, load
+from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all
 
 if TYPE_CHECKING:
     from reconciler.workspace.git.repository import Commit, Repository
     from reconciler.workspace.parsed_files import ParsedFiles
     from reconciler.workspace.trust import TrustedBase
+
 
 _MOST_READINGS = 3
 
@@ -72,3 +76,20 @@ def _head(repository: Repository | None) -> Commit | None:
     with suppress(GitUnavailable):
         return repository.head() if repository is not None else None
     return None
+
+
+def validate(
+    options: WorkspaceOptions, environ: Mapping[str, str], *, interactive: bool = False
+) -> tuple[Diagnostic, ...]:
+    """Return all diagnostics of one environment, or of every environment if none is named.
+
+    `interactive`: a person runs the command.
+    """
+    if options.environment is None:
+        return load_all(options.folder, kinds=all_kinds(), environ=environ, strict=options.strict)
+    options = replace(options, lenient=frozenset())
+    try:
+        loaded, *_ = load_workspace(options, environ, interactive=interactive)
+    except InvalidConfiguration as invalid:
+        return invalid.diagnostics
+    return loaded.diagnostics

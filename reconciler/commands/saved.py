@@ -31,6 +31,9 @@ from reconciler.planning.saved import compare
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.workspace.loading import Loaded
 
+_MOST_LISTED = 20
+_NEW_PLAN = "make a new plan and have it reviewed"
+
 
 def applied_plan(data: bytes, *, name: str) -> AppliedPlan:
     """Return what a saved plan or the last run with changes of an audit log says was applied.
@@ -135,10 +138,6 @@ def _check_environment(applied: AppliedPlan, loaded: Loaded, file: Path) -> None
             f"({source.base_url}, organization {source.organization})",
             hint="select that environment with -e",
         )
-
-
-_MOST_LISTED = 20
-_NEW_PLAN = "make a new plan and have it reviewed"
 
 
 class SavedPlan(Struct, frozen=True):

@@ -110,7 +110,7 @@ class Session(Struct, frozen=True):
         local = self.runtime.now()
         now = transport.now(local)
         if now != local:
-            from reconciler.model.status import rough_duration
+            from reconciler.model.moments import rough_duration
 
             words = f"{rough_duration(abs(local - now))} {'ahead' if local > now else 'behind'}"
             message = f"the clock of this machine is {words}; the time of the service is used"

@@ -25,6 +25,8 @@ from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import OriginContext, fields_with_origin
 
+_LISTED = 10
+
 
 def show(
     plan_file: Path | None,
@@ -126,9 +128,6 @@ def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> ResolvedParent | 
         return ResolvedParent(id=ref.id, name=ref.name)
     parent = loaded.desired.resources[Address(kind.parent, ref.key)]
     return ResolvedParent(parent.address, parent.pinned_id, parent.name, parent.mark)
-
-
-_LISTED = 10
 
 
 def audit(file: Path, run: str | None = None) -> Audit:

@@ -91,8 +91,8 @@ class Backfills:
 
     # Advance
 
-    def advance(self, export: StoredExport, identity: str, at: datetime) -> None:
-        """Take the step that is due: estimate, begin the next run, or end."""
+    def advance(self, export: StoredExport, identity: str, at: datetime, *, last: bool) -> None:
+        """Take the step that is due: estimate, begin the next run, or end, at once if `last`."""
         backfill = self._store.backfill(identity)
         if backfill is None or backfill["status"] not in LIVE:
             return
@@ -105,7 +105,7 @@ class Backfills:
             if backfill["count"] == 0:
                 self._end(backfill, "Completed", at)
                 return
-        interval = self._next(export, backfill, at)
+        interval = None if last else self._next(export, backfill, at)
         if interval is None:
             self._complete(backfill, at)
             return

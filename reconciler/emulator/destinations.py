@@ -199,11 +199,11 @@ class Destinations:
 
     def _named(self, sent: Mapping[str, Any], project: int | None) -> int | None:
         """Return the integration that a body names; `integration_id` wins. Raise Refusal."""
-        found = None
+        integration = None
         for name in ("integration", "integration_id"):
             if name in sent:
-                found = self._found(f"destination__{name}", sent[name], project)
-        return found
+                integration = self._found(f"destination__{name}", sent[name], project)
+        return integration
 
     def _found(self, attr: str, value: Any, project: int | None) -> int | None:
         if value is None:

@@ -45,7 +45,7 @@ class Dialect:
     logs_for_keys
         Whether a key may read an export's logs.
     run_logs
-        What the logs of a run are: "whole", "empty" or "crash" (3).
+        Whether the logs of a run can be read; else 500 (3).
     strict_projects
         Unique names, deletion later, values that don't stick, retired fields (4).
     older_projects
@@ -86,7 +86,7 @@ class Dialect:
     window_days: int | None = 7
     log_style: str = "new"
     logs_for_keys: bool = True
-    run_logs: str = "whole"
+    run_logs: bool = True
     strict_projects: bool = False
     older_projects: bool = False
     root_projects: bool = True
@@ -123,7 +123,6 @@ V2025 = Dialect(
     scalars_as_text=True,
     changes_for_organization=False,
     logs_for_keys=False,
-    run_logs="empty",
     older_projects=True,
     addon=True,
     weekly_runs=False,
@@ -135,7 +134,7 @@ V2026 = Dialect(
     scalars_as_text=True,
     integrations=True,
     backfill_paths=("backfills",),
-    run_logs="crash",
+    run_logs=False,
     strict_projects=True,
     newest_activity=True,
     old_keys=False,

@@ -135,7 +135,7 @@ class Gate:
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
-    """Return a 500 that nobody asked for, after a line about it on stderr."""
+    """Return a 500 of a fault of this program, after a line about it on stderr."""
     name = type(error).__name__
     request.scope[UNEXPECTED] = name
     frame = traceback.extract_tb(error.__traceback__)[-1]

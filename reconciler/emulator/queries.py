@@ -69,7 +69,8 @@ class BadQuery(Exception):
 class _Cursor:
     tokens: list[str]
     at: int = 0
-    known: set[str] = field(default_factory=lambda: set(_FIELDS))
+    fields: list[str] = field(default_factory=list)
+    aliases: set[str] = field(default_factory=set)
 
     def peek(self) -> str:
         return self.tokens[self.at].lower() if self.at < len(self.tokens) else ""
@@ -113,6 +114,9 @@ def rewritten(text: str) -> tuple[str, list[dict[str, str]]]:
         limit = f"LIMIT {_operand(cursor)}"
     if cursor.peek():
         raise BadQuery(_UNPARSABLE)
+    for name in cursor.fields:
+        if name not in _FIELDS | cursor.aliases:
+            raise BadQuery(f"Invalid HogQL query: Unable to resolve field: {name}")
     listed = ", ".join(
         expression if alias is None else f"{expression} AS {alias}" for expression, alias in columns
     )
@@ -187,7 +191,7 @@ def _column(cursor: _Cursor) -> tuple[str, str | None]:
     if cursor.peek() == "as":
         cursor.take()
         alias = cursor.take()
-        cursor.known.add(alias)
+        cursor.aliases.add(alias)
         return expression, alias
     return expression, None
 
@@ -226,10 +230,8 @@ def _operand(cursor: _Cursor) -> str:
     if cursor.peek() == "(":
         cursor.take()
         return f"{word}({', '.join(_items(cursor, ')'))})"
-    name = word.strip("`")
-    literal = word[0].isdigit() or word[0] in "'*" or name.lower() in _LITERALS
-    if not literal and name not in cursor.known:
-        raise BadQuery(f"Invalid HogQL query: Unable to resolve field: {name}")
+    if not (word[0].isdigit() or word[0] in "'*" or word.lower() in _LITERALS):
+        cursor.fields.append(word.strip("`"))
     while cursor.peek() == ".":
         cursor.take()
         word = f"{word}.{cursor.take()}"

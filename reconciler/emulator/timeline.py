@@ -16,7 +16,10 @@ from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
 MOST_AT_ONCE = 2_000
-"""The largest number of scheduled runs that one move of the clock makes: the newest ones."""
+"""The largest number of runs that one move of the clock makes for an export.
+
+Of scheduled runs, the newest ones; backfills end early.
+"""
 
 
 class Timeline:
@@ -87,6 +90,7 @@ class Timeline:
     ) -> None:
         """Apply ticks and events in the order of their moments."""
         event = self._store.next_event(export.id, now)
+        steps = 0
         begun: list[dict[str, Any]] = []
         while ticks or event is not None:
             due = ticks[0][1] + self._jitter if ticks else None
@@ -98,7 +102,8 @@ class Timeline:
                 self._flush(begun)
             else:
                 self._flush(begun)
-                self._happen(export, event)
+                steps += event.kind == STEP
+                self._happen(export, event, last=steps >= MOST_AT_ONCE)
                 export = self._store.export(export.id) or export
             event = self._store.next_event(export.id, now)
         self._flush(begun)
@@ -117,9 +122,10 @@ class Timeline:
             return []
         return self.runs.rows(export, interval, end + self._jitter)
 
-    def _happen(self, export: StoredExport, event: Event) -> None:
+    def _happen(self, export: StoredExport, event: Event, *, last: bool) -> None:
+        """Let an event take effect; `last` ends a backfill without its other runs."""
         self._store.drop_event(event.kind, event.subject)
         if event.kind == STEP:
-            self.backfills.advance(export, event.subject, event.moment)
+            self.backfills.advance(export, event.subject, event.moment, last=last)
         else:
             self._auto_pause.judge(export, event.subject, event.moment)

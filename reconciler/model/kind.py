@@ -308,6 +308,8 @@ class Kind(Struct, frozen=True):
         The policy key that must be true before any object of this kind is deleted.
     detail
         Whether lists have a short form, so that managed objects are read one by one.
+    features
+        By dialect, the paid feature of the organization that writes need (docs/service.md 1.1).
     deleted_in_steps
         The dialects that delete what an object contained before, too, by one request for each of
         them, which is answered with 500 (docs/service.md 4.3).
@@ -340,6 +342,7 @@ class Kind(Struct, frozen=True):
     stamp: str = ""
     deleted_by: JSONObject | None = None
     deleted_in_steps: tuple[Dialect, ...] = ()
+    features: Mapping[str, str] = field(default_factory=dict)
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()

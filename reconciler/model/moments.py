@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeAlias
 
 from reconciler.errors import BadUsage
+from reconciler.model.field_types import Instant
 from reconciler.model.text import quoted
 from reconciler.model.values import JSON
 
@@ -23,6 +24,21 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY = timedelta(days=1)
 _STEPS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}
 _MINUTES = re.compile(r"every ([1-9][0-9]{0,3}) minutes")
+
+
+def rough_duration(duration: timedelta) -> str:
+    """Return a duration, rounded down: `40 min`, `1 h 40 min`, `12 h`, `3 d`."""
+    hours, minutes = divmod(int(duration / timedelta(minutes=1)), 60)
+    if not hours:
+        return f"{minutes} min"
+    if hours < 10 and minutes:
+        return f"{hours} h {minutes} min"
+    return f"{hours} h" if hours < 48 else f"{hours // 24} d"
+
+
+def moment_as_option(value: datetime) -> str:
+    """Return a time as options take it."""
+    return str(Instant().canonical(value.replace(microsecond=0)))
 
 
 def duration_of(text: str, *, option: str) -> timedelta:

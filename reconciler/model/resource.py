@@ -36,6 +36,13 @@ class ParentRef(Struct, frozen=True):
             return self.key
         return f"id {self.id}" if self.id is not None else f"name '{self.name}'"
 
+    @property
+    def value(self) -> JSON:
+        """The reference as a file contains it."""
+        if self.key is not None:
+            return self.key
+        return {"id": self.id} if self.id is not None else {"name": self.name}
+
 
 class Lifecycle(Struct, frozen=True):
     """The lifecycle settings of a resource.

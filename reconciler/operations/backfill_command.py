@@ -41,14 +41,18 @@ if TYPE_CHECKING:
     from reconciler.render.progress import Progress
 
 
-EXAMPLES = (
-    ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
-    ("backfill lake --from 2026-03-01 --to 2026-03-08 --out plan.json", "Plan a week for review"),
-    ("backfill lake --cancel", "Cancel the backfills that run"),
+@command(
+    "backfill",
+    examples=(
+        ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
+        (
+            "backfill lake --from 2026-03-01 --to 2026-03-08 --out plan.json",
+            "Plan a week for review",
+        ),
+        ("backfill lake --cancel", "Cancel the backfills that run"),
+    ),
+    page="docs/operations.md",
 )
-
-
-@command("backfill", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
@@ -188,7 +192,7 @@ class _Terminal(Struct, frozen=True):
 
     async def approve(self, plan: BackfillPlan) -> bool:
         from reconciler.cli.running import read_line
-        from reconciler.planning.backfills import approval_of_backfills
+        from reconciler.operations.backfill_ranges import approval_of_backfills
 
         self.progress.clear()
         approval = approval_of_backfills(plan)

@@ -26,13 +26,7 @@ from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.model.run_status import COMPLETED
 from reconciler.model.values import JSONObject
-from reconciler.operations.run_history import (
-    ALL_TIME,
-    backfill_id,
-    read_backfills,
-    read_runs,
-    valid,
-)
+from reconciler.operations.runs import ALL_TIME, backfill_id, read_backfills, read_runs, valid
 from reconciler.reading.calls import ObjectCalls
 
 _TOO_MANY = "too_many_concurrent_backfills"

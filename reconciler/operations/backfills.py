@@ -25,31 +25,26 @@ from reconciler.model.backfill_plan import (
     PlannedBackfill,
 )
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned
-from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.moments import Moment, window_at
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.model.text import listed, several
-from reconciler.operations.backfilling import Backfiller, rows_of, run_all
-from reconciler.operations.gaps import gaps_in, rows_of_a_run
-from reconciler.operations.run_history import (
-    BEGINNING,
-    latest_runs,
-    read_backfills,
-    read_run,
-    read_runs,
-)
-from reconciler.operations.targets import Target, Targets, read_targets
-from reconciler.planning.backfills import (
+from reconciler.operations.backfill_ranges import (
     aligned_range,
     bound,
     consequences_of,
     of_gaps,
     of_range,
+    retries_of_failed,
+    retry_of,
     with_trial,
 )
-from reconciler.planning.retries import retries_of_failed, retry_of
+from reconciler.operations.backfilling import Backfiller, rows_of, run_all
+from reconciler.operations.gaps import gaps_in, rows_of_a_run
+from reconciler.operations.gaps_report import Gap, GapState
+from reconciler.operations.runs import BEGINNING, latest_runs, read_backfills, read_run, read_runs
+from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.version import __version__
 
 _MOST_LISTED = 5

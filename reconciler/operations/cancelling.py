@@ -12,7 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.live import id_text
 from reconciler.model.run import BackfillRow
 from reconciler.model.text import printable, quoted
-from reconciler.operations.run_history import ALL_TIME, read_backfills, read_run
+from reconciler.operations.runs import ALL_TIME, read_backfills, read_run
 from reconciler.operations.targets import read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 

@@ -1,7 +1,8 @@
-"""The use cases of projects: list them, show one, run its operations, reset its token."""
+"""The use cases of `projects`: list projects, show one, reset its token."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -24,18 +25,77 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.kinds import all_kinds
+from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.live import LiveObject
-from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
+from reconciler.model.public import Count, Public, derived
 from reconciler.model.redaction import Revealed
 from reconciler.model.request import Routes
-from reconciler.model.text import json_shown
+from reconciler.model.text import json_shown, listed, quoted, several
 from reconciler.model.values import JSON
 from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.reading.live import live_object, read_object
+from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
+from reconciler.render.options import RenderOptions
 
 RESET = "reset_token"
 TOKEN = "api_token"  # noqa: S105 - the name of a field
+_COLUMNS = tuple(map(Column, ("id", "name", "exports", "timezone", "resource")))
+_MOST_MISSING = 5
+
+
+class ProjectLine(Public, frozen=True):
+    """A live project."""
+
+    address: Address
+    id: str
+    """Its id."""
+    name: str
+    """Its live name."""
+    timezone: str | None
+    """Its time zone, null if unknown."""
+    exports: Count
+    """Batch exports in it."""
+
+    @derived
+    def managed(self) -> bool:
+        """Whether a resource of the configuration claims it."""
+        return not self.address.key.startswith(UNMANAGED_PREFIX)
+
+
+class ProjectReport(Public, frozen=True):
+    """The projects of an organization, as `projects list --format json` prints them."""
+
+    schema = "projects"
+    version = 1
+
+    environment: str
+    """Name of the environment."""
+    base_url: str
+    """Base URL of the service."""
+    organization: str
+    """Id of the organization."""
+    projects: tuple[ProjectLine, ...]
+    """The projects."""
+    missing: tuple[Address, ...] = ()
+    """Resources that do not exist yet."""
+
+
+class ProjectDetails(Public, frozen=True):
+    """What an operation of a project returned."""
+
+    schema = "project_details"
+    version = 1
+
+    address: Address
+    id: str
+    """Its id."""
+    name: str
+    """Its live name."""
+    fields: Mapping[str, JSON]
+    """The answer of the service, by the names of the API. Secrets are masked."""
+    page: str | None = None
+    """Address of its settings on the service, null if unknown."""
 
 
 class ProjectsRequest(Struct, frozen=True):
@@ -250,3 +310,44 @@ def _write_token(path: Path, after: LiveObject) -> None:
             f"the token was reset, but {error.message}",
             hint=f"read it: reconciler projects show {after.id} --reveal",
         ) from None
+
+
+def projects_document(report: ProjectReport, _: RenderOptions) -> Document:
+    """Return a table of the projects, the resources without one, and the counts."""
+    where = f"{report.environment} · {report.base_url} · organization {report.organization}"
+    table = Table(_COLUMNS, tuple(map(_row, report.projects)), indent=2)
+    missing: tuple[str, ...] = ()
+    if report.missing:
+        missing = (f"Do not exist yet: {listed(report.missing, _MOST_MISSING)}",)
+    unmanaged = sum(not line.managed for line in report.projects)
+    note = f", {unmanaged} unmanaged" if unmanaged else ""
+    return Document(
+        (Cell(f"Projects of {report.environment}"),),
+        (Cell(f"Environment {where}"),),
+        (table if report.projects else Lines(("No projects.",)), Lines(missing)),
+        f"{several(len(report.projects), 'project')}{note}.",
+    )
+
+
+def project_document(details: ProjectDetails, options: RenderOptions) -> Document:
+    """Return a project with its fields; those that are null only if verbose."""
+    name = Cell(str(details.address), code=True), Cell(f"{quoted(details.name)} (id {details.id})")
+    fields = tuple(
+        (field, Cell(_value(value)))
+        for field, value in details.fields.items()
+        if options.verbose or value is not None
+    )
+    page = (f"Page: {details.page}",) if details.page is not None else ()
+    return Document(name, name, (Facts(fields, attached=True),), after=page)
+
+
+def _row(line: ProjectLine) -> Row:
+    resource = Cell(str(line.address), code=True) if line.managed else Cell("unmanaged")
+    cells = map(Cell, (line.id, line.name, str(line.exports), line.timezone or "-"))
+    return Row((*cells, resource))
+
+
+def _value(value: JSON) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=dict)

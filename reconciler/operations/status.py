@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from statistics import median
 from urllib.parse import quote
 
 from msgspec import Struct, field
@@ -12,10 +15,336 @@ from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.model.action import Action
 from reconciler.model.address import Address
+from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
+from reconciler.model.kind import Dialect
+from reconciler.model.live import LiveObject
+from reconciler.model.moments import rough_duration
 from reconciler.model.plan_options import PlanOptions
-from reconciler.model.status import StatusReport
+from reconciler.model.run import InvalidRun, Run, moment_at
+from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
+from reconciler.model.text import several
+from reconciler.model.values import JSONObject
+from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.operations.targets import Target, read_targets
-from reconciler.planning.status import Judged, status_of, worst_first
+
+_SHOWN = 10
+"""Runs that an export carries: with fewer, these are all (docs/service.md, 1.1)."""
+_DAY = timedelta(days=1)
+_LIMITS = {"hour": timedelta(hours=6), "day": _DAY, "week": 3 * _DAY}
+_LEAST_LIMIT = timedelta(minutes=20)
+_SCHEDULE_KEPT = timedelta(days=7)
+"""How long after `end_at` the service keeps the schedule of an export (docs/service.md, 7.3)."""
+_MOST_MISSED = 100_000
+_ORDER = {state: position for position, state in enumerate(State)}
+
+
+class Judged(Struct, frozen=True):
+    """A live export to judge, and what is known about it from elsewhere."""
+
+    address: Address
+    live: LiveObject
+    parent_name: str | None = None
+    managed: bool = False
+    differs: bool | None = None
+    page: str | None = None
+
+
+def status_of(item: Judged, dialect: Dialect | None, now: datetime) -> ExportStatus:
+    """Return the state of an export at a moment."""
+    try:
+        case = _Case(item, dialect, now)
+    except (InvalidRun, UnknownSchedule) as error:
+        return _status(
+            item, State.UNKNOWN, notes=_notes(item, StatusNote("unreadable", str(error)))
+        )
+    state = case.state
+    return _status(
+        item,
+        state,
+        runs=case.runs,
+        failures=case.failures,
+        all_failed=case.all_failed,
+        unsettled=len(case.unsettled),
+        lag=case.lag,
+        lag_is_least=case.lag is not None and case.last_end is None and len(case.runs) >= _SHOWN,
+        rows_a_day=case.rows_a_day,
+        next_run=case.schedule.next_tick(now),
+        paused_since=case.paused_since,
+        paused_by_service=case.paused_by_service,
+        missed=case.missed,
+        notes=_notes(item, *case.notes(state)),
+    )
+
+
+def worst_first(exports: Sequence[ExportStatus]) -> tuple[ExportStatus, ...]:
+    """Return exports by state, then by failures and lag, the worst first, then by address."""
+    return tuple(
+        sorted(
+            exports,
+            key=lambda export: (
+                _ORDER[export.state],
+                -export.failures,
+                -(export.lag or timedelta()),
+                not export.paused_by_service,
+                export.paused_since.timestamp() if export.paused_since else 0,
+                export.address.kind,
+                export.address.key,
+            ),
+        )
+    )
+
+
+def time_limit_of(schedule: Schedule) -> timedelta:
+    """Return how long one attempt of a run may take (docs/service.md, 7.1)."""
+    return _LIMITS.get(schedule.interval, max(_LEAST_LIMIT, schedule.step))
+
+
+class _Case:
+    """The runs and the schedule of one export at a moment."""
+
+    def __init__(self, item: Judged, dialect: Dialect | None, now: datetime) -> None:
+        body = item.live.body
+        self.address = item.address
+        self.schedule = Schedule.of(body, dialect)
+        self.runs = _latest_runs(body)
+        self.updated_at = moment_at(body, "last_updated_at")
+        self.now = now
+
+    @cached_property
+    def last_end(self) -> datetime | None:
+        """Return the end of the latest interval that is exported, None if none of them is."""
+        return max((run.end for run in self.runs if run.completed and run.end), default=None)
+
+    @cached_property
+    def unsettled(self) -> tuple[Run, ...]:
+        """Return the runs that failed and whose interval no other run exported."""
+        done = [run for run in self.runs if run.completed]
+        return tuple(
+            run
+            for run in self.runs
+            if run.failed and not any(_contains(other, run) for other in done)
+        )
+
+    @cached_property
+    def failures(self) -> int:
+        """Return the number of unsettled failures since the newest completed run.
+
+        Runs that have not ended, and cancelled ones, say nothing about the destination.
+        """
+        count = 0
+        for run in self.runs:
+            if run.completed:
+                break
+            count += run in self.unsettled
+        return count
+
+    @property
+    def all_failed(self) -> bool:
+        """Return whether there may be more failures than the runs that are shown."""
+        return bool(self.failures) and self.last_end is None and len(self.runs) >= _SHOWN
+
+    @cached_property
+    def overdue(self) -> Interval | None:
+        """Return the first interval that is due and not exported since the last exported one."""
+        due = self.schedule.last_due(self.now)
+        since = self._known_until()
+        if due is None or since is None or since >= due.end:
+            return None
+        return next(self.schedule.expected(since, due.end), None)
+
+    def _known_until(self) -> datetime | None:
+        """Return until when every interval is exported, or was skipped by a pause that ended."""
+        since = self.last_end or self._before_first()
+        paused_at = self.schedule.last_paused_at
+        if self.schedule.paused or paused_at is None or (since and since > paused_at):
+            return since
+        # No field has the time of unpausing: it is not after the last update.
+        return max(filter(None, (since, self.updated_at, paused_at)))
+
+    def _before_first(self) -> datetime | None:
+        """Return a moment before the first interval that ought to be exported."""
+        ends = [run.end for run in self.runs if run.end is not None]
+        if ends:
+            return min(ends) - timedelta.resolution
+        return self.schedule.created_at
+
+    @cached_property
+    def lag(self) -> timedelta | None:
+        """Return how long the first interval that is not exported is over."""
+        return None if self.overdue is None else self.now - self.overdue.end
+
+    @cached_property
+    def stuck(self) -> Run | None:
+        """Return the oldest run that takes longer than one attempt may."""
+        limit = time_limit_of(self.schedule)
+        begun = [run for run in self.runs if run.pending and run.created_at is not None]
+        return next((run for run in reversed(begun) if self._age(run) > limit), None)
+
+    def _age(self, run: Run) -> timedelta:
+        return self.now - run.created_at if run.created_at is not None else timedelta()
+
+    @property
+    def pending(self) -> int:
+        """Return the number of runs that have not ended."""
+        return sum(1 for run in self.runs if run.pending)
+
+    @property
+    def lagging(self) -> bool:
+        """Return whether an overdue interval is not just being exported."""
+        due = self.schedule.last_due(self.now)
+        if self.overdue is None or due is None:
+            return self.stuck is not None
+        running = any(run.pending and run.end == due.end for run in self.runs)
+        return not (running and self.overdue == due) or self.stuck is not None
+
+    @property
+    def ended(self) -> bool:
+        """Return whether no more runs are scheduled."""
+        return self.schedule.end_at is not None and self.schedule.end_at <= self.now
+
+    @property
+    def state(self) -> State:
+        """Return the worst state that applies. A paused export neither fails nor lags now."""
+        if self.schedule.paused:
+            return State.PAUSED
+        if self.failures:
+            return State.FAILING
+        if self.ended:
+            return State.ENDED
+        if self.lagging:
+            return State.LAGGING
+        return State.OK if self.runs else State.NEVER_RUN
+
+    @property
+    def paused_by_service(self) -> bool:
+        """Return whether the service probably paused it: no field gives the reason of a pause."""
+        failed = failures_in_a_row(run.status for run in self.runs)
+        return self.schedule.paused and failed >= FAILURES_OF_A_PAUSE
+
+    @cached_property
+    def paused_since(self) -> datetime | None:
+        """Return when the pause began, None if unknown or not paused.
+
+        An update that pauses an export leaves the time of an earlier pause (docs/service.md, 1.7):
+        then the schedule has run since.
+        """
+        since = self.schedule.last_paused_at
+        if not self.schedule.paused or since is None:
+            return None
+        scheduled = (run.end for run in self.runs if run.backfill is None and run.end is not None)
+        return None if any(end > since for end in scheduled) else since
+
+    @cached_property
+    def missed(self) -> int | None:
+        """Return the number of runs that the pause has skipped, None if unknown or not paused."""
+        since = self.paused_since
+        if since is None or not self.schedule.works:
+            return None
+        if (self.now - since) / self.schedule.step > _MOST_MISSED:
+            return None
+        return sum(1 for _ in self.schedule.expected(since - timedelta.resolution, self.now))
+
+    @cached_property
+    def rows_a_day(self) -> float | None:
+        """Return the median of the rows of completed runs, for a day."""
+        rows = [run.records for run in self.runs if run.completed and run.records is not None]
+        return median(rows) * (_DAY / self.schedule.step) if rows else None
+
+    def notes(self, state: State) -> list[StatusNote]:
+        """Return what a reader should know, the most important first."""
+        notes = [*self._notes_of_failures(state), *self._notes_of_a_pause()]
+        if self.stuck is not None:
+            limit = rough_duration(time_limit_of(self.schedule))
+            text = f"a run takes {rough_duration(self._age(self.stuck))}, longer than one attempt "
+            notes.append(StatusNote("run-takes-long", f"{text}may ({limit}): it may be stuck"))
+        if not self.schedule.works:
+            text = f"this server does not run exports with interval '{self.schedule.interval}'"
+            notes.append(StatusNote("never-runs", text))
+        elif state is State.LAGGING and not self.runs:
+            notes.append(StatusNote("no-run", "it has never run, and a run is due"))
+        elif state is State.LAGGING and self.stuck is None and self.pending:
+            notes.append(StatusNote("in-progress", f"{several(self.pending, 'run')} in progress"))
+        elif state is State.NEVER_RUN and (first := self.schedule.next_tick(self.now)):
+            notes.append(StatusNote("first-run", f"its first run is at {_time(first)}"))
+        if self.ended and not self.schedule.paused:
+            notes += self._notes_of_the_end()
+        return notes
+
+    def _notes_of_failures(self, state: State) -> list[StatusNote]:
+        newest = next(iter(self.unsettled), None) if self.failures else None
+        if newest is not None and newest.status == BILLING:
+            text = "a billing limit is exceeded: runs fail until billing is settled"
+            return [StatusNote("billing-limit", text)]
+        if newest is not None:
+            text = newest.error or f"its last run ended as {newest.status}"
+            if self.paused_by_service:
+                count = several(self.failures, "failure")
+                text = f"probably paused by the service after {count}: {text}"
+            return [StatusNote("failing", text)]
+        if self.unsettled and state is not State.PAUSED:
+            failed, left = sum(run.failed for run in self.runs), len(self.unsettled)
+            text = f"{several(failed, 'failed run')} among its last {len(self.runs)}"
+            text += f", {left} of them not repeated" if left < failed else ""
+            return [StatusNote("failed-runs", text)]
+        return []
+
+    def _notes_of_a_pause(self) -> list[StatusNote]:
+        if not self.schedule.paused:
+            return []
+        if self.paused_since is None:
+            return [StatusNote("paused", "the time of the pause is unknown")]
+        if not self.missed:
+            return []
+        text = f"{several(self.missed, 'run')} missed: reconciler gaps {self.address}"
+        return [StatusNote("missed-runs", text)]
+
+    def _notes_of_the_end(self) -> list[StatusNote]:
+        end = self.schedule.end_at or self.now
+        text = f"end_at {_time(end)} has passed"
+        if self.now - end > _SCHEDULE_KEPT:
+            text += "; the service deletes its schedule, so create it again to run it"
+        missing = [StatusNote("end-missing", "its last intervals are not exported")]
+        return [StatusNote("ended", text), *(missing if self.overdue is not None else [])]
+
+
+def _contains(outer: Run, inner: Run) -> bool:
+    """Return whether the interval of a run contains that of another."""
+    if outer.end is None or inner.end is None or outer.end < inner.end:
+        return False
+    return outer.start is None or (inner.start is not None and outer.start <= inner.start)
+
+
+def _latest_runs(body: JSONObject) -> tuple[Run, ...]:
+    """Return the latest runs of a body, the newest first. Raises InvalidRun."""
+    runs = body.get("latest_runs")
+    if runs is None:
+        return ()
+    if not isinstance(runs, list):
+        raise InvalidRun("latest_runs is not a list")
+    return tuple(map(Run.of, runs))
+
+
+def _status(item: Judged, state: State, **facts: object) -> ExportStatus:
+    return ExportStatus(
+        address=item.address,
+        name=item.live.name,
+        parent_name=item.parent_name,
+        managed=item.managed,
+        state=state,
+        interval=str(item.live.body.get("interval") or ""),
+        differs=item.differs,
+        page=item.page,
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+def _notes(item: Judged, *notes: StatusNote) -> tuple[StatusNote, ...]:
+    differs = [StatusNote("differs", "differs from the configuration")] if item.differs else []
+    return (*notes, *differs)
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 class StatusRequest(Struct, frozen=True):

@@ -12,7 +12,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from reconciler.model.change import FieldChange, SecretNote, SecretUse
 from reconciler.model.comparison import unknown_field
-from reconciler.model.field_types import Boolean, DecimalText, Instant, Integer, MergedObject, Text
+from reconciler.model.field_types import (
+    Boolean,
+    DecimalText,
+    Instant,
+    Integer,
+    ListOf,
+    MergedObject,
+    Text,
+)
 from reconciler.model.kind import Dialect, Field, Kind, Variant
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
@@ -219,7 +227,17 @@ def _variant_value(
 
 
 def _sent_value(field: Field, value: JSON) -> JSON:
-    """Return scalars in canonical form, which every server takes; the rest as it is written."""
+    """Return scalars in canonical form, which every server takes; the rest as it is written.
+
+    Entries that servers drop are not sent: in 2025 blank ones are refused (docs/service.md 4.2).
+    """
+    if (
+        isinstance(field.type, ListOf)
+        and field.type.drop_blank
+        and isinstance(value, (list, tuple))
+    ):
+        item = field.type.item
+        return [entry for entry in value if item.canonical(entry) not in (None, "")]
     return field.type.canonical(value) if isinstance(field.type, _SENT_CANONICAL) else value
 
 

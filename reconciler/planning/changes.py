@@ -1,27 +1,38 @@
-"""Turn one matched resource into changes: create, update, replace, toggle, delete or no-op."""
+"""Create the changes of resources and live objects, with the values that they depend on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.action import Action
+from reconciler.model.address import Address
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.change import Change, FieldChange, Origin, Reason, SecretNote, SecretUse
-from reconciler.model.comparison import display_value, field_leaves, is_default, is_identical
-from reconciler.model.live import LiveObject, parse_marked_name
+from reconciler.model.comparison import (
+    display_value,
+    field_leaves,
+    is_default,
+    is_identical,
+    live_values,
+    stamp_of,
+)
+from reconciler.model.kind import Kind
+from reconciler.model.live import Live, LiveObject, parse_marked_name
 from reconciler.model.plan import Note
-from reconciler.model.resource import State
+from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.text import printable, quoted
-from reconciler.model.values import JSON, MISSING, path_text
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
 from reconciler.planning.ambiguity import interrupted
 from reconciler.planning.bodies import create_body, secret_notes, update_body
-from reconciler.planning.change_context import ChangeContext
-from reconciler.planning.differ import Difference, difference
+from reconciler.planning.differ import Difference, difference, is_ignored
+from reconciler.planning.former import FormerObjects
 from reconciler.planning.matcher import Match
-from reconciler.planning.seen import seen_of_object, seen_of_update, seen_paths
+from reconciler.planning.new_places import Known
 
 _REASON_OF = {
     Origin.UNKNOWN: Reason.FIELDS_DIFFER,
@@ -29,6 +40,94 @@ _REASON_OF = {
     Origin.LIVE: Reason.DRIFTED,
     Origin.BOTH: Reason.CONFLICT,
 }
+
+
+class ChangeContext(Struct):
+    """The input of every decision besides the resource itself.
+
+    `rotate` are the resources whose secrets are sent again. `parent_names` are those of live
+    objects that may contain others, by kind and id.
+    """
+
+    kinds: Mapping[str, Kind]
+    live: Live
+    former: FormerObjects
+    now: datetime
+    rotate: Container[Address]
+    declared: Mapping[Address, Resource]
+    parent_names: Mapping[tuple[str, str], str]
+    known: Known
+    _children: dict[tuple[str, str], list[LiveObject]] | None = None
+
+    def children(self, parent: LiveObject) -> Sequence[LiveObject]:
+        """Return the live children of an object, managed or not. Indexed on first use."""
+        if self._children is None:
+            self._children = {}
+            for objects in self.live.objects.values():
+                for child in objects:
+                    parent_kind = self.kinds[child.kind].parent
+                    if parent_kind is not None and child.parent_id is not None:
+                        self._children.setdefault((parent_kind, child.parent_id), []).append(child)
+        children = self._children.get((parent.kind, parent.id), [])
+        return sorted(children, key=lambda child: (child.name, child.id))
+
+    def parent_name(self, match: Match, parent_id: str | None) -> str | None:
+        """Return the name of a parent: the live one, or the declared one if it does not exist."""
+        kind, ref = match.kind.parent, match.resource.parent
+        if kind is None:
+            return None
+        if parent_id is not None:
+            return self.parent_names.get((kind, parent_id))
+        if ref is None or ref.key is None:
+            return ref.name if ref is not None else None
+        parent = self.declared.get(Address(kind, ref.key))
+        return parent.name if parent is not None else None
+
+
+def seen_of_update(
+    kind: Kind,
+    resource: Resource,
+    live: LiveObject,
+    changes: Sequence[FieldChange],
+    body: JSONObject,
+) -> dict[str, JSON]:
+    """Return the managed fields, without toggles (other changes) and without `ignore_changes`.
+
+    What is sent although no file manages it was seen, too.
+    """
+    declared = {
+        leaf.path
+        for leaf in field_leaves(kind.fields, resource.spec, live=False)
+        if not (leaf.field.secret or leaf.field.toggle or is_ignored(leaf.path, resource.lifecycle))
+    }
+    sent = {
+        (field.name,)
+        for field in kind.fields
+        if field.name in body and field.name not in resource.spec
+    }
+    return seen_paths(kind, live, declared | sent | {change.path for change in changes})
+
+
+def seen_paths(kind: Kind, live: LiveObject, paths: Iterable[Path]) -> dict[str, JSON]:
+    """Return the live values of some paths, None for one that is absent or equals its default."""
+    values = live_values(kind, live.body)
+    return {text: values.get(text) for text in sorted(map(path_text, paths))} | stamp_of(
+        kind, live.body
+    )
+
+
+def seen_of_object(
+    kind: Kind, live: LiveObject, lifecycle: Lifecycle, *, used: Collection[str] = ()
+) -> dict[str, JSON]:
+    """Return every live value, without `ignore_changes` unless `used`, by API name, in a body."""
+    ignored = {
+        path_text(leaf.path)
+        for leaf in field_leaves(kind.fields, live.body, live=True)
+        if is_ignored(leaf.path, lifecycle)
+        and not {leaf.field.name, *leaf.field.sent_as(None)} & set(used)
+    }
+    values = live_values(kind, live.body)
+    return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)
 
 
 ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -103,8 +104,11 @@ class Known(Struct, frozen=True, dict=True):
             return (), tuple(_Judge(self, change, reach, Reach(), Reach(), None).references())
         live = _fields(match)
         after = _after(change, match, live)
-        reach, own = places.reach(after), places.reach(live)
+        own = places.reach(live)
         was = places.reach(at_base.spec) if at_base is not None else Reach()
+        # Neither an answer nor a PATCH of other fields has the secret addresses.
+        tokens = places.reach(match.resource.spec).tokens or was.tokens
+        reach = replace(places.reach(after), tokens=tokens)
         judge = _Judge(self, change, reach, own, was, at_base)
         again = change.action is not Action.REPLACE and bool(live) and not self.runs(kind, live)
         again = again and (change.action is Action.UNPAUSE or self.runs(kind, after))

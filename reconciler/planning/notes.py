@@ -1,9 +1,10 @@
-"""The notes of a plan: what it does not do, and what a reader of it should know."""
+"""What a reader should know: notes on a plan, and what its files loosen since the base."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -15,16 +16,21 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
-from reconciler.model.text import listed, printable, quoted
+from reconciler.model.resource import Desired, Resource
+from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import value_at
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
-from reconciler.planning.collisions import collision_notes
+from reconciler.planning.lookalikes import collision_notes
 from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_notes
 
 _MOST = 20
 _SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
+_MOST_NAMED = 10
+_SETTINGS = attrgetter("lifecycle", "pinned_id")
+_OF_NEW = "`lifecycle.beside"
+"""What loosens also a resource that the base does not have."""
 
 
 class NoteContext(Struct, frozen=True):
@@ -194,3 +200,59 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
         environment=context.environment,
     )
     yield from index.notes(context.changes, resources, refused=context.refused)
+
+
+def notes_since_base(desired: Desired, matching: Matching, base: Base | None) -> Iterator[Note]:
+    """Yield a note on each setting that is looser, and on each object that the base lacks."""
+    former = (base.desired, *base.later) if base is not None else ()
+    loosened: dict[str, list[Address]] = {}
+    for was in former:
+        loosened |= {text: [] for text in _of_workspace(desired, was)}
+    adopted: list[Address] = []
+    for address, match in matching.matches.items() if former else ():
+        declared = matching.former.declared(address, match.live)
+        if declared.adopted:
+            adopted.append(address)
+        for text in _of_resource(match.resource, declared.versions):
+            loosened.setdefault(text, []).append(address)
+    # Removed protection comes first: other texts begin with a backtick.
+    for text, addresses in sorted(loosened.items(), key=lambda item: item[0].startswith("`")):
+        users = listed(sorted(addresses), _MOST_NAMED)
+        yield Note("loosened", f"{text}: {users}" if users else text)
+    if adopted:
+        objects = several(len(adopted), "live object")
+        yield Note("adopted", f"{objects} managed now and not at the git base (list: --verbose)")
+    for address in sorted(adopted):
+        yield Note("adopted", "not managed at the git base", address)
+
+
+def _of_resource(resource: Resource, versions: Sequence[Resource]) -> list[str]:
+    """Return what a resource permits now and did not permit at any of its versions."""
+    changed = [was for was in versions if _SETTINGS(was) != _SETTINGS(resource)]
+    own = _permissions(resource) if changed or not versions else []
+    if not versions:
+        return [text for text in own if text.startswith(_OF_NEW)]
+    return [text for text in own if any(text not in _permissions(was) for was in changed)]
+
+
+def _permissions(resource: Resource) -> list[str]:
+    """Return each setting that permits more than another value of it, as text."""
+    texts = [] if resource.lifecycle.protect else ["protection is removed"]
+    texts += [f"`id: {printable(resource.pinned_id)}` is new"] if resource.pinned_id else []
+    for name, value in resource.lifecycle.as_json().items():
+        if isinstance(value, list):
+            texts += [f"`lifecycle.{name}: {quoted(str(item))}` is new" for item in value]
+        elif value and name != "protect":
+            texts.append(f"`lifecycle.{name}` is new")
+    return texts
+
+
+def _of_workspace(now: Desired, was: Desired) -> Iterator[str]:
+    """Yield what the workspace file permits and lists, and did not."""
+    if now.policy is None or was.policy is None:
+        return
+    for key in now.policy.looser_than(was.policy):
+        yield f"`policy` is looser: {key}"
+    for name in ("env", "secrets", "secret_files"):
+        new = sorted(set(getattr(now.lists, name)) - set(getattr(was.lists, name)))
+        yield from (f"`{name}: [{quoted(item)}]` is new" for item in new)

@@ -20,14 +20,12 @@ from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Resource
 from reconciler.planning.base import Base, History
-from reconciler.planning.change_context import ChangeContext
-from reconciler.planning.changes import deletion_of, resource_changes
+from reconciler.planning.changes import ChangeContext, deletion_of, resource_changes
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import GuardContext, refusals
-from reconciler.planning.loosened import notes_since_base
 from reconciler.planning.matcher import Match, Matching, match
 from reconciler.planning.new_places import Known
-from reconciler.planning.notes import NoteContext, notes_of
+from reconciler.planning.notes import NoteContext, notes_of, notes_since_base
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.pruning import PrunedObject, to_prune
 from reconciler.planning.selection import Candidates, Selected, select

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from reconciler.client import Transport
-from reconciler.errors import InvalidResponse, NotFound, ServiceError
+from reconciler.errors import Forbidden, InvalidResponse, NotFound, ServiceError
 from reconciler.model.kind import Dialect, Kind
 from reconciler.model.request import Repeat, Request, Routes
 from reconciler.model.values import JSON
@@ -68,6 +68,28 @@ async def read_visible(transport: Transport, kind: Kind, organization: str) -> V
     items, count = await _page(transport, Routes(kind, organization).collection, limit="1")
     dialect = kind.dialect_of(items[0]) if items else None
     return Visible(count, dialect)
+
+
+async def missing_feature(
+    transport: Transport, kind: Kind, organization: str, dialect: Dialect | None
+) -> str | None:
+    """Return the paid feature that writes need and the organization lacks, None without one.
+
+    None, too, if the key may not see the features. Raises ServiceError.
+    """
+    needed = kind.features.get(dialect or "")
+    if needed is None:
+        return None
+    path = f"{_ORGANIZATIONS}{organization}/"
+    try:
+        body = (await transport.send(Request("GET", path, Repeat.SAFE))).body
+    except (Forbidden, NotFound):
+        return None
+    listed = body.get("available_product_features") if isinstance(body, Mapping) else None
+    if not isinstance(listed, list):
+        return None
+    names = {item.get("key") for item in listed if isinstance(item, Mapping)}
+    return None if needed in names else needed
 
 
 async def _page(

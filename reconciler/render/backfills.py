@@ -16,10 +16,10 @@ from reconciler.model.backfill_plan import (
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence, Severity
+from reconciler.model.moments import moment_as_option
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.render.document import Cell, Column, Document, Facts, Group, Row, Table
 from reconciler.render.durations import short_count
-from reconciler.render.gaps import moment
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.style import Colour, Style
 
@@ -154,7 +154,7 @@ def counts(plan: BackfillPlan) -> str:
 
 def range_ends(item: PlannedBackfill) -> tuple[str, str]:
     """Return the start and the end of a backfill."""
-    return moment(item.start), moment(item.end)
+    return moment_as_option(item.start), moment_as_option(item.end)
 
 
 def _range(item: PlannedBackfill) -> str:

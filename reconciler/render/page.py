@@ -102,6 +102,13 @@ _SCRIPT = """
 })();
 """
 _CODE = re.compile("`([^`]+)`")
+_SPECIAL = re.compile(
+    r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\."
+    r"|!(?=\d)|%(?=[\w\"'])|(?<=\bGH)-(?=\d)|(?<=\b[0-9a-f]{39})[0-9a-f]\b",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"[@#-]|[!$&](?=\d)|[%~](?=[\w\"'])")
+"""The sign of a mention, or of a link to an issue, a merge request, a milestone or a label."""
 
 
 def page(title: str, body: Iterable[str], *, style: str) -> str:
@@ -158,15 +165,6 @@ def marked(value: str) -> str:
 
 def _hash(content: str) -> str:
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
-
-
-_SPECIAL = re.compile(
-    r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\."
-    r"|!(?=\d)|%(?=[\w\"'])|(?<=\bGH)-(?=\d)|(?<=\b[0-9a-f]{39})[0-9a-f]\b",
-    re.IGNORECASE,
-)
-_REFERENCE = re.compile(r"[@#-]|[!$&](?=\d)|[%~](?=[\w\"'])")
-"""The sign of a mention, or of a link to an issue, a merge request, a milestone or a label."""
 
 
 def marked_up(text: str) -> str:

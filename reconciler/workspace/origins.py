@@ -11,7 +11,6 @@ from reconciler.model.redaction import MASK
 from reconciler.model.resource import (
     FilledReference,
     Overridden,
-    ParentRef,
     ResolvedField,
     Resource,
     State,
@@ -77,7 +76,7 @@ def _with_missing(values: JSONObject, path: Path) -> JSONObject:
 def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Path, JSON]]:
     """Yield the leaves of a resource: parent and id first, lifecycle last."""
     if kind.parent_key is not None and resource.parent is not None:
-        yield from mapped_leaves(_parent_value(resource.parent), (kind.parent_key,))
+        yield from mapped_leaves(resource.parent.value, (kind.parent_key,))
     elif kind.parent_key is not None and _is_unset(kind.parent_key, places):
         yield (kind.parent_key,), MISSING
     if resource.pinned_id is not None:
@@ -103,12 +102,6 @@ def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Pa
 def _is_unset(name: str, places: Places) -> bool:
     layer = places.layer_of((name,))
     return layer is not None and value_at(layer.value, (name,)) == UNSET
-
-
-def _parent_value(ref: ParentRef) -> JSON:
-    if ref.key is not None:
-        return ref.key
-    return {"id": ref.id} if ref.id is not None else {"name": ref.name}
 
 
 def _as_written(path: Path, kind: Kind, places: Places) -> Path:

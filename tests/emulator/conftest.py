@@ -52,7 +52,7 @@ SEED = {
         {"id": 10, "project": 1, "kind": "s3-compatible"},
         {"id": 11, "project": 1, "kind": "snowflake"},
         {"id": 12, "project": 1, "kind": "azure-blob"},
-        {"id": 13, "project": 1, "kind": "redshift"},
+        {"id": 13, "project": 1, "kind": "aws-redshift", "config": {"host": "h"}},
         {"id": 14, "project": 1, "kind": "aws-redshift"},
         {"id": 15, "project": 1, "kind": "aws-s3", "keyless": True},
     ],

@@ -119,18 +119,19 @@ def test_the_same_range_twice(api: Api) -> None:
 @pytest.mark.parametrize(
     ("start", "end", "text"),
     [
-        ("2026-01-01T00:00:00", "2026-01-01T02:00:00Z", "'2026-01-01T00:00:00' is naive."),
-        ("yesterday", "2026-01-01T02:00:00Z", "'yesterday' is not a valid ISO formatted"),
-        (7, "2026-01-01T02:00:00Z", "'7' is not a valid ISO formatted"),
-        ("2026-01-01T02:00:00Z", "2026-01-01T02:00:00Z", "'start_at' must be before 'end_at'"),
-        ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "'start_at' must be before 'end_at'"),
+        ("2026-01-01T00:00:00", "2026-01-01T02:00:00Z", "Input 2026-01-01T00:00:00 is naive."),
+        ("yesterday", "2026-01-01T02:00:00Z", "Input yesterday is not a valid ISO formatted"),
+        (7, "2026-01-01T02:00:00Z", "Input 7 is not a valid ISO formatted"),
+        ("2026-01-01T02:00:00Z", "2026-01-01T02:00:00Z", "'start_at' {order} 'end_at'"),
+        ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "'start_at' {order} 'end_at'"),
         ("2026-01-01T00:00:00Z", "2100-01-01T00:00:00Z", "is in the future"),
     ],
 )
 @fact("8.1", "invalid ranges answer 400 without a field", rules=(28,))
 def test_invalid_ranges(api: Api, start: Any, end: str, text: str) -> None:
     detail = refused(backfill(api, api.create(), start, end), 400, "invalid_input")
-    assert text in detail
+    order = "must be before" if api.dialect == "2026" else "happens after"
+    assert text.format(order=order) in detail
 
 
 @fact(
@@ -203,7 +204,6 @@ def test_backfills_of_another_project(api: Api) -> None:
     path = f"/api/projects/2/batch_exports/{export['id']}/backfills/"
     assert get(api, path)["results"] == []
     refused(api.call("POST", path, {"start_at": START, "end_at": END}), 404, "not_found")
-    refused(api.call("GET", of(api, {"id": "x"}, "backfills/")), 404, "not_found")
     answer = api.call("POST", backfill_path(api, export), {}, key="phx_read")
     refused(answer, 403, "permission_denied")
 

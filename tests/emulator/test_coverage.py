@@ -28,8 +28,17 @@ DIFFERENCES = (
     "Addresses of hosts are not resolved, so internal ones are not refused (1.4).",
     "Filters of test_account_filters and path_cleaning_filters are stored without a check (4.2).",
     "There are no plans and no project limits; only the audit log answers 402 (10).",
-    "Only a fault rule answers 503, and no call answers 405, which needs a session (5).",
-    "Form and multipart bodies are refused with 415: clients of this interface send JSON (5).",
+    "Only a fault rule answers 503, and only a PATCH of a list 405: others need a session (5).",
+    "Multipart bodies are refused with 415: clients of this interface send JSON (5).",
+    (
+        "Cursors have a form of their own: a broken one is 404, also where the real servers crash "
+        "or ignore it (2)."
+    ),
+    "A POST to the backfills of an id that is no UUID is 404, not 500 (8.1).",
+    "primary_key and version_key are not compared with the columns of the query (1.1).",
+    "Members of 2025 may change as little as those of 2026 (4.2).",
+    "A move of the clock makes at most 2,000 runs of an export; a backfill ends then (7.3).",
+    "Bodies nested deeper than 200 levels are a 500; real servers fail at about a thousand.",
     "`/api/users/@me/` and `/api/organizations/` show the fields that section 12 names.",
     (
         "An export always has its schedule (1.7), so a PATCH or a pause a week after `end_at` does "

@@ -30,7 +30,7 @@ def test_a_create_is_not_idempotent(api: Api) -> None:
 
 @fact(
     "1.1",
-    "the model is events by default; old servers read null as events, the newest refuse it",
+    "the model is events by default; 2025 keeps null, and the newest servers refuse it",
     rules=(10,),
 )
 def test_models(api: Api) -> None:
@@ -39,7 +39,7 @@ def test_models(api: Api) -> None:
     if api.dialect == "2026":
         refused(answer, 400, "null", "model")
     else:
-        assert answer.json()["model"] == "events"
+        assert answer.json()["model"] == (None if api.dialect == "2025" else "events")
     refused(api.call("POST", api.project, api.body(model="x")), 400, "invalid_choice", "model")
 
 
@@ -210,7 +210,8 @@ def test_the_organization_path(api: Api) -> None:
     base = f"{api.organization}batch_exports/"
     assert api.call("GET", base).json()["count"] == 1
     assert api.call("GET", f"{base}{export['id']}/").status_code == 200
-    assert api.call("PATCH", f"{base}{export['id']}/", {"name": "x"}).json()["name"] == "x"
+    patched = api.call("PATCH", f"{base}{export['id']}/", {"name": "x"}).status_code
+    assert patched == (500 if api.dialect == "2025" else 200)
     assert api.call("POST", f"{base}{export['id']}/pause/", {}).status_code == 200
     created = api.call("POST", base, api.body()).status_code
     assert created == (201 if api.dialect == "interface" else 500)
@@ -220,14 +221,11 @@ def test_the_organization_path(api: Api) -> None:
 @pytest.mark.parametrize(
     ("dialect_of", "change"),
     [
-        ("2025", {"hogql_query": "select event from events"}),
-        ("2025", {"destination": {"type": "Databricks", "config": {}, "integration": 5}}),
         ("2026", {"hogql_query": "select event from events"}),
         ("2026", {"interval": "every 5 minutes"}),
-        ("2026", {"destination": {"type": "AwsS3", "config": {"prefix": "q"}, "integration": 7}}),
     ],
 )
-@fact("1.10", "real servers crash on PATCHes of the organization path that need the project")
+@fact("1.10", "the newest server crashes where a PATCH without a project in its path needs one")
 def test_patches_on_the_organization_path(api: Api, dialect_of: str, change: dict) -> None:
     """Inferred. The interface has no crashes."""
     export = api.create()
@@ -237,6 +235,8 @@ def test_patches_on_the_organization_path(api: Api, dialect_of: str, change: dic
         assert answer.status_code == 500
     if api.dialect == "interface":
         assert answer.status_code != 500
+    if api.dialect == "2025":
+        return
     kept = {"destination": {"type": export["destination"]["type"], "config": {"prefix": "q"}}}
     assert api.call("PATCH", path, kept).status_code == 200
 
@@ -268,7 +268,7 @@ def test_filters(api: Api) -> None:
         return
     assert made["filters"] == good
     assert api.patch(made, filters=None).json()["filters"] is None
-    for bad in ([{"type": "cohort"}], [{"type": "event", "key": "data_interval_start"}], {}):
+    for bad in ([{"type": "cohort"}], [{"type": "event", "data_interval_start": "a"}], {}):
         answer = api.patch(made, filters=bad)
         if api.dialect == "2026":
             refused(answer, 400, "invalid_input", "filters")
@@ -295,7 +295,7 @@ def test_settings_of_the_newest_model(api: Api) -> None:
     assert {name: export[name] for name in settings} == settings
     refused(api.patch(export, incremental_mode="x"), 400, "invalid_choice", "incremental_mode")
     refused(api.patch(export, version_key="v"), 400, "not_a_list", "version_key")
-    refused(api.patch(export, primary_key=None), 400, "invalid_input", "incremental_mode")
+    refused(api.patch(export, primary_key=None), 400, "invalid_input", "primary_key")
     assert api.patch(export, name="New").status_code == 200
 
 
@@ -307,8 +307,6 @@ def test_settings_of_the_newest_model(api: Api) -> None:
         ("persons", "hogql_modifiers", {"a": 1}),
         ("persons", "filters", [{"type": "event", "key": "a"}]),
         ("sessions", "filters", [{"type": "event", "key": "a"}]),
-        ("hogql", "incremental_mode", "MERGE"),
-        ("events", "incremental_mode", "MERGE"),
     ],
 )
 @fact("1.1", "fields of another model are refused, also on PATCH", "2026")
@@ -337,7 +335,7 @@ def test_queries_on_events(api: Api) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [None, "", "SELEC nonsense", "select", "select count( from events", "select (1] from events"],
+    [None, "SELEC nonsense", "select", "select count( from events", "select (1] from events"],
 )
 @fact("1.9", "the model hogql requires a query that can be parsed", "2026")
 def test_invalid_queries_of_the_hogql_model(api: Api, query: str | None) -> None:

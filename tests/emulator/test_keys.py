@@ -108,7 +108,8 @@ def test_organizations(api: Api) -> None:
         assert shown["slug"] == "ours"
         assert [project["id"] for project in shown["projects"]] == [1, 2]
         assert [project["id"] for project in shown["teams"]] == [1, 2]
-        assert [feature["key"] for feature in shown["available_product_features"]] == ["audit_logs"]
+        features = [feature["key"] for feature in shown["available_product_features"]]
+        assert features == ["audit_logs", "data_pipelines"]
         assert shown["members_can_use_personal_api_keys"] is True
     assert read(api, api.organization, "phx_member")["membership_level"] == 1
     assert read(api, api.organization, "phx_admin")["membership_level"] == 8

@@ -56,6 +56,9 @@ def export(
 def workspace(dialect: str, stage: int) -> dict[str, Any]:
     types = BY_INTEGRATION if dialect == "2026" else INLINE
     settings = {**PROJECT, **(NEWER if dialect == "2026" else RETIRED)}
+    if dialect == "2025":
+        # It crashes at null.
+        settings["primary_dashboard"] = PROJECT["primary_dashboard"][:2]
     # A dashboard belongs to its project: the files can't name one of a project to be created.
     of_new = {name: values for name, values in settings.items() if name != "primary_dashboard"}
     return {

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.model.schemas import known_schema
-from reconciler.operations.diagnosing import diagnose
+from reconciler.operations.doctor import diagnose
 from tests.conftest import StartService
 from tests.security.test_wire import CERTIFICATE, encrypted_service
 from tests.support.cli import Ran, reconciler, write

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
+from reconciler.authoring.drift import Attribution, DriftedField, DriftedObject
 from reconciler.errors import GitUnavailable
-from reconciler.model.drift import Attribution, DriftedField, DriftedObject
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from reconciler.client.limits import Estimate
 from reconciler.commands.runtime import Reported
 from reconciler.model.connection import ClientOptions, Window
-from reconciler.model.gaps import GapReport
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
 from reconciler.operations.gaps import GapRequest, gaps
+from reconciler.operations.gaps_report import GapReport
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler
@@ -250,3 +250,18 @@ def test_the_command_exits_with_2_for_gaps_and_0_without(
     assert both.code == 64
     nothing = reconciler("gaps", "nope", "-C", tmp_path, environ=environ)
     assert nothing.code == 64
+
+
+@pytest.mark.parametrize(("count", "names"), [(3, 3), (4, 0)])
+def test_apply_p1_the_hint_repairs_every_export_that_has_gaps(
+    count: int, names: int, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start_simulated(service_of, tmp_path, "2026", auto_pause=False)
+    for number in range(count):
+        world.create(f"Lake {number}")
+    world.outcomes({"match": {}, "status": "Failed"})
+    world.advance(hours=2)
+    text = written("gaps", "text", judged(world).report)
+    hint = next(line for line in text.splitlines() if line.startswith("hint: "))
+    assert hint.startswith("hint: reconciler backfill '*' " if not names else "hint: reconciler ")
+    assert hint.count("batch_export.id:") == names

@@ -42,7 +42,10 @@ def seed_of() -> dict[str, Any]:
     return {
         "organizations": [{"id": "org", "name": "O", "projects": projects}],
         "keys": [{"value": "phx_key"}],
-        "integrations": [{"id": number, "project": 1, "kind": kind} for number, kind in kinds],
+        "integrations": [
+            {"id": number, "project": 1, "kind": kind, "config": {"host": "h"}}
+            for number, kind in kinds
+        ],
     }
 
 

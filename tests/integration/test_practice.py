@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from reconciler.emulator.clock import Clock
 from reconciler.emulator.dialects import DIALECTS as BY_NAME
@@ -13,7 +14,7 @@ from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.seed import plant
 from reconciler.emulator.store import Store
 from reconciler.emulator.world import World
-from tests.conftest import StartService
+from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import DIALECTS, RunningEmulator
 
@@ -81,6 +82,17 @@ def test_apply_p2_the_past_has_activity_and_backfills(service_of: StartService) 
     assert paused["is_system"]
     (backfill,) = listed(running, f"batch_exports/{exports['Sessions']}/backfills/")
     assert backfill["status"] == "Completed"
+
+
+def test_apply_p2_the_seeds_of_the_page_are_valid() -> None:
+    page = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
+    seed: dict[str, Any] = {}
+    for title in ("\n## The seed\n", "\n### A seed with a past\n"):
+        seed |= yaml.safe_load(page.partition(title)[2].partition("```yaml\n")[2].split("```")[0])
+    world = World(Store(":memory:"), Clock(), BY_NAME["2026"])
+    plant(world, seed)
+    assert world.outcomes
+    assert world.settings.auto_pause is False
 
 
 def test_apply_p2_a_reset_restores_the_past(service_of: StartService) -> None:

@@ -202,6 +202,29 @@ def test_other_servers_get_the_checks_that_need_no_connection(
     assert all(path != "run_test_step_new" for _, path in service.writes())
 
 
+def test_fidelity_f3_a_missing_feature_is_a_problem_of_every_export(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """`doctor` says so, too, and a write that is refused has the same hint."""
+    known = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    project = {"id": 1, "name": "Default project", "batch_exports": [known]}
+    organization = {"id": ORGANIZATION, "name": "Acme", "features": [], "projects": [project]}
+    service = service_of({**SEED, "organizations": [organization]}, "--dialect", "2025")
+    write(tmp_path, OLD)
+    ran = preflight(service, tmp_path)
+    assert ran.code == 1
+    assert "the organization lacks the feature data_pipelines: add the addon" in ran.out
+    environ = {**service.environ(), "PASSWORD": SECRET}
+    doctor = reconciler("doctor", "-C", tmp_path, "--trust-workspace", environ=environ)
+    assert doctor.code == 1
+    assert "✗ writes of batch_exports" in doctor.out
+    applied = reconciler(
+        "apply", "--auto-approve", "-C", tmp_path, "--trust-workspace", environ=environ
+    )
+    assert applied.code == 3
+    assert "add the addon in the billing settings" in applied.err + applied.out
+
+
 def test_a_plan_that_the_policy_refuses_is_not_tested(
     newest: RunningEmulator, tmp_path: Path
 ) -> None:

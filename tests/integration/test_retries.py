@@ -17,7 +17,7 @@ from reconciler.model.run import Run
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Retries, Screen, backfill
 from reconciler.operations.cancelling import cancel_run
 from reconciler.operations.gaps import GapRequest, gaps
-from reconciler.operations.running import RunsRequest, runs
+from reconciler.operations.runs import RunsRequest, runs
 from reconciler.reading.calls import NotOffered
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler
@@ -147,6 +147,20 @@ def test_issue_30_a_retry_with_a_lost_answer_is_looked_for_and_never_sent_again(
     states = [end.state.value for end in result.ends]
     assert states == ["unknown" if when == "before" else "started"]
     assert actions(world) == [f"{run.id}/retry"]
+
+
+@pytest.mark.parametrize("status", [500, 504])
+def test_issue_30_a_retry_that_takes_effect_late_is_found(
+    status: int, service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_failures(service_of, tmp_path)
+    match = {"method": "POST", "path": "*/retry/", "times": 1}
+    late = {"match": match, "fault": "late", "seconds": 20, "status": status}
+    world.service.admin("PUT", "faults", [late])
+    run = failed(world)[0]
+    assert ends(retried(world, "Lake", run=run.id, wait=True))[0][2] == "completed"
+    assert len(actions(world)) == 1
+    assert len([item for item in listed(world) if item.end == run.end]) == 2
 
 
 def test_issue_30_an_interval_that_is_exported_again_already_is_left_out(

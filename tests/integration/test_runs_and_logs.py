@@ -17,9 +17,8 @@ from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerErr
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry
 from reconciler.model.run_report import LogReport, Matched, RunOrder, RunReport
-from reconciler.operations.log_pages import LogFilter, read_logs
-from reconciler.operations.log_reading import LogsRequest, follow_logs, logs
-from reconciler.operations.running import RunsRequest, follow_runs, opened, runs
+from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs, read_logs
+from reconciler.operations.runs import RunsRequest, follow_runs, opened, runs
 from reconciler.reading.calls import NotOffered
 from reconciler.render.runs import change_as_text
 from reconciler.render.style import PLAIN

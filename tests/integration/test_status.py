@@ -16,8 +16,8 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported
 from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
-from reconciler.model.status import ExportStatus, State, StatusReport
 from reconciler.operations.status import StatusRequest, status
+from reconciler.operations.status_report import ExportStatus, State, StatusReport
 from reconciler.render.options import RenderOptions
 from tests.conftest import LONG, StartService
 from tests.support.cli import write

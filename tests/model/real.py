@@ -13,7 +13,9 @@ from typing import Any
 import yaml
 
 from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.drift import Drift
 from reconciler.authoring.drifting import DriftRequest, drift
+from reconciler.authoring.environments import EnvironmentComparison
 from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.authoring.pulling import PullRequest, pull
 from reconciler.cli.exit_codes import exit_code_of_apply, exit_code_of_plan
@@ -27,8 +29,6 @@ from reconciler.commands.saved import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.codec.plan import encode
-from reconciler.model.compared import EnvironmentComparison
-from reconciler.model.drift import Drift
 from reconciler.model.plan_options import PlanOptions, Selection
 from tests.model.declared import leaves
 from tests.model.identity import Live

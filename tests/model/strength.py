@@ -111,7 +111,7 @@ FAULTS = (
     Fault(
         "O3",
         "removed protection is invisible",
-        "reconciler/planning/loosened.py",
+        "reconciler/planning/notes.py",
         "    for text, addresses in sorted(loosened.items(), "
         'key=lambda item: item[0].startswith("`")):',
         "    for text, addresses in ():",

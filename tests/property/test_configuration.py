@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.workspace.loading import load, load_all
+from reconciler.workspace.loading import LoadOptions, load, load_all
 from tests.conftest import LONG, ROOT
 from tests.corpus.cases import BASE
 from tests.support.diagnostics import assert_sound
@@ -236,7 +236,11 @@ def _diagnosed(files: Files, *, strict: bool) -> list[tuple[Diagnostic, ...]]:
         reports = [load_all(folder, kinds=KINDS, environ={"X": "no"}, strict=strict)]
         try:
             loaded = load(
-                folder, kinds=KINDS, environment="staging", environ={"X": "no"}, strict=strict
+                folder,
+                kinds=KINDS,
+                environment="staging",
+                environ={"X": "no"},
+                options=LoadOptions(strict=strict),
             )
             reports.append(loaded.diagnostics)
         except InvalidConfiguration as invalid:

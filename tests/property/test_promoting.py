@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.environments import Intent
 from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.compared import Intent
 from reconciler.model.resource import Resource
 from reconciler.workspace.loading import load
 from tests.conftest import LONG

@@ -27,7 +27,7 @@ from tests.reliability.scenarios import Scenario, standard
 from tests.reliability.service import Line, Service, running_service
 from tests.support.emulator import DIALECTS
 
-SAMPLE = 12
+SAMPLE = 9
 SIGNALS = (Signals.SIGKILL, Signals.SIGINT, Signals.SIGTERM)
 MOMENTS = ("before", "within", "after")
 
@@ -122,7 +122,7 @@ def sample() -> Iterator[Point]:
     for number in range(SAMPLE):
         last = (75, 45)[number % 2]
         request = dice.randint(1, last)
-        yield Point(DIALECTS[number % 3], SIGNALS[number // 4], request, dice.choice(MOMENTS))
+        yield Point(DIALECTS[number % 3], SIGNALS[number // 3], request, dice.choice(MOMENTS))
 
 
 def test_a_run_that_is_cut_at_a_sample_of_requests_converges_when_repeated(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from reconciler.authoring.drift import Drift, Pulled
 from reconciler.authoring.drifting import DriftRequest, drift
 from reconciler.authoring.pulling import PullRequest, pull
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
-from reconciler.model.drift import Drift, Pulled
 from reconciler.model.redaction import masked_in
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

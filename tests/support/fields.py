@@ -126,7 +126,7 @@ INTEGRATIONS = {
     "S3Compatible": "s3-compatible",
     "Snowflake": "snowflake",
     "Postgres": "postgresql",
-    "Redshift": "redshift",
+    "Redshift": "aws-redshift",
     "BigQuery": "google-cloud-service-account",
     "Databricks": "databricks",
     "AzureBlob": "azure-blob",
@@ -140,7 +140,7 @@ EXPORT: dict[str, list[Any]] = {
 }
 QUERIES = [
     "select event, toInt(1+1) as n from events",
-    "SELECT event -- all of them\nFROM events where 1 = 1 /* and */ and a != 'x' -- end",
+    "SELECT event -- all of them\nFROM events where 1 = 1 /* and */ and event != 'x' -- end",
 ]
 PROJECT: dict[str, list[Any]] = {
     "timezone": ["Europe/Berlin", "UTC"],

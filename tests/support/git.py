@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.support.limits import TIMEOUT
 
 _ISOLATED = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
+    # Without what pays only in a repository that is kept: upkeep, templates, flushing to disk.
+    "GIT_CONFIG_GLOBAL": str(Path(__file__).with_name("gitconfig")),
     "GIT_CONFIG_NOSYSTEM": "1",
     **{
         f"GIT_{who}_{what}": f"t{'@t.example' * (what == 'EMAIL')}"
@@ -66,8 +67,9 @@ class Git:
         self.run("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
 
     def clone(self, folder: Path, *options: str) -> Git:
-        """Return a clone, fetched as from another machine."""
-        self.run("clone", "--quiet", *options, f"file://{self.folder}", str(folder))
+        """Return a clone. One with options is fetched, as a shallow one must be: twice the time."""
+        origin = f"file://{self.folder}" if options else str(self.folder)
+        self.run("clone", "--quiet", *options, origin, str(folder))
         return Git(folder)
 
     def bare(self, folder: Path) -> Git:

@@ -17,7 +17,7 @@ LONG = os.environ.get("LONG_TESTS") == "1"
 TIMEOUT = 3_600 if LONG else 600
 """Seconds until what does not end fails its test. On a machine without other work nothing takes a
 tenth of it: a limit finds what hangs, and says nothing about speed."""
-_LOOK = 0.02
+_LOOK = 0.05
 """Seconds between looks at a condition."""
 
 

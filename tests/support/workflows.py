@@ -28,7 +28,7 @@ _OUTPUT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SCRIPT = f"""#!/bin/sh
-exec {sys.executable} {{}} "$@"
+exec {sys.executable} -IS {{}} "$@"
 """
 
 

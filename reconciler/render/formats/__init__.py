@@ -34,13 +34,13 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
         "github": "render.annotations:plan_as_github",
         "gitlab": "render.ci_reports:plan_as_gitlab",
         "html": "render.plan_html:plan_as_html",
-        "json": "render.plans:plan_as_json",
+        "json": "render.environments:plan_as_json",
         "markdown": "render.plan_markdown:plan_as_markdown",
         "sarif": "render.ci_reports:plan_as_sarif",
     },
     "plans": {
-        "text": "render.plans:plans_as_text",
-        "json": "render.plans:plans_as_json",
+        "text": "render.environments:plans_as_text",
+        "json": "render.environments:plans_as_json",
         "markdown": "render.plan_markdown:plans_as_markdown",
     },
     "diagnostics": {
@@ -61,18 +61,18 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},
     "drift": _document("authoring.drifting:drift_document"),
     "compared": _document("authoring.comparing:compared_document"),
-    "gaps": _document("render.gaps:gaps_document"),
-    "all_gaps": _document("render.environments:all_gaps_document")
+    "gaps": _document("operations.gaps_report:gaps_document"),
+    "all_gaps": _document("operations.gaps_report:all_gaps_document")
     | {"json": "render.environments:reports_as_json"},
-    "statuses": _document("render.environments:statuses_document")
+    "statuses": _document("operations.status_report:statuses_document")
     | {"json": "render.environments:reports_as_json"},
     "runs": _document("render.runs:runs_document"),
     "logs": _document("render.runs:logs_document"),
-    "status": _document("render.status:status_document"),
-    "health": _document("render.health:health_document"),
-    "preflight": _document("render.preflight:preflight_document"),
-    "projects": _document("render.projects:projects_document"),
-    "project_details": _document("render.projects:project_document"),
+    "status": _document("operations.status_report:status_document"),
+    "health": _document("operations.doctor:health_document"),
+    "preflight": _document("operations.preflight:preflight_document"),
+    "projects": _document("operations.projects:projects_document"),
+    "project_details": _document("operations.projects:project_document"),
 }
 """By result and format: `module:function` below the package, imported when it writes."""
 

@@ -20,10 +20,9 @@ _LONGEST_TEXT = 200
 _LONGEST_PLACE = 300
 """As long as a name of a host can be, which what comes before it must not hide."""
 _LONGEST_BEFORE = 80
-_MOST_NAMES = 3
+_MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
 _PLURALS = {"prefix": "prefixes", "query": "queries"}
-_MOST_ADDRESSES = 20
 
 
 class NewLine(Struct, frozen=True):
@@ -82,7 +81,8 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
     users = shortened(str(first.address), _LONGEST_BEFORE)
     if len(changes) > 1:
         names = (printable(change.address.key) for change in changes)
-        keys = first_of((shortened(name, _LONGEST_BEFORE) for name in names), _MOST_NAMES)
+        most = _MOST_IN_DANGER if item.sort is Novelty.SECRET else _MOST_NAMES
+        keys = first_of((shortened(name, _LONGEST_BEFORE) for name in names), most)
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
@@ -120,7 +120,7 @@ def unnamed_in(violation: Refusal) -> str:
     addresses = [str(address) for address in violation.addresses]
     if all(address in violation.message for address in addresses):
         return ""
-    return first_of(addresses, _MOST_ADDRESSES)
+    return first_of(addresses, _MOST_IN_DANGER)
 
 
 def _diagnostic(violation: Refusal) -> Diagnostic:

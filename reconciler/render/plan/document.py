@@ -128,8 +128,15 @@ def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
     Return none for a small plan, one project, or one change in each, unless `always`.
     """
     counts: dict[str, Counter[Action]] = {}
+    # The changes in a project that is renamed have its live name.
+    renamed = {
+        change.live_id: project_of(change)
+        for change in plan.effective
+        if change.live_id and change.address.kind in containers(all_kinds())
+    }
     for change in plan.effective:
-        counts.setdefault(project_of(change), Counter())[change.action] += 1
+        name = renamed.get(change.parent_id or "") or project_of(change)
+        counts.setdefault(name, Counter())[change.action] += 1
     objects = len({change.address for change in plan.effective})
     # The entries already show a plan with one change in each project.
     most = max((count.total() for count in counts.values()), default=0)

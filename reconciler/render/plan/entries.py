@@ -25,12 +25,12 @@ from reconciler.render.plan.fields import (
 from reconciler.render.plan.words import first_of, json_line, nouns, parent_of, shown_reasons, title
 
 _ANY = "ADDRESS"
-_MOST_NAMES = 20
 _Members: TypeAlias = Sequence[tuple[Change, Consequence]]
 """Changes with the same consequence, each with it as it is shown."""
 _FEWEST: Mapping[Action, int] = {Action.CREATE: 21, Action.DELETE: 2}
 """Changes that are shown as one if there are so many."""
 _FEWEST_EQUAL = 3
+_MOST_NAMED = 20
 _MOST_KEYS = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
@@ -79,7 +79,7 @@ def _parts(members: _Members) -> Iterable[_Members]:
     parts: dict[str, list[tuple[Change, Consequence]]] = {}
     for member in members:
         parts.setdefault(member[1].message, []).append(member)
-    is_apart = members[0][1].severity is Severity.DANGER and len(parts) <= _MOST_NAMES
+    is_apart = members[0][1].severity is Severity.DANGER and len(parts) <= _MOST_NAMED
     return parts.values() if is_apart else (members,)
 
 
@@ -94,7 +94,7 @@ def _merged(members: _Members, *, of: int) -> Remark:
         message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
     of_all, whom = len(members) == of, ""
     if not of_all or severity is Severity.DANGER:
-        whom = first_of((str(change.address) for change, _ in members), _MOST_NAMES)
+        whom = first_of((str(change.address) for change, _ in members), _MOST_NAMED)
     if not of_all and len(members) > 1:
         whom = f"{len(members):,} of {of:,}: {whom}"
     return Remark(rule, severity, message, effect, whom, of_all)

@@ -12,12 +12,11 @@ from reconciler.errors import BadUsage
 from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
-from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
-from reconciler.planning.backfills import (
+from reconciler.operations.backfill_ranges import (
     aligned_range,
     approval_of_backfills,
     bound,
@@ -26,6 +25,7 @@ from reconciler.planning.backfills import (
     of_range,
     with_trial,
 )
+from reconciler.operations.gaps_report import Gap, GapState
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 6, 1, tzinfo=UTC)

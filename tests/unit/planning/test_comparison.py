@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from reconciler.authoring.comparison import (
+from reconciler.authoring.environments import (
     EnvironmentSide,
     LiveSide,
     compare_live,

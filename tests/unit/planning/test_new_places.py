@@ -223,6 +223,16 @@ def test_plan_v1_without_a_base_the_address_of_the_object_counts(case: str) -> N
     assert dangers(changed(*beside, before=(LAKE,), base=False)) == []
 
 
+@pytest.mark.parametrize("change", [{"interval": "day"}, {"destination": {"dataset_id": "other"}}])
+def test_an_unchanged_secret_address_is_no_new_one(change: dict[str, Any]) -> None:
+    config = {"project_id": "p", "dataset_id": "d", "private_key": PASSWORD, "token_uri": USER}
+    was = export(destination={"type": "BigQuery", "config": config})
+    after = {"type": "BigQuery", "config": {**config, **change.pop("destination", {})}}
+    plan = changed(export(destination=after, **change), before=(was,))
+    assert plan.effective
+    assert new_in(plan) == []
+
+
 def test_plan_v1_both_addresses_and_all_secrets_are_named() -> None:
     plan = changed(export(destination=postgres(EVIL)), before=(LAKE,))
     assert dangers(plan) == [

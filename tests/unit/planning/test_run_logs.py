@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import Matched
-from reconciler.planning.run_logs import entries_of, interval_in, window_of
+from reconciler.operations.logs import entries_of, interval_in, window_of
 
 NOON = datetime(2026, 10, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -10,8 +10,9 @@ import pytest
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.status import ExportStatus, State, rough_duration
-from reconciler.planning.status import Judged, status_of, worst_first
+from reconciler.model.moments import rough_duration
+from reconciler.operations.status import Judged, status_of, worst_first
+from reconciler.operations.status_report import ExportStatus, State
 
 NOW = datetime(2026, 6, 10, 12, 40, tzinfo=UTC)
 MADE = "2026-01-01T00:30:00Z"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from tests.conftest import ROOT
 
 _FOLDERS = ("planning", "commands", "workspace")
@@ -18,7 +16,10 @@ def _codes() -> Iterator[str]:
     """Yield the first argument of every note and refusal that is written out."""
     for folder in _FOLDERS:
         for path in (ROOT / "reconciler" / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = path.read_text(encoding="utf-8")
+            if "Note(" not in text and "Refusal(" not in text:
+                continue
+            for node in ast.walk(ast.parse(text)):
                 if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                     continue
                 if node.func.id not in ("Note", "Refusal") or path.name == _OF_STATUS:
@@ -28,8 +29,7 @@ def _codes() -> Iterator[str]:
                         yield item.value
 
 
-@pytest.mark.parametrize("code", sorted({*_codes(), *_INSIDE}))
-def test_a_code_is_documented(code: str) -> None:
+def test_every_code_is_documented() -> None:
     text = (ROOT / "docs/output.md").read_text(encoding="utf-8")
     section = text.partition("### Codes of notes")[2].partition("\n### ")[0]
-    assert f"`{code}`" in section
+    assert [code for code in {*_codes(), *_INSIDE} if f"`{code}`" not in section] == []

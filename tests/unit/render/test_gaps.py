@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.address import Address
-from reconciler.model.gaps import Gap, GapReport, GapState, ObjectGaps
 from reconciler.model.intervals import Interval
+from reconciler.operations.gaps_report import Gap, GapReport, GapState, ObjectGaps
 from tests.support.reports import written
 
 START = datetime(2026, 6, 1, tzinfo=UTC)

@@ -146,3 +146,12 @@ def test_dangers_come_first_and_what_is_new_before_warnings() -> None:
 
     ordered = sorted(plan.effective, key=position)
     assert [change.address.key for change in ordered] == ["lake", "b", "a"]
+
+
+def test_plan_v7_a_known_secret_to_a_new_address_names_each_object() -> None:
+    keys = [f"x{number}" for number in range(5)]
+    known = [export(key, destination=postgres()) for key in keys]
+    evil = [export(key, destination=postgres(EVIL)) for key in keys]
+    plan = changed(*evil, before=tuple(known))
+    (line,) = [text for text in plan_as_markdown(plan).split("\n") if text.startswith("- 🛑")]
+    assert line.endswith("5 batch exports: x0, x1, x2, x3, x4")

@@ -17,6 +17,7 @@ from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions
+from reconciler.render.plan.document import rows_of
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.style import Style
@@ -361,3 +362,12 @@ def test_security_8_a_name_that_looks_the_same_is_shown_as_another_one() -> None
         text = plan_as_text(planned(desired_of(project(), renamed), live))
         assert hidden not in text
         assert hidden.encode("unicode_escape").decode() in text.replace("\\\\", "\\")
+
+
+def test_fidelity_f6_a_renamed_project_is_counted_once() -> None:
+    web = project(name="Shop")
+    exports = [export(f"e{n}", interval="day") for n in range(3)]
+    live = live_of(live_project(), *(live_export(f"e{n}", f"E{n}") for n in range(3)))
+    plan = planned(desired_of(web, *exports), live, base=desired_of(project(), *exports))
+    (row,) = rows_of(plan, always=True)
+    assert (row.name, row.counts.total()) == ("Shop", 4)

@@ -15,9 +15,15 @@ from msgspec.structs import replace
 from reconciler.model.address import Address
 from reconciler.model.public import as_json
 from reconciler.model.run import Run
-from reconciler.model.status import ExportStatus, State, StatusNote, StatusReport
+from reconciler.operations.status_report import (
+    ExportStatus,
+    State,
+    StatusNote,
+    StatusReport,
+    as_ascii,
+    sparkline,
+)
 from reconciler.render.options import RenderOptions
-from reconciler.render.status import as_ascii, sparkline
 from reconciler.render.style import Style
 from tests.support.reports import written
 

@@ -1,0 +1,530 @@
+"""The use case `doctor`: check files, network, API key and git, and report it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from importlib.metadata import PackageNotFoundError, distribution, requires
+from pathlib import Path
+from platform import python_version
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.client import ClientSettings, Transport
+from reconciler.client.failures import ADDON
+from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe, proxy_for
+from reconciler.commands.loading import deciding_base
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import Forbidden, GitUnavailable, ReconcilerError, Unauthorized
+from reconciler.kinds import all_kinds
+from reconciler.model.connection import ClientOptions
+from reconciler.model.kind import Dialect
+from reconciler.model.public import Public, Term, derived
+from reconciler.model.text import listed, printable, quoted, several
+from reconciler.reading.access import (
+    ALL,
+    KEY,
+    KeyAccess,
+    dialect_of_key,
+    missing_feature,
+    missing_scopes,
+    read_key,
+    read_organizations,
+    read_scope,
+    read_visible,
+    write_scope,
+)
+from reconciler.render.document import Cell, Column, Document, Row, Table
+from reconciler.render.options import RenderOptions
+from reconciler.render.style import Colour
+from reconciler.version import __version__
+from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.sources import WORKSPACE_FILE
+
+_MOST = 5
+_NEW_KEY = "create a personal API key in the settings of the service"
+_SECONDS = 5.0
+_MOST_ADDRESSES = 4
+_SOON = timedelta(days=14)
+_MOST_SKEW = timedelta(seconds=60)
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
+_NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
+_PACKAGE = "posthog-reconciler"
+
+
+class Health(Term):
+    """How a check ended."""
+
+    FINE = "fine", "As it should be."
+    WARNING = "warning", "It works in part, or could not be checked."
+    FAILED = "failed", "It does not work."
+
+
+class Check(Public, frozen=True):
+    """One check."""
+
+    name: str
+    health: Health
+    result: str
+    fix: str = ""
+    """What to do about it, empty for nothing."""
+
+    @classmethod
+    def fine(cls, name: str, result: str) -> Check:
+        """Return a check that needs no fix."""
+        return cls(name, Health.FINE, result)
+
+    @classmethod
+    def warning(cls, name: str, result: str, fix: str = "") -> Check:
+        """Return a check of what works in part, or could not be checked."""
+        return cls(name, Health.WARNING, result, fix)
+
+    @classmethod
+    def failed(cls, name: str, result: str, fix: str = "") -> Check:
+        """Return a check of what does not work."""
+        return cls(name, Health.FAILED, result, fix)
+
+
+class HealthReport(Public, frozen=True):
+    """All checks, in the order in which they were made."""
+
+    schema = "doctor"
+    version = 1
+
+    checks: tuple[Check, ...]
+
+    @derived
+    def failed(self) -> bool:
+        """Whether any check failed."""
+        return any(check.health is Health.FAILED for check in self.checks)
+
+
+async def access_checks(session: Session, *, is_workspace: bool) -> list[Check]:
+    """Return the checks of the key, its scopes and limits, and what it sees.
+
+    Without a workspace, the scopes for resources of every kind are checked.
+    """
+    try:
+        async with session.connected() as transport:
+            return await _Access(session, transport, is_workspace).checks()
+    except ReconcilerError as error:
+        return [_failure("key", error)]
+
+
+class _Access(Struct, frozen=True):
+    session: Session
+    transport: Transport
+    is_workspace: bool
+
+    @property
+    def _organization(self) -> str:
+        return self.session.loaded.reachable().organization
+
+    async def checks(self) -> list[Check]:
+        """Return the checks. Raises SecretUnavailable if the key can't be resolved."""
+        try:
+            key = await read_key(self.transport)
+        except Unauthorized as error:
+            return [Check.failed("key", error.message, f"{_NEW_KEY}, and set it here")]
+        except ReconcilerError as error:
+            return [_failure("key", error)]
+        checks = list(self._about_key(key))
+        checks.append(await self._organizations())
+        checks += await self._visible(key)
+        return checks
+
+    def _about_key(self, key: KeyAccess | None) -> Iterator[Check]:
+        if key is None:
+            yield Check.warning(
+                "key", "accepted; its scopes and limits are unknown: the server does not show them"
+            )
+            return
+        scopes = "all scopes" if ALL in key.scopes else ", ".join(key.scopes) or "no scopes"
+        yield Check.fine("key", f"{quoted(printable(key.label))}: {printable(scopes)}")
+        yield from self._scopes(key)
+        yield from self._limits(key)
+
+    def _scopes(self, key: KeyAccess) -> Iterator[Check]:
+        """Yield whether the key has the least scopes that a plan and an apply need."""
+        managed = {resource.address.kind for resource in self.session.loaded.desired.in_order()}
+        kinds = [kind.name for kind in all_kinds()]
+        to_plan = tuple(map(read_scope, kinds))
+        to_apply = tuple(
+            write_scope(kind) if kind in managed or not self.is_workspace else read_scope(kind)
+            for kind in kinds
+        )
+        lacking = missing_scopes(key.scopes, to_plan)
+        if lacking:
+            fix = f"{_NEW_KEY} with these scopes"
+            yield Check.failed("scopes to plan", f"missing: {', '.join(lacking)}", fix)
+        else:
+            yield Check.fine("scopes to plan", ", ".join(to_plan))
+        lacking = missing_scopes(key.scopes, to_apply)
+        if lacking:
+            fix = "use another key to apply; to plan, a key that only reads is the right one"
+            yield Check.warning("scopes to apply", f"missing: {', '.join(lacking)}", fix)
+        else:
+            yield Check.fine("scopes to apply", ", ".join(to_apply))
+
+    def _limits(self, key: KeyAccess) -> Iterator[Check]:
+        if key.organizations and self._organization not in key.organizations:
+            yield Check.failed(
+                "key limits",
+                f"limited to other organizations: {_texts(key.organizations)}",
+                f"{_NEW_KEY} for organization {printable(self._organization)}",
+            )
+        elif key.projects:
+            yield Check.warning(
+                "key limits",
+                f"limited to projects {_texts(key.projects)}: lists of the organization are "
+                "refused, so only objects with a configured id are found",
+                f"{_NEW_KEY} without a limit to projects",
+            )
+        else:
+            yield Check.fine("key limits", "none that concern this organization")
+
+    async def _organizations(self) -> Check:
+        name = "organizations"
+        try:
+            visible = await read_organizations(self.transport)
+        except Forbidden:
+            return Check.fine(name, "not shown to this key (scope organization:read)")
+        except ReconcilerError as error:
+            return _failure(name, error)
+        names = [quoted(printable(text)) for text in visible.values()]
+        text = f"visible: {listed(names, _MOST)}"
+        if self._organization in visible:
+            return Check.fine(name, text)
+        return Check.failed(
+            name,
+            f"{printable(self._organization)} is not visible to the key; {text}",
+            f"set `organization` to one of {_texts(tuple(visible))}",
+        )
+
+    async def _visible(self, key: KeyAccess | None) -> list[Check]:
+        """Return how many objects of each kind are visible, and the dialect of the server."""
+        checks = []
+        dialect: Dialect | None = None
+        for kind in all_kinds():
+            name = kind.collection.replace("_", " ")
+            try:
+                visible = await read_visible(self.transport, kind, self._organization)
+            except Forbidden as error:
+                limited = key is not None and key.projects
+                fix = "see `key limits`" if limited else "see `scopes to plan`"
+                checks.append(Check.failed(name, error.message, fix))
+                continue
+            except ReconcilerError as error:
+                checks.append(_failure(name, error))
+                continue
+            dialect = dialect or visible.dialect
+            count = "some" if visible.count is None else f"{visible.count:,}"
+            checks.append(Check.fine(name, f"{count} visible"))
+        dialect = dialect or await dialect_of_key(self.transport)
+        for kind in all_kinds():
+            lacking = await missing_feature(self.transport, kind, self._organization, dialect)
+            if lacking is not None:
+                text = f"the organization lacks the feature {lacking}: every write is refused"
+                checks.append(Check.failed(f"writes of {kind.collection}", text, ADDON))
+        return [*checks, _dialect(dialect)]
+
+
+def _dialect(dialect: Dialect | None) -> Check:
+    if dialect is None:
+        return Check.fine("dialect", "unknown until the organization has an export")
+    return Check.fine("dialect", str(dialect))
+
+
+def _texts(values: tuple[str, ...]) -> str:
+    return listed([printable(value) for value in values], _MOST)
+
+
+def _failure(name: str, error: ReconcilerError) -> Check:
+    return Check.failed(name, error.message, error.hint or "")
+
+
+async def network_checks(session: Session, base_url: str) -> list[Check]:
+    """Return the checks of proxy, address, encryption, clock and rate limits."""
+    environ = session.runtime.environ
+    settings = session.runtime.client.changed_by(session.options.client.over(session.loaded.client))
+    settings = replace(settings, timeout=_SECONDS, insecure_http=True)
+    proxy = proxy_for(base_url, environ)
+    checks = [_proxy(proxy, environ)]
+    if proxy is None:
+        checks.append(await _address(base_url))
+    try:
+        probed = await probe(base_url, KEY.path, settings)
+    except ReconcilerError as error:
+        return [*checks, Check.failed("answer", error.message, error.hint or "")]
+    checks += _answer(base_url, probed, settings, environ, session.runtime.now())
+    return checks
+
+
+def _proxy(proxy: tuple[str, str] | None, environ: Mapping[str, str]) -> Check:
+    if proxy is not None:
+        return Check.fine("proxy", f"{proxy[1]} ({proxy[0]})")
+    is_set = any(environ.get(name) or environ.get(name.lower()) for name in PROXY_VARIABLES)
+    return Check.fine("proxy", "not used for this address" if is_set else "none")
+
+
+async def _address(base_url: str) -> Check:
+    try:
+        reached = await addresses_of(base_url, _SECONDS)
+    except ReconcilerError as error:
+        return Check.failed("address", error.message, error.hint or "")
+    return Check.fine(
+        "address", f"{base_url} accepts connections ({listed(reached, _MOST_ADDRESSES)})"
+    )
+
+
+def _answer(
+    base_url: str,
+    probed: Probed,
+    settings: ClientSettings,
+    environ: Mapping[str, str],
+    now: datetime,
+) -> Iterator[Check]:
+    yield _encryption(base_url, probed, environ, now)
+    if probed.date is not None:
+        skew = abs(now - probed.date)
+        text = f"{skew.total_seconds():.0f} s from that of the service"
+        if skew > _MOST_SKEW:
+            yield Check.warning("clock", text, "correct the clock of this machine (NTP)")
+        else:
+            yield Check.fine("clock", text)
+    yield Check.fine("rate limit", _limits(base_url, probed, settings))
+
+
+def _encryption(base_url: str, probed: Probed, environ: Mapping[str, str], now: datetime) -> Check:
+    name = "TLS"
+    if urlsplit(base_url).scheme != "https":
+        return Check.fine(name, "not used: the address begins with http://")
+    used = [variable for variable in _AUTHORITIES if environ.get(variable)]
+    text = f"issued by {probed.issuer}" if probed.issuer else "accepted"
+    text += f", authorities from {', '.join(used)}" if used else ""
+    if probed.expires is None:
+        return Check.fine(name, text)
+    text = f"valid until {probed.expires:%Y-%m-%d}, {text}"
+    if probed.expires - now < _SOON:
+        return Check.warning(name, text, "renew the certificate of the service")
+    return Check.fine(name, text)
+
+
+def _limits(base_url: str, probed: Probed, settings: ClientSettings) -> str:
+    windows = " and ".join(map(str, settings.windows(base_url))) or "no limit"
+    sent = ", ".join(f"{name}: {value}" for name, value in probed.limits.items())
+    return f"{windows} (own); the service sends {sent or 'no headers about it'}"
+
+
+_LocalCheck = Callable[[WorkspaceOptions, Runtime], Iterator[Check]]
+
+
+async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:
+    """Return the result of every check. Works without a workspace."""
+    quick = replace(options, client=options.client.over(_QUICK))
+    session, configuration = _configuration(quick, runtime)
+    checks = [_version(), configuration, *await _service_checks(session, quick, runtime)]
+    for name, check in _LOCAL.items():
+        checks += _guarded(name, check, quick, runtime)
+    return HealthReport(tuple(checks))
+
+
+def _version() -> Check:
+    text = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
+    return Check.fine("version", text)
+
+
+def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session | None, Check]:
+    """Load the workspace. Return None if there is none, or if it has errors."""
+    name = "configuration"
+    if not (options.folder / WORKSPACE_FILE).exists():
+        text = f"no {WORKSPACE_FILE} in this folder: variables of the environment are used"
+        return None, Check.fine(name, text)
+    try:
+        session = Session.open(options, runtime)
+    except InvalidConfiguration as error:
+        return None, Check.failed(name, error.message, "run `reconciler validate`")
+    except ReconcilerError as error:
+        return None, Check.failed(name, error.message, error.hint or "")
+    desired = session.loaded.desired
+    text = f"{several(len(desired.resources), 'resource')} in environment {desired.environment}"
+    count = len(session.loaded.diagnostics)
+    if count:
+        warnings = f"{text}; {several(count, 'warning')}"
+        return session, Check.warning(name, warnings, "run `reconciler validate`")
+    return session, Check.fine(name, text)
+
+
+async def _service_checks(
+    session: Session | None, options: WorkspaceOptions, runtime: Runtime
+) -> list[Check]:
+    """Return the checks of the service. Without a usable workspace, variables name it."""
+    name = "connection"
+    try:
+        used = session or _session_of_variables(options, runtime)
+        base_url = used.loaded.reachable().base_url
+    except InvalidConfiguration as error:
+        first = error.diagnostics[0]
+        return [Check.failed(name, first.message, first.hint or "")]
+    except ReconcilerError as error:
+        return [Check.failed(name, error.message, error.hint or "")]
+    return [
+        *await network_checks(used, base_url),
+        *await access_checks(used, is_workspace=session is not None),
+    ]
+
+
+def _session_of_variables(options: WorkspaceOptions, runtime: Runtime) -> Session:
+    with tempfile.TemporaryDirectory() as empty:
+        return Session.open(
+            replace(options, folder=Path(empty), environment=None), runtime, drafts=_NO_FILES
+        )
+
+
+def _guarded(
+    name: str, check: _LocalCheck, options: WorkspaceOptions, runtime: Runtime
+) -> list[Check]:
+    """Return the results of a check; an error is one."""
+    try:
+        return list(check(options, runtime))
+    except ReconcilerError as error:
+        return [Check.failed(name, error.message, error.hint or "")]
+
+
+def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
+    """Check which files decide where the key is sent."""
+    name = "trusted base"
+    base = deciding_base(options, runtime.environ, interactive=runtime.interactive)
+    if base is None:
+        yield Check.fine(name, "the files of this folder decide where the key is sent")
+    elif base.problem:
+        yield Check.warning(name, f"none: {base.problem}", base.fix)
+    else:
+        yield Check.fine(name, f"{base.branch} at {(base.commit or '')[:7]}")
+
+
+def _git(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
+    """Check whether a git base can be read."""
+    name = "git"
+    repository = Repository.containing(options.folder)
+    if repository is None:
+        yield Check.warning(
+            name,
+            "this folder is not in a git repository: removed resources are not detected",
+            "commit the workspace to a git repository",
+        )
+        return
+    head = repository.head()
+    if head is None:
+        yield Check.warning(name, "no commit yet", "commit the workspace")
+    elif repository.is_shallow:
+        yield Check.warning(
+            name,
+            f"shallow clone at {head.id[:7]}: the git base may be missing",
+            "fetch the history (fetch-depth: 0 in the checkout step)",
+        )
+    else:
+        yield Check.fine(name, f"commit {head.id[:7]}, with its history")
+    yield from _applied(options, runtime)
+
+
+def _applied(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
+    name = "applied commit"
+    try:
+        session = Session.open(options, runtime)
+    except ReconcilerError:
+        return
+    history = session.history
+    try:
+        applied = history.applied if history is not None else None
+    except GitUnavailable as error:
+        yield Check.failed(name, error.message, error.hint or "")
+        return
+    if applied is None:
+        yield Check.fine(name, "none recorded (`apply --mark` records it)")
+    elif applied.is_ancestor and applied.outside is None:
+        yield Check.fine(name, f"{applied.commit[:7]} ({applied.ref})")
+    else:
+        where = "HEAD" if not applied.is_ancestor else applied.outside
+        yield Check.warning(
+            name, f"{applied.commit[:7]} is not part of {where}", "check out the applied branch"
+        )
+
+
+def _lock(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
+    """Check the folder of the lock that keeps two applies of a machine apart."""
+    folder = tempfile.gettempdir()
+    if os.access(folder, os.W_OK):
+        yield Check.fine("lock", f"{folder} can be written to")
+    else:
+        fix = "set TMPDIR to a folder that you can write to"
+        yield Check.failed("lock", f"{folder} can't be written to", fix)
+
+
+def _extra(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
+    """Check whether the packages of the embedded service are installed."""
+    name = "embedded service"
+    try:
+        listed = requires(_PACKAGE) or []
+    except PackageNotFoundError:
+        listed = []
+    needed = [
+        requirement.split(">")[0].split(";")[0].strip()
+        for requirement in listed
+        if "emulator" in requirement.partition(";")[2]
+    ]
+    missing = [package for package in needed if not _is_installed(package)]
+    if missing:
+        fix = "pip install 'posthog-reconciler[emulator]', for `demo` and `emulator`"
+        yield Check.warning(name, f"not installed: {', '.join(missing)}", fix)
+    else:
+        yield Check.fine(name, "installed")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+_LOCAL: Mapping[str, _LocalCheck] = {
+    "trusted base": _trusted,
+    "git": _git,
+    "lock": _lock,
+    "embedded service": _extra,
+}
+
+
+_SIGNS = {
+    Health.FINE: ("✓", Colour.GREEN),
+    Health.WARNING: ("▲", Colour.YELLOW),
+    Health.FAILED: ("✗", Colour.RED),
+}
+
+
+def health_document(report: HealthReport, _: RenderOptions) -> Document:
+    """Return a row for each check, with its fix below it, and the counts."""
+    counts = Counter(check.health for check in report.checks)
+    failed, warned = counts[Health.FAILED], counts[Health.WARNING]
+    columns = Column("check"), Column("result", padded=False)
+    checks = Table(columns, tuple(map(_row, report.checks)), headed=False, wraps=True)
+    summary = f"{several(failed, 'check')} failed, {several(warned, 'warning')}."
+    return Document((Cell("Checks"),), (), (checks,), summary)
+
+
+def _row(check: Check) -> Row:
+    sign, colour = _SIGNS[check.health]
+    fix = (f"fix: {' '.join(check.fix.split())}",) if check.fix else ()
+    return Row((Cell(check.name), Cell(check.result)), sign, colour, notes=fix)

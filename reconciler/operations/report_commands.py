@@ -1,0 +1,512 @@
+"""`reconciler status`, `runs`, `logs` and `gaps`: what runs and what is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec.structs import replace
+
+from reconciler.cli import completing
+from reconciler.cli.command import command, option
+from reconciler.cli.exit_codes import worst_of
+from reconciler.cli.options import (
+    PARENTS,
+    client_options,
+    environments_options,
+    file_option,
+    format_option,
+    links_option,
+    log_option,
+    one_environment,
+    output_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.cli.output import print_warnings, render_options, style_of
+from reconciler.cli.signals import run
+from reconciler.cli.streams import (
+    write_message,
+    write_note,
+    write_result,
+    write_screen,
+    write_update,
+)
+from reconciler.errors import BadUsage, ExitCode, ServiceError
+from reconciler.model.moments import Moment, duration_of, moment_of, moment_or_ago
+from reconciler.model.run_report import LEVELS, STATUSES, RunOrder
+from reconciler.model.text import printable, quoted
+from reconciler.render.formats import DEFAULT, writer_of
+from reconciler.render.style import Style
+
+if TYPE_CHECKING:
+    from reconciler.client.limits import Estimate
+    from reconciler.commands.runtime import Reported, Runtime
+    from reconciler.operations.gaps import GapRequest
+    from reconciler.operations.gaps_report import GapReport
+    from reconciler.operations.status_report import State, StatusReport
+    from reconciler.render.options import RenderOptions
+
+
+_PAUSE = 60
+"""Seconds between two reports of --watch."""
+_ONLY_RETRY = ("failed", "wait", "dry_run", "auto_approve", "log_file")
+_retry_option = partial(option, is_flag=True, group="Retry and cancel")
+
+
+def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
+    """Return the states that comma lists name. Raises BadUsage for an unknown one."""
+    from reconciler.model.address import choice
+    from reconciler.model.naming import parts
+    from reconciler.operations.status_report import State
+
+    words = [part for text in written for part in parts(text)]
+    for word in words:
+        if word not in list(State):
+            raise BadUsage(
+                f"unknown state {quoted(word)} ({param.opts[0]})",
+                hint=choice(word, [str(state) for state in State], "states"),
+            )
+    return frozenset(map(State, words))
+
+
+@command(
+    "status",
+    examples=(
+        ("status", "Show every export that needs attention, the worst first"),
+        (
+            "status --fail-on failing,lagging",
+            "Exit with 2 if an export fails or lags, for a monitor",
+        ),
+        ("status -e '*'", "Show every environment in one report"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@environments_options
+@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@option(
+    "--fail-on",
+    multiple=True,
+    callback=_states,
+    metavar="STATES",
+    help="Exit with 2 if an export is in one of these states, such as failing,lagging,paused.",
+)
+@option(
+    "--watch",
+    is_flag=False,
+    flag_value=_PAUSE,
+    type=click.IntRange(min=1),
+    metavar="[SECONDS]",
+    help=f"Show it again every {_PAUSE} seconds, or as often as given, until Ctrl-C.",
+)
+@output_option("--all", "show_all", is_flag=True, help="List also the exports that are ok.")
+@output_option("--links", is_flag=True, help="Show the address of the page of each export.")
+@file_option("--html", "Also write a page with charts and filters to this file.")
+@format_option("status")
+@client_options
+def status_command(
+    names: tuple[str, ...],
+    *,
+    fail_on: frozenset[State],
+    watch: int | None,
+    output_format: str,
+    **options: Any,
+) -> int:
+    """Show the state of exports: last run, failures, lag behind the schedule, rows, pauses.
+
+    Shows all exports of the organization, or those that NAME selects: address, id, key, name or
+    glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report. Of
+    several environments, one that fails does not hide the others, and the exit code is the worst.
+    """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.several import print_errors, report_each
+    from reconciler.operations.status import StatusRequest, status
+
+    environments = one_environment(options)
+    name = "statuses" if environments else "status"
+    request = StatusRequest(workspace_of(options), names, options["project"])
+    how = render_options()
+    listed = bool(how.verbose or options["show_all"] or names)
+    how = replace(how, verbose=listed, links=options["links"])
+
+    def code_of(report: StatusReport) -> ExitCode:
+        failed = any(export.state in fail_on for export in report.exports)
+        return ExitCode.CHANGES if failed else ExitCode.FINE
+
+    async def read(world: Runtime) -> Reported[Any]:
+        if environments:
+            return await report_each(status, request, environments, world, code_of)
+        return await status(request, world)
+
+    def show() -> ExitCode:
+        world = runtime()
+        result: Reported[Any] = run_shown(read, world)
+        masked = replace(how, mask=world.mask)
+        text = writer_of(output_format, name)(result.report, masked)
+        if output_format == DEFAULT:
+            text = _encodable(text)
+        if watch is not None and sys.stdout.isatty():
+            write_screen(text)
+            print_warnings(result.diagnostics)
+        else:
+            print_warnings(result.diagnostics)
+            (write_result if watch is None else write_update)(text)
+        if options["html"] is not None:
+            _write_page(options["html"], name, result.report, masked)
+        write_note(f"{result.calls} API calls\n")
+        if not environments:
+            return code_of(result.report)
+        print_errors(result.report)
+        return worst_of(item.exit_code for item in result.report)
+
+    return show() if watch is None else _watched(show, watch)
+
+
+def _watched(show: Callable[[], ExitCode], seconds: int) -> ExitCode:
+    """Show a report again and again until a signal; return the exit code of the last one.
+
+    Errors of the service are reported, except in the first report.
+    """
+    import asyncio
+
+    from reconciler.render.progress import error_as_text
+    from reconciler.render.style import PLAIN
+
+    code = show()
+    while True:
+        try:
+            sys.stdout.flush()
+            run(asyncio.sleep(seconds))
+            code = show()
+        except KeyboardInterrupt:
+            return code
+        except ServiceError as error:
+            write_message(error_as_text(error, PLAIN))
+
+
+def _encodable(text: str) -> str:
+    """Return text with signs of ASCII where the encoding of the output lacks the others."""
+    from reconciler.operations.status_report import as_ascii
+
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return as_ascii(text)
+    return text
+
+
+def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
+    from reconciler.commands.files import write_private
+
+    write_private(file, writer_of("html", name)(report, how).encode())
+
+
+@command(
+    "runs",
+    examples=(
+        ("runs lake", "The newest 20 runs of an export"),
+        ("runs lake 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "Everything about one run"),
+        ("runs '*' --failed --retry", "Retry what failed in every export, with one approval"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("name", shell_complete=completing.resources)
+@click.argument("run", required=False)
+@workspace_options
+@option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")
+@option("--until", metavar="TIME", help="Until a time, or a duration ago.")
+@option(
+    "--order",
+    type=click.Choice([order.value for order in RunOrder]),
+    default=RunOrder.CREATED.value,
+    show_default=True,
+    help="By when runs began, or by their intervals.",
+)
+@option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(STATUSES, case_sensitive=False),
+    metavar="STATUS",
+    help=f"Only runs in these statuses: {', '.join(STATUSES)}.",
+)
+@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Most runs.")
+@option("--all", "everything", is_flag=True, help="All runs, page by page.")
+@option("--follow", is_flag=True, help="Continue with new runs and changes of status.")
+@_retry_option("--retry", help="Export the interval of RUN again.")
+@_retry_option("--failed", help="With --retry: of every run that failed, in the last seven days.")
+@_retry_option("--cancel", "cancelled", help="Cancel RUN.")
+@_retry_option("--wait", help="With --retry: wait until the runs ended, and report them.")
+@_retry_option("--dry-run", help="With --retry: show the retries, and send nothing.")
+@_retry_option("--auto-approve", help="With --retry: do not ask for approval.")
+@log_option("--log-file", "With --retry: append an audit log, JSON lines.")
+@format_option("runs")
+@links_option
+@client_options
+def runs_command(
+    name: str, run: str | None, output_format: str, *, follow: bool, links: bool, **options: Any
+) -> ExitCode:
+    """Show the runs of an export, the newest first, or everything about one RUN.
+
+    NAME is an address, an id, a key, a name or a glob of one export. With --failed, it can be a
+    glob of several. Times without an offset are UTC. With --follow and a RUN it ends when the run
+    has ended; json then prints a line for each change. With --retry it exits with 3 if a retry was
+    not started or did not complete.
+    """
+    _check_action(run, follow=follow, options=options)
+    if options["cancelled"]:
+        return _cancel(name, run or "", options)
+    if options["retry"]:
+        return _retry(name, run, output_format, options)
+    from reconciler.cli.running import show_report
+    from reconciler.operations.runs import RunsRequest, follow_runs, runs
+    from reconciler.render.runs import change_as_text
+
+    request = RunsRequest(
+        workspace_of(options),
+        name,
+        run,
+        *window_of(options),
+        order=RunOrder(options["order"]),
+        statuses=options["statuses"],
+        limit=None if options["everything"] else options["limit"],
+    )
+    if not follow:
+        show_report("runs", output_format, partial(runs, request), render_options(links=links))
+        return ExitCode.FINE
+    check_follow(output_format, request.last)
+    follow_shown(partial(follow_runs, request), output_format, change_as_text)
+    return ExitCode.FINE
+
+
+def _check_action(run: str | None, *, follow: bool, options: dict[str, Any]) -> None:
+    """Raise BadUsage for options of --retry and --cancel that are missing or exclude each other."""
+    retry, cancelled = options["retry"], options["cancelled"]
+    if retry and cancelled:
+        raise BadUsage("--retry and --cancel exclude each other")
+    if (retry or cancelled) and follow:
+        raise BadUsage("--follow shows runs: omit --retry and --cancel")
+    if cancelled and run is None:
+        raise BadUsage("--cancel needs a RUN", hint="list them with: reconciler runs NAME")
+    if retry and (run is None) is not options["failed"]:
+        raise BadUsage("--retry needs either a RUN or --failed")
+    given = [name for name in _ONLY_RETRY if options[name]]
+    if given and not retry:
+        raise BadUsage(f"--{given[0].replace('_', '-')} needs --retry")
+
+
+def _retry(name: str, run: str | None, output_format: str, options: dict[str, Any]) -> ExitCode:
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfill_command import started
+    from reconciler.operations.backfills import BackfillRequest, Retries
+
+    if output_format not in ("text", "json"):
+        raise BadUsage(f"--retry does not support --format {output_format}")
+    is_json = output_format == "json"
+    request = BackfillRequest(
+        workspace_of(options),
+        (name,),
+        retries=Retries(run, *window_of(options)),
+        wait=options["wait"],
+        dry_run=options["dry_run"],
+        auto_approve=options["auto_approve"],
+        can_ask=sys.stdin.isatty() and not is_json,
+        outputs=Outputs(options["log_file"]),
+    )
+    return started(request, is_json=is_json)
+
+
+def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
+    import shlex
+
+    from reconciler.cli import signals
+    from reconciler.cli.running import runtime
+    from reconciler.operations.cancelling import cancel_run
+
+    world = runtime()
+    begin = partial(signals.stop_on_signals, world.stop)
+    address = signals.run(cancel_run(name, run, workspace_of(options), world, begin))
+    words = shlex.join(["reconciler", "runs", str(address), run, "--retry"])
+    write_result(f"cancelled run {printable(run)}; its interval is not exported\n")
+    write_note(f"export it with: {printable(words)}\n")
+    return ExitCode.FINE
+
+
+def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:
+    """Return the times of --since and --until. Raises BadUsage."""
+    first, last = (
+        None if text is None else moment_or_ago(text, option=f"--{name}")
+        for name, text in (("since", options.pop("since")), ("until", options.pop("until")))
+    )
+    return first, last
+
+
+def follow_shown(
+    work: Callable[[Runtime, Callable[[Any], None]], Awaitable[None]],
+    output_format: str,
+    as_text: Callable[[Any, Style], str],
+) -> None:
+    """Run a use case that reports values one by one, and print a line for each."""
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.model.public import as_json
+    from reconciler.model.redaction import masked_in
+
+    world, style = runtime(), style_of(sys.stdout)
+
+    def listen(value: Any) -> None:
+        shown = masked_in(value, world.mask)
+        is_json = output_format == "json"
+        write_update(as_json(shown, indent=False) if is_json else as_text(shown, style))
+
+    run_shown(lambda world: work(world, listen), world)
+
+
+def check_follow(output_format: str, last: Moment | None) -> None:
+    """Raise BadUsage for options that exclude --follow."""
+    if last is not None:
+        raise BadUsage("--follow and --until exclude each other")
+    if output_format not in ("text", "json"):
+        raise BadUsage(f"--follow does not support --format {output_format}")
+
+
+@command(
+    "logs",
+    examples=(
+        ("logs lake", "The newest 100 entries of an export"),
+        ("logs lake --level warning --since 7d", "Warnings and errors of a week"),
+        ("logs lake --run 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "The entries of one run"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("name", shell_complete=completing.resources)
+@workspace_options
+@option("--run", metavar="ID", help="Only entries of this run.")
+@option(
+    "--level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    help="Only entries of this level and more important ones.",
+)
+@option("--search", metavar="TEXT", help="Only entries with this text; % and _ are wildcards.")
+@option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")
+@option("--until", metavar="TIME", help="Until a time, or a duration ago.")
+@option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Most entries.")
+@option("--all", "everything", is_flag=True, help="All entries, page by page.")
+@option("--follow", is_flag=True, help="Continue with new entries until it is interrupted.")
+@format_option("logs")
+@links_option
+@client_options
+def logs_command(
+    name: str, output_format: str, *, follow: bool, links: bool, **options: Any
+) -> None:
+    """Show the log of an export, the newest entry last.
+
+    NAME is an address, an id, a key, a name or a glob of one export. Times without an offset are
+    UTC. Servers of 2025 and spring 2026 refuse logs to API keys. The service does not join logs to
+    runs: with --run, entries are matched by the interval in their messages, or by time, and the
+    output says which. With --follow, json prints a line for each entry.
+    """
+    from reconciler.cli.running import show_report
+    from reconciler.model.run_report import levels_from
+    from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs
+    from reconciler.render.runs import entry_as_text
+
+    first, last = window_of(options)
+    level, run = options["level"], options["run"]
+    request = LogsRequest(
+        workspace_of(options),
+        name,
+        run,
+        LogFilter(levels=levels_from(level) if level is not None else (), search=options["search"]),
+        None if options["everything"] else options["limit"],
+        first,
+        last,
+    )
+    if not follow:
+        show_report("logs", output_format, partial(logs, request), render_options(links=links))
+        return
+    if run is not None:
+        raise BadUsage("--follow and --run exclude each other")
+    check_follow(output_format, last)
+    follow_shown(partial(follow_logs, request), output_format, entry_as_text)
+
+
+@command(
+    "gaps",
+    examples=(
+        ("gaps", "Look for gaps of the last seven days in every export"),
+        ("gaps lake 'orders-*' --since 30d", "Look at some exports, for a month"),
+        ("gaps -e '*'", "Look in every environment"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@environments_options
+@option("--since", metavar="DURATION", help="How far back: 90m, 6h, 7d, 2w. Default: 7d.")
+@option("--from", "first", metavar="TIME", help="Start of the window, ISO 8601.")
+@option("--to", "last", metavar="TIME", help="End of the window, ISO 8601. Default: now.")
+@format_option("gaps")
+@client_options
+def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
+    """Show the intervals that should have been exported and were not. Changes nothing.
+
+    NAME is an address, an id, a key, a name or a glob. Times without an offset are UTC. Exits with
+    2 if there are gaps. What can't be known, for example because of an earlier pause, is `unknown`
+    and no gap. Of several environments, one that fails does not hide the others, and the exit code
+    is the worst.
+    """
+    from reconciler.cli.running import show_report
+    from reconciler.cli.several import print_errors, report_each
+    from reconciler.operations.gaps import GapRequest, gaps
+
+    environments, window = one_environment(options), window_options(options)
+    request = GapRequest(workspace_of(options), names, **window)
+    if environments:
+
+        async def read(request: GapRequest, world: Runtime) -> Reported[GapReport]:
+            where = f"{request.workspace.environment}: "
+            return await gaps(request, world, partial(announce, where=where))
+
+        result = show_report(
+            "all_gaps",
+            output_format,
+            lambda world: report_each(read, request, environments, world, _code_of),
+        )
+        print_errors(result.report)
+        return worst_of(item.exit_code for item in result.report)
+    work = partial(gaps, request, announce=announce)
+    return _code_of(show_report("gaps", output_format, work).report)
+
+
+def _code_of(report: GapReport) -> ExitCode:
+    return ExitCode.CHANGES if report.gaps else ExitCode.FINE
+
+
+def window_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the window that --since, --from and --to select. Raises BadUsage."""
+    since, first, last = (options.pop(name) for name in ("since", "first", "last"))
+    if since is not None and first is not None:
+        raise BadUsage("--since and --from exclude each other")
+    return {
+        "length": timedelta(days=7) if since is None else duration_of(since, option="--since"),
+        "first": None if first is None else moment_of(first, option="--from"),
+        "last": None if last is None else moment_of(last, option="--to"),
+    }
+
+
+def announce(estimate: Estimate, where: str = "") -> None:
+    """Print how many calls reading the runs takes, before they are made."""
+    from reconciler.render.durations import estimate_as_text
+
+    cost = estimate_as_text(
+        estimate.calls,
+        estimate.seconds,
+        limit=estimate.limit,
+        beyond_hour=estimate.beyond_hour,
+    )
+    write_note(f"{printable(where)}reading runs: at most {cost}\n")

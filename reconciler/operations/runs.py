@@ -1,0 +1,258 @@
+"""The use case `runs`: the runs of one object, or one run. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TypeVar
+from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from reconciler.client import Transport
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import BadUsage, Forbidden, InvalidResponse, NotFound
+from reconciler.model.field_types import Instant
+from reconciler.model.kind import Dialect
+from reconciler.model.live import LiveObject, id_text
+from reconciler.model.moments import Moment, window_at
+from reconciler.model.request import Query
+from reconciler.model.run import BackfillRow, InvalidRun, Run
+from reconciler.model.run_report import (
+    RunChange,
+    RunOrder,
+    RunReport,
+    Subject,
+    changes,
+    oldest_pending,
+)
+from reconciler.model.text import printable, quoted
+from reconciler.model.values import JSON
+from reconciler.operations.targets import Target, read_targets
+from reconciler.reading.calls import NotOffered, ObjectCalls
+
+_Value = TypeVar("_Value")
+PAGE = 100
+"""Runs of a page (docs/service.md 2)."""
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""Before every run. Without a window servers show the last seven days (docs/service.md, 15.26)."""
+ALL_TIME = {"after": str(Instant().canonical(BEGINNING))}
+"""The window of all runs, which also the requests for a single run need."""
+POLL = 10.0
+"""Seconds between requests of `--follow`."""
+
+
+async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
+    """Return the runs that were created since a moment, newest first.
+
+    They are read by creation, which shows every run of an interval that ends after that moment:
+    the order by intervals drops runs without a start (docs/service.md 2).
+
+    Raises NotOffered, ServiceError.
+    """
+    window = {"after": str(Instant().canonical(since))}
+    bodies = [body async for body in calls.listed("runs", query=window)]
+    return valid(Run.of, bodies, f"runs of {calls.live.id}")
+
+
+async def read_run(calls: ObjectCalls, run: str) -> Run:
+    """Return one run, however old it is. Raises BadUsage, NotFound, ServiceError."""
+    if id_text(run) is None:
+        raise BadUsage(f"invalid id of a run: {quoted(run)}")
+    try:
+        body = await calls.send("run", query=ALL_TIME, run=run)
+    except NotFound as error:
+        error.message = f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}"
+        error.hint = f"list its runs with: reconciler runs {calls.live.id}"
+        raise
+    return valid(Run.of, [body], f"run {printable(run)}")[0]
+
+
+async def read_backfills(
+    calls: ObjectCalls, since: datetime | None = None
+) -> tuple[BackfillRow, ...] | None:
+    """Return the backfills that may concern intervals after a moment, newest first.
+
+    All without a moment. None if the server does not offer them. Raises ServiceError.
+    """
+    if not calls.offered("backfills"):
+        return None
+    try:
+        rows = [body async for body in calls.listed("backfills")]
+    except (NotFound, NotOffered, Forbidden):
+        return None
+    parsed = valid(BackfillRow.of, rows, f"backfills of {calls.live.id}")
+    return tuple(row for row in parsed if since is None or row.end is None or row.end > since)
+
+
+def latest_runs(live: LiveObject) -> tuple[Run, ...]:
+    """Return the runs that a live body carries, newest first. Raises InvalidResponse."""
+    bodies = live.body.get("latest_runs")
+    if not isinstance(bodies, list):
+        return ()
+    return valid(Run.of, bodies, f"latest_runs of {live.id}")
+
+
+def reaches_back(runs: tuple[Run, ...], since: datetime) -> bool:
+    """Return whether the latest runs, newest first, include all since a moment."""
+    oldest = runs[-1].created_at if runs else None
+    return oldest is not None and oldest < since
+
+
+def valid(read: Callable[[JSON], _Value], bodies: Iterable[JSON], label: str) -> tuple[_Value, ...]:
+    """Return typed values of bodies. Raises InvalidResponse."""
+    try:
+        return tuple(read(body) for body in bodies)
+    except InvalidRun as error:
+        raise InvalidResponse(f"{label}: {error}") from None
+
+
+def backfill_id(body: JSON) -> str | None:
+    """Return the id in the answer of a backfill: of a row, or of a workflow."""
+    value = body.get("backfill_id") if isinstance(body, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+class RunsRequest(Struct, frozen=True):
+    """Whose runs to show, the newest `limit` of them; None for all.
+
+    run
+        The id of the only run to show.
+    first, last
+        The window: of the creation, or of the interval if the order is by intervals.
+    statuses
+        The statuses to show, all without any.
+    """
+
+    workspace: WorkspaceOptions
+    name: str
+    run: str | None = None
+    first: Moment | None = None
+    last: Moment | None = None
+    order: RunOrder = RunOrder.CREATED
+    statuses: tuple[str, ...] = ()
+    limit: int | None = 20
+
+
+class Opened(Struct, frozen=True):
+    """One object of the service: its operations, how to show it, and the time of the service."""
+
+    subject: Subject
+    calls: ObjectCalls
+    transport: Transport
+    now: datetime
+
+
+@asynccontextmanager
+async def opened(
+    workspace: WorkspaceOptions, name: str, runtime: Runtime, *, tab: str
+) -> AsyncIterator[Opened]:
+    """Connect, and yield the object that a text names. `tab` is that of its page.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError.
+    """
+    session = Session.open(workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, tab)
+        target = targets.one(name)
+        subject = Subject(
+            environment=session.loaded.desired.environment,
+            address=target.address,
+            name=target.live.name,
+            parent_name=target.parent_name,
+            page=page_of(target, session.loaded.reachable().base_url, tab),
+        )
+        calls = targets.calls(target, transport)
+        yield Opened(subject, calls, transport, session.now(transport))
+
+
+def page_of(target: Target, base_url: str, tab: str) -> str | None:
+    """Return the page of an object on the service, None if it is unknown."""
+    live = target.live
+    if not target.kind.page or live.parent_id is None:
+        return None
+    path = target.kind.page.format(parent=quote(live.parent_id), id=quote(live.id))
+    return f"{base_url}{path}?tab={tab}"
+
+
+async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:
+    """Return the runs of an object.
+
+    Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
+    """
+    async with opened(request.workspace, request.name, runtime, tab="runs") as world:
+        if request.run is not None:
+            run = await read_run(world.calls, request.run)
+            return RunReport(**asdict(world.subject), runs=(run,), detail=True)
+        listed, more = await _listed(request, world)
+        unbounded = request.order is RunOrder.INTERVAL
+        return RunReport(
+            **asdict(world.subject), more=more, runs=tuple(listed), hides_unbounded=unbounded
+        )
+
+
+async def follow_runs(
+    request: RunsRequest, runtime: Runtime, listen: Callable[[RunChange], None]
+) -> None:
+    """Report runs, the oldest first, then new ones and changes of status until it is cancelled.
+
+    Of one run it reports the changes, and returns when it has ended. Raises as `runs` does.
+    """
+    async with opened(request.workspace, request.name, runtime, tab="runs") as world:
+        known: dict[str, str] = {}
+        since = window_at(world.now, request.first, request.last)[0] or BEGINNING
+        listed, _ = await _current(request, world)
+        while True:
+            for change in changes(known, listed):
+                listen(change)
+            if request.run is not None and not listed[0].pending:
+                return
+            created = [run.created_at for run in listed if run.created_at is not None]
+            since = oldest_pending(listed) or max(created, default=since)
+            await runtime.client.sleep(POLL)
+            later = replace(request, first=since, limit=None, order=RunOrder.CREATED)
+            listed, _ = await _current(later, world)
+
+
+async def _current(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
+    if request.run is None:
+        return await _listed(request, world)
+    return [await read_run(world.calls, request.run)], False
+
+
+async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
+    """Return the runs of a list, and whether there are more."""
+    kept: list[Run] = []
+    query = _query(request, world.calls.dialect, world.now)
+    async for body in world.calls.listed("runs", query=query):
+        run = valid(Run.of, [body], f"runs of {world.calls.live.id}")[0]
+        if request.statuses and run.status not in request.statuses:
+            continue
+        if request.limit is not None and len(kept) == request.limit:
+            return kept, True
+        kept.append(run)
+    return kept, False
+
+
+def _query(request: RunsRequest, dialect: Dialect | None, now: datetime) -> Query:
+    start, end = window_at(now, request.first, request.last)
+    is_by_interval = request.order is RunOrder.INTERVAL
+    first, last = ("start", "end") if is_by_interval else ("after", "before")
+    field = "data_interval_start" if is_by_interval else "created_at"
+    query: dict[str, str | tuple[str, ...]] = {
+        "ordering": f"-{field}",
+        first: _text(start or BEGINNING),
+    }
+    if end is not None:
+        query[last] = _text(end)
+    if request.statuses and dialect is Dialect.V2026:
+        query["status"] = request.statuses
+    return query
+
+
+def _text(moment: datetime) -> str:
+    return str(Instant().canonical(moment))

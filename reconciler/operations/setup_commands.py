@@ -1,0 +1,209 @@
+"""`reconciler doctor`, `preflight` and `projects`: whether the set-up works, and its projects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec.structs import replace
+
+from reconciler.cli import completing
+from reconciler.cli.command import command, option
+from reconciler.cli.options import (
+    client_options,
+    file_option,
+    format_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.cli.output import render_options
+from reconciler.cli.signals import stop_on_signals
+from reconciler.cli.streams import write_message, write_report
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.text import printable, quoted, several
+from reconciler.operations.projects import project, project_activity, project_demo_data
+from reconciler.render.formats import writer_of
+
+if TYPE_CHECKING:
+    from reconciler.commands.runtime import Runtime
+    from reconciler.model.redaction import Mask
+    from reconciler.operations.projects import ProjectDetails, ProjectRequest
+
+_YES = ("y", "yes")
+_SHOWN: Mapping[str, Callable[[ProjectRequest, Runtime], Awaitable[ProjectDetails]]] = {
+    "show": project,
+    "activity": project_activity,
+    "demo-data": project_demo_data,
+}
+_ACTIONS = ("list", *_SHOWN, "reset-token")
+_BROKEN = """\
+A new token replaces that of {address} {name} (id {id}).
+Clients that send events with the old token stop working until they use the new one.
+This can't be undone.
+"""
+
+
+@command(
+    "doctor",
+    examples=(
+        ("doctor", "Check the workspace of the current folder and its service"),
+        ("doctor -e prod --format json", "Check one environment, for programs"),
+    ),
+    page="docs/operations.md",
+)
+@workspace_options
+@format_option("health")
+@client_options
+def doctor_command(output_format: str, **options: Any) -> ExitCode:
+    """Check the configuration, the way to the service, the API key, and git. Changes nothing.
+
+    A line that failed has its fix. Without a workspace, the service is the one that the variables
+    RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1 if a
+    check failed.
+    """
+    from reconciler.cli.running import show_report
+    from reconciler.operations.doctor import diagnose
+
+    report = show_report("health", output_format, partial(diagnose, workspace_of(options)))
+    return ExitCode.ERROR if report.failed else ExitCode.FINE
+
+
+@command(
+    "preflight",
+    examples=(
+        ("preflight lake", "Test the destination of one export"),
+        ("preflight --yes --format json", "Test all without asking, for programs"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@option("--yes", is_flag=True, help="Do not ask before the service connects to destinations.")
+@format_option("preflight")
+@client_options
+def preflight_command(
+    names: tuple[str, ...], output_format: str, *, yes: bool, **options: Any
+) -> ExitCode:
+    """Let the service test destinations with the configured credentials. Saves nothing.
+
+    The service really connects to each destination, and may create and drop a test table. NAME is
+    an address, an id, a key, a name or a glob. Only servers of dialect 2026 offer this to API keys;
+    for other exports the files, the policy and the secrets are checked. Exits with 1 if a test
+    failed.
+    """
+    from reconciler.cli.running import progress, read_line, show_report
+    from reconciler.operations.preflight import PreflightRequest, preflight
+
+    listener = progress()
+
+    async def approve(count: int) -> bool:
+        listener.clear()
+        write_message(
+            f"The service connects to {several(count, 'destination')} with the configured "
+            "credentials, and may create and drop test tables. Nothing is saved.\n"
+        )
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise BadUsage("no terminal to ask for approval", hint="use --yes to approve")
+        write_message("Run these tests? [y/N]: ")
+        return (await read_line(sys.stdin)).strip().lower() in _YES
+
+    request = PreflightRequest(workspace_of(options), names)
+    report = show_report(
+        "preflight",
+        output_format,
+        lambda world: preflight(request, world, approve),
+        listener=listener,
+    )
+    return ExitCode.ERROR if report.failed else ExitCode.FINE
+
+
+@command(
+    "projects",
+    examples=(
+        ("projects list -e production", "List the projects, with the number of their exports"),
+        ("projects show shop --format json", "Show the settings of one project, for programs"),
+        (
+            "projects reset-token shop --out token.txt",
+            "Replace its token, into a file of mode 0600",
+        ),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.parents)
+@workspace_options
+@option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
+@file_option("--out", "Write the new token to a file of mode 0600 (reset-token).")
+@option("--auto-approve", is_flag=True, help="Do not ask for the name (reset-token).")
+@format_option("project_details")
+@client_options
+def projects_command(action: str, name: str | None, output_format: str, **options: Any) -> None:
+    """List projects, show one, or reset its API token.
+
+    ACTION is one of: list; show, the settings; activity; demo-data, whether demo data is being
+    generated; reset-token. NAME is an address, an id, a key, a name or a glob of one project; list
+    shows all without it. Servers since 2025 refuse the last three to API keys.
+
+    reset-token asks for the name of the project. The request is sent once. If its answer is lost,
+    the project is read to see whether the token changed.
+    """
+    from reconciler.cli.running import show_report
+    from reconciler.operations.projects import ProjectRequest, ProjectsRequest, projects
+
+    _check_options(action, name, options)
+    workspace = workspace_of(options)
+    if action == "list":
+        listing = ProjectsRequest(workspace, (name,) if name else ())
+        show_report("projects", output_format, partial(projects, listing))
+        return
+    request = ProjectRequest(workspace, name or "", reveal=options["reveal"])
+    if action in _SHOWN:
+        show_report("project_details", output_format, partial(_SHOWN[action], request))
+        return
+    details, mask = _reset(request, options["out"], asks=not options["auto_approve"])
+    how = replace(render_options(), mask=mask)
+    write_report(writer_of(output_format, "project_details")(details, how))
+
+
+def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[ProjectDetails, Mask]:
+    from reconciler.cli.running import read_line, run_shown, runtime
+    from reconciler.operations.projects import ResetRequest, reset_token
+
+    world = runtime()
+    if asks and not world.interactive:
+        raise BadUsage(
+            "no terminal to ask for the name; nothing was sent", hint="pass --auto-approve"
+        )
+
+    async def approve(details: ProjectDetails) -> bool:
+        address, name = printable(str(details.address)), quoted(world.mask(details.name))
+        write_message(_BROKEN.format(address=address, name=name, id=details.id))
+        if asks:
+            write_message("\nType the name of the project to reset its token: ")
+            if (await read_line(sys.stdin)).strip() != world.mask(details.name).strip():
+                return False
+        # A signal may not hide whether the request took effect.
+        stop_on_signals(world.stop)
+        return True
+
+    reset = ResetRequest(request, out)
+    return run_shown(lambda runtime: reset_token(reset, runtime, approve), world), world.mask
+
+
+def _check_options(action: str, name: str | None, options: Mapping[str, Any]) -> None:
+    """Raise BadUsage for a missing name, and for options of other actions."""
+    if name is None and action != "list":
+        raise BadUsage(
+            f"projects {action} requires NAME", hint="list them: reconciler projects list"
+        )
+    allowed = {"show": {"reveal"}, "reset-token": {"reveal", "out", "auto_approve"}}
+    for option_name in ("reveal", "out", "auto_approve"):
+        if options[option_name] and option_name not in allowed.get(action, set()):
+            shown = option_name.replace("_", "-")
+            raise BadUsage(f"--{shown} is not an option of projects {action}")

@@ -1,0 +1,372 @@
+"""The report of `status`: the state of live objects that run on a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.model.address import Address
+from reconciler.model.moments import rough_duration
+from reconciler.model.planned import EnvironmentReport
+from reconciler.model.public import Count, Public, Term, derived
+from reconciler.model.run import Run
+from reconciler.model.text import listed, printable, several, shortened
+from reconciler.render.document import Bar, Cell, Chart, Column, Document, Lines, Row, Table
+from reconciler.render.durations import duration_as_text, short_count
+from reconciler.render.environments import reports_document
+from reconciler.render.options import RenderOptions
+from reconciler.render.style import Colour
+
+
+class State(Term):
+    """The state of an export, the worst first."""
+
+    FAILING = "failing", "Its last runs failed."
+    LAGGING = "lagging", "An interval whose run is due is not exported."
+    PAUSED = "paused", "It is paused, so it does not run."
+    NEVER_RUN = "never-run", "It has not run, and no run is due."
+    UNKNOWN = "unknown", "Its schedule or its runs cannot be read."
+    ENDED = "ended", "Its end has passed."
+    OK = "ok", "Every interval whose run is due is exported, or its run is in progress."
+
+
+class StatusNote(Public, frozen=True):
+    """A remark about an export."""
+
+    code: str
+    """Stable id of the remark."""
+    message: str
+    """Message."""
+
+
+class ExportStatus(Public, frozen=True):
+    """The state of an export."""
+
+    internal = frozenset({"lag"})
+
+    address: Address
+    name: str
+    """Its live name."""
+    parent_name: str | None
+    """Live name of its parent, its id if the name is unknown."""
+    managed: bool
+    """Whether a resource of the configuration claims it."""
+    state: State
+    interval: str
+    """Its interval."""
+    runs: tuple[Run, ...] = ()
+    """The latest runs, the newest first."""
+    failures: Count = 0
+    """Runs in a row that failed and whose intervals are not exported."""
+    all_failed: bool = False
+    """Whether there may be more failures than the service shows."""
+    unsettled: Count = 0
+    """Latest runs that failed and whose intervals no other of them exported."""
+    lag: timedelta | None = None
+    lag_is_least: bool = False
+    """Whether the lag may be longer."""
+    rows_a_day: float | None = None
+    """Rows a day, from the median of the completed runs, null without one."""
+    next_run: datetime | None = None
+    """The next tick of its schedule, ISO 8601, null without one."""
+    paused_since: datetime | None = None
+    """When its pause began, null if it is not paused, or if that is unknown."""
+    paused_by_service: bool = False
+    """Whether the service probably paused it."""
+    missed: Count | None = None
+    """Runs that its pause has skipped, null if it is not paused, or if that is unknown."""
+    notes: tuple[StatusNote, ...] = ()
+    """What a reader should know, the most important first."""
+    differs: bool | None = None
+    """Whether it differs from the configuration, null if it is unmanaged."""
+    page: str | None = None
+    """Address of its page on the service, null if unknown."""
+
+    @derived
+    def lag_seconds(self) -> float | None:
+        """How long the first interval that is not exported is over, null if none is due."""
+        return None if self.lag is None else self.lag.total_seconds()
+
+    @property
+    def last_run(self) -> Run | None:
+        """The newest run, None without one."""
+        return self.runs[0] if self.runs else None
+
+
+class StatusReport(Public, frozen=True):
+    """The states of exports, as `status --format json` prints them."""
+
+    schema = "status"
+    version = 1
+
+    environment: str
+    """Name of the environment."""
+    base_url: str
+    """Base URL of the service."""
+    organization: str
+    """Id of the organization."""
+    at: datetime
+    """When live state was read, ISO 8601."""
+    exports: tuple[ExportStatus, ...]
+    """The exports, the worst first."""
+    missing: tuple[Address, ...] = ()
+    """Resources that do not exist yet."""
+
+    @derived
+    def counts(self) -> dict[State, Count]:
+        """The number of exports by state."""
+        return {state: len(self.of(state)) for state in State}
+
+    def of(self, state: State) -> tuple[ExportStatus, ...]:
+        """Return the exports in a state."""
+        return tuple(export for export in self.exports if export.state is state)
+
+
+SIGNS = {
+    State.FAILING: "✗",
+    State.LAGGING: "▲",
+    State.PAUSED: "‖",
+    State.NEVER_RUN: "○",
+    State.UNKNOWN: "?",
+    State.ENDED: "■",
+    State.OK: "✓",
+}
+_COLOURS = {
+    State.FAILING: Colour.RED,
+    State.LAGGING: Colour.YELLOW,
+    State.PAUSED: Colour.CYAN,
+    State.NEVER_RUN: Colour.DIM,
+    State.UNKNOWN: Colour.MAGENTA,
+    State.ENDED: Colour.DIM,
+    State.OK: Colour.GREEN,
+}
+_FAILED, _OTHER = "×", "·"
+_LEVELS = "▁▂▃▄▅▆▇█"
+_ASCII = str.maketrans(
+    f"{''.join(SIGNS.values())}{_LEVELS}{_FAILED}{_OTHER}…≥", "x^=o?#+_.:-=+*#x.~>"
+)
+_LONGEST_NOTE = 120
+_LONGEST_NAME = 48
+_MOST_MISSING = 5
+_TITLES = ("export", "in", "last run", "state", "lag", "rows/day", "next run", "latest runs")
+_COLUMNS = tuple(Column(title, page_only=title == "next run") for title in _TITLES)
+_MOST_BARS = 10
+_LEAST_FIRST = (7, 1, 5)
+"""The columns that a narrow terminal does not show: latest runs, parent, rows a day."""
+
+
+def as_ascii(text: str) -> str:
+    """Return text whose signs and bars are ASCII, for terminals without them."""
+    return text.translate(_ASCII)
+
+
+def status_document(report: StatusReport, options: RenderOptions) -> Document:
+    """Return a table, the exports that are fine as one line unless verbose, and the counts."""
+    shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
+    fine = () if options.verbose else report.of(State.OK)
+    below = [_fine_line(fine)] if fine else []
+    below += [] if report.exports else ["No batch exports."]
+    missing: tuple[str, ...] = ()
+    if report.missing:
+        missing = (f"Not created yet: {listed(report.missing, _MOST_MISSING)}",)
+    rows = tuple(_row(export, report.at) for export in shown)
+    table = Table(_COLUMNS, rows, beside=True, below=6, optional=_LEAST_FIRST, noun="export")
+    return Document(
+        (Cell(f"Exports of {report.environment}"),),
+        (Cell(f"Environment {where(report)}"),),
+        (table, Lines(tuple(below), attached=bool(rows)), Lines(missing)),
+        counts(report),
+    )
+
+
+def _row(export: ExportStatus, at: datetime) -> Row:
+    next_run = export.next_run.strftime("%m-%d %H:%M") if export.next_run is not None else "-"
+    cells = (
+        Cell(label(export), code=export.managed, link=export.page),
+        Cell(shortened(export.parent_name or "", _LONGEST_NAME)),
+        Cell(last_run(export, at)),
+        Cell(status_word(export)),
+        Cell(lag(export)),
+        Cell(rows_a_day(export)),
+        Cell(next_run),
+        Cell(sparkline(export.runs), strip=partial(_strip, export.runs[:_MOST_BARS])),
+    )
+    return Row(
+        cells,
+        SIGNS[export.state],
+        _COLOURS[export.state],
+        notes=(remarks(export),),
+        state=export.state.value,
+        parent=export.parent_name or "",
+        more=partial(_charts, export, at),
+    )
+
+
+def where(report: StatusReport) -> str:
+    """Return the environment, where it is, and when its state was read."""
+    moment = report.at.strftime("%Y-%m-%d %H:%M UTC")
+    return f"{report.environment} · {report.base_url} · {moment}"
+
+
+def counts(report: StatusReport) -> str:
+    """Return `9 exports: 1 failing, 2 paused, 6 ok; 2 unmanaged.`."""
+    states = [
+        f"{len(report.of(state)):,} {state.replace('-', ' ')}"
+        for state in State
+        if report.of(state)
+    ]
+    unmanaged = sum(1 for export in report.exports if not export.managed)
+    differing = sum(1 for export in report.exports if export.differs)
+    text = several(len(report.exports), "export")
+    text += f": {', '.join(states)}" if states else ""
+    text += f"; {unmanaged:,} unmanaged" if unmanaged else ""
+    text += f"; {differing:,} differing from the configuration" if differing else ""
+    return f"{text}."
+
+
+def last_run(export: ExportStatus, at: datetime) -> str:
+    """Return when the last run ended, or began, or since when the export is paused."""
+    if export.paused_since is not None:
+        return f"paused {rough_duration(at - export.paused_since)}"
+    run = export.last_run
+    moment = moment_of(run) if run is not None else None
+    if moment is None:
+        return "never" if run is None else "-"
+    clock = "%H:%M" if (at - moment).days < 1 else "%Y-%m-%d"
+    return f"{moment.strftime(clock)} ({rough_duration(max(at - moment, timedelta()))} ago)"
+
+
+def moment_of(run: Run) -> datetime | None:
+    """Return when a run ended, or else when it began."""
+    return run.finished_at or run.created_at or run.end
+
+
+def status_word(export: ExportStatus) -> str:
+    """Return the status of the last run, with the number of failures in a row: `Failed ×6`."""
+    run = export.last_run
+    if run is None:
+        return "-"
+    more = "+" if export.all_failed else ""
+    count = f" ×{export.failures}{more}" if export.failures > 1 else ""
+    return f"{printable(run.status)}{count if run.failed else ''}"
+
+
+def lag(export: ExportStatus) -> str:
+    """Return the lag, `≥` before one that may be longer."""
+    if export.lag is None:
+        return "-"
+    return f"{'≥ ' if export.lag_is_least else ''}{rough_duration(export.lag)}"
+
+
+def rows_a_day(export: ExportStatus) -> str:
+    """Return the rows a day with at most four digits: 950, 28.1 M."""
+    return "-" if export.rows_a_day is None else short_count(round(export.rows_a_day))
+
+
+def sparkline(runs: Sequence[Run]) -> str:
+    """Return a bar for the rows of each run, the oldest first; `×` failed, `·` has none."""
+    most = max((run.records or 0 for run in runs if run.completed), default=0)
+    return "".join(_bar(run, most) for run in reversed(runs))
+
+
+def _bar(run: Run, most: int) -> str:
+    if run.failed:
+        return _FAILED
+    if not run.completed or run.records is None:
+        return _OTHER
+    return _LEVELS[round((len(_LEVELS) - 1) * run.records / most) if most else 0]
+
+
+def remarks(export: ExportStatus) -> str:
+    """Return the notes on one line, and that it is unmanaged."""
+    texts = [shortened(" ".join(note.message.split()), _LONGEST_NOTE) for note in export.notes]
+    if not export.managed:
+        texts.append("unmanaged")
+    return "; ".join(map(printable, texts))
+
+
+def label(export: ExportStatus) -> str:
+    """Return the address, and the name where no resource has a key for it."""
+    name = str(export.address) if export.managed else f'"{export.name}"'
+    return shortened(printable(name), _LONGEST_NAME)
+
+
+def _fine_line(exports: Sequence[ExportStatus]) -> str:
+    unsettled = sum(1 for export in exports if export.unsettled)
+    text = f"{len(exports):,} {'export is' if len(exports) == 1 else 'exports are'} ok"
+    if unsettled:
+        text += f", {unsettled:,} with failed runs that were not repeated"
+    return f"{SIGNS[State.OK]} {text} (list: --all)"
+
+
+def _strip(runs: Sequence[Run]) -> tuple[Bar, ...]:
+    return tuple(Bar(_rows(run), _kind(run), _tooltip(run, "")) for run in reversed(runs))
+
+
+def _charts(export: ExportStatus, at: datetime) -> tuple[Chart, ...]:
+    """Return charts of the duration, the rows and the lag of the latest runs.
+
+    The lag of an interval that is not exported lasts until now.
+    """
+    runs = tuple(reversed(export.runs))
+    if not runs:
+        return ()
+    seconds = [
+        _seconds(run.finished_at or (at if run.pending else None), run.created_at) for run in runs
+    ]
+    lags = [_seconds(run.finished_at if run.completed else at, run.end) for run in runs]
+    return (
+        _chart("Duration of runs", runs, seconds, duration_as_text),
+        _chart("Rows", runs, [_rows(run) for run in runs], lambda rows: short_count(int(rows))),
+        _chart("Lag: until the interval is exported", runs, lags, _rough),
+    )
+
+
+def _chart(
+    title: str,
+    runs: Sequence[Run],
+    values: Sequence[float | None],
+    text: Callable[[float], str],
+) -> Chart:
+    bars = tuple(
+        Bar(value, _kind(run), _tooltip(run, "" if value is None else text(value)))
+        for run, value in zip(runs, values, strict=True)
+    )
+    ends = [_time(run.end) for run in runs if run.end is not None] or [""]
+    return Chart(title, bars, text, (ends[0], ends[-1]))
+
+
+def _rough(seconds: float) -> str:
+    return rough_duration(timedelta(seconds=seconds))
+
+
+def _seconds(end: datetime | None, start: datetime | None) -> float | None:
+    if end is None or start is None:
+        return None
+    return max(0.0, (end - start).total_seconds())
+
+
+def _rows(run: Run) -> float | None:
+    return run.records if run.completed else None
+
+
+def _kind(run: Run) -> str:
+    if run.failed:
+        return "bad"
+    return "good" if run.completed else "open"
+
+
+def _tooltip(run: Run, value: str) -> str:
+    end = _time(run.end) if run.end is not None else "unknown interval"
+    parts = (f"{end} UTC", run.status, value, run.error or "")
+    return " · ".join(" ".join(part.split()) for part in parts if part)
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%m-%d %H:%M")
+
+
+def statuses_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
+    """Return the states of the exports of every environment."""
+    return reports_document("Exports", reports, lambda report: status_document(report, options))
