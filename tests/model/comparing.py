@@ -283,7 +283,11 @@ async def _again(
     clone: Clone, predicted: Planned, saved: Path | None, after: list[Live]
 ) -> AsyncIterator[str]:
     """Apply a saved plan again, or plan again."""
-    second = Planned(clone.world, after)
+    world = clone.world
+    is_whole = not (world.targets or world.excludes)
+    if is_whole and not world.has_remote and world.work == world.commits[world.head].files:
+        world = replace(world, mark=world.head)  # The local record.
+    second = Planned(world, after)
     if saved is not None:
         repeated = await clone.apply(saved)
         again = live_of((await clone.state())["projects"])

@@ -38,12 +38,9 @@ def applied(plan: Planned) -> list[Live]:
 
 def refused_later(plan: Planned) -> set[str]:
     """Return the resources that name the integration of another project, which only 2026 checks."""
-    found, changes = set(), plan.of_action("create", "update", "replace")
-    for change in changes if plan.world.dialect == "2026" else ():
-        to, own = plan.now[change.address].value(INTEGRATION), 100 + int(change.parent or 0)
-        if to and change.parent and to != str(own):
-            found.add(change.address)
-    return found
+    changes = plan.of_action("create", "update", "replace") if plan.world.dialect == "2026" else []
+    named = {c.address: (plan.now[c.address].value(INTEGRATION), c.parent) for c in changes}
+    return {key for key, (to, of) in named.items() if to and of and int(to) != 100 + int(of)}
 
 
 def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
@@ -67,8 +64,9 @@ def is_stale(saved: Planned, now: Planned) -> bool:
     old = {part for change in saved.changes.values() for part in _parts(saved, change)}
     new = {part for change in now.changes.values() for part in _parts(now, change)}
     aims = {(*place, after) for *place, _, after in old}
-    is_wider = any((*place, x) not in aims or y != x for *place, y, x in new - old)
-    return is_wider or not all(_is_done(now, part) for part in old - new)
+    is_other = any((*place, x) not in aims or y != x for *place, y, x in new - old)
+    is_other |= saved.base.commit != now.base.commit
+    return is_other or not all(_is_done(now, part) for part in old - new)
 
 
 def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
