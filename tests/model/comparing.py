@@ -168,7 +168,7 @@ async def _judged(clone: Clone, only_plan: bool) -> AsyncIterator[str]:
     if dice.random() < 0.3 and "two" in world.work["reconciler.yaml"]["environments"]:
         for problem in _environments(clone):
             yield problem
-    if dice.random() < 0.7:
+    if dice.random() < 0.7 or _is_undoable(planned):
         async for problem in _applied(clone, planned, ended, dice):
             yield problem
 
@@ -259,7 +259,8 @@ async def _applied(
             async for problem in _rejected(clone, ended, saved):
                 yield problem
             saved.write_text(json.dumps(ended.plan), encoding="utf-8")
-        if predicted.changes and expected == 0 and dice.random() < 0.4:
+        is_outdated = expected == 0 and not _is_undoable(predicted) and dice.random() < 0.6
+        if predicted.changes and is_outdated:
             async for problem in _outdated(clone, saved, dice):
                 yield problem
             return

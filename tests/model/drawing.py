@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.model.declared import KINDS, declared, loaded_files
+from tests.model.declared import KINDS, base_commit, declared, loaded_files
 from tests.model.world import Commit, Files, World, checked_out
 
 Edit = Callable[[Files], None]
@@ -22,6 +22,7 @@ _KEYS = ("lake", "orders", "raw", "copy", "daily")
 PROJECTS = ("Web", "App", "Lab", "New", "Other", "Renamed")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 SHARE_OF_MARKED = 0.06
+SHARE_OF_ADOPTED = 0.05
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -934,6 +935,8 @@ def drawn(seed: int, dialect: str) -> World:
     if marking.random() < SHARE_OF_MARKED:
         _mark_name(world, marking)
         world.later = None
+    if marking.random() < SHARE_OF_ADOPTED:
+        _adopt(world, marking)
     return world
 
 
@@ -952,6 +955,21 @@ def _mark_name(world: World, dice: random.Random) -> None:
         if body["name"] == name:
             body["id"] = chosen["id"]
             break
+
+
+def _adopt(world: World, dice: random.Random) -> None:
+    """Let a commit after the base take over a live export, and change it."""
+    live = {
+        export["name"]: export for project in world.projects for export in project["batch_exports"]
+    }
+    head, base = world.commits[world.head].files, world.commits[base_commit(world)].files
+    exports = [pair for value in head.values() for pair in value.get("batch_exports", {}).items()]
+    bodies = {key: body for key, body in exports if body["name"] in live}
+    if bodies and base is not head:
+        key = dice.choice(sorted(bodies))
+        live[bodies[key]["name"]]["interval"] = "week"
+        for value in base.values():
+            value.get("batch_exports", {}).pop(key, None)
 
 
 def _exports_of(files: Files) -> list[Body]:
