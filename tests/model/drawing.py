@@ -660,7 +660,7 @@ class Drawing:
             body["name"] = f"{own} (replaces {_id_of('e99')})"
         elif what == "spaces":
             body["name"] = f" {body['name']} "
-        elif what == "marker":
+        elif what == "marker" and " (replaces" not in body["name"]:
             body["name"] = f"{body['name']} {_MARK}"
         elif what in ("duplicate", "twin", "copy elsewhere"):
             other = copy.deepcopy(body)
@@ -948,7 +948,7 @@ def _mark_name(world: World, dice: random.Random) -> None:
     name, is_left, is_pinned = chosen["name"], dice.random() < 0.3, dice.random() < 0.4
     bodies = [body for commit in world.commits for body in _exports_of(commit.files)]
     for body in (*live, *bodies, *(_exports_of(world.work) if is_left else ())):
-        if body["name"] == name:
+        if body["name"] == name and " (replaces" not in name:
             body["name"] = f"{name} {_MARK}"
     has_pins = any("id" in body for body in _exports_of(world.work))
     for body in _exports_of(world.work) if is_pinned and not has_pins else ():

@@ -62,7 +62,9 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
 def is_stale(saved: Planned, now: Planned) -> bool:
     """Return whether a plan of now has more than a saved one, or less than what is left of it."""
     old = {part for change in saved.changes.values() for part in _parts(saved, change)}
-    new = {part for change in now.changes.values() for part in _parts(now, change)}
+    made = {address for address, _ in saved.changes if (address, "create") in saved.changes}
+    left = [c for c in now.changes.values() if c.action != "update" or c.address not in made]
+    new = {part for change in left for part in _parts(now, change)}
     aims = {(*place, after) for *place, _, after in old}
     is_other = any((*place, x) not in aims or y != x for *place, y, x in new - old)
     is_other |= saved.base.commit != now.base.commit
