@@ -90,8 +90,12 @@ def _side(value: Any) -> Any:
 
 
 def nothing_but_secrets(field: Field, place: Different, want: Any) -> bool:
-    """The server removes secrets and keeps the objects around them (docs/service.md, 1.3)."""
-    return is_hollow(place.want) and is_hollow(place.have)
+    """The server removes secrets and keeps the objects around them (docs/service.md, 1.3).
+
+    An empty object in a list is an item.
+    """
+    is_item = bool(place.path) and isinstance(place.path[-1], int)
+    return not is_item and is_hollow(place.want) and is_hollow(place.have)
 
 
 def is_hollow(value: Any) -> bool:
