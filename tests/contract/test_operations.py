@@ -207,7 +207,9 @@ def retry_and_cancel(story: Story) -> None:
     story.running.admin("PUT", "outcomes", rules)
     story.running.advance(hours=1)
     listed = story.run("runs:newest", "batch_export:read", "runs", "lake", "--format", "json").out
-    going_on, *_, ended = (run["id"] for run in json.loads(listed)["runs"])
+    runs = json.loads(listed)["runs"]
+    going_on = next(run["id"] for run in runs if run["status"] == "Running")
+    ended = runs[-1]["id"]
     scope = "batch_export:write"
     story.run("runs --retry", scope, "runs", "lake", ended, "--retry", "--auto-approve")
     story.run("runs --cancel", scope, "runs", "lake", going_on, "--cancel")

@@ -50,7 +50,7 @@ class Live:
 
     def is_called(self, name: str) -> bool:
         """Return whether it has a name, perhaps with what a replacement adds until its end."""
-        return self.name == name or self.name.startswith(f"{name} (replaces ")
+        return name in (self.name, re.sub(r" \(replaces [\w-]+\)$", "", self.name))
 
     def is_beside(self, resource: Resource) -> bool:
         return not {self.name, self.address}.isdisjoint(resource.lifecycle.get("beside", ()))
