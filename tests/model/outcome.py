@@ -49,8 +49,9 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
     place = (change.address, change.action, live and live.id)
     if live and change.action in ("delete", "replace"):
         inside = [item.id for item in plan.live if item.parent == live.id]
+        yield from ((*place[:2], identity, "", "", "") for identity in inside)
         values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
-        yield (*place, "", repr(values), repr(inside))
+        yield (*place, "", repr(values), "")
     if own and change.action != "delete":
         yield from ((*place, path, "", "") for path in change.secrets)
         checked = own.values.keys() - {"paused"} if change.action == "update" else set[str]()
