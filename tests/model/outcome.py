@@ -48,8 +48,7 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
     own, live = plan.now.get(change.address), change.live
     place = (change.address, change.action, live and live.id)
     if live and change.action in ("delete", "replace"):
-        inside = [item.id for item in plan.live if item.parent == live.id]
-        yield from ((*place[:2], identity, "", "", "") for identity in inside)
+        yield from ((*place[:2], x.id, "", "", "") for x in plan.live if x.parent == live.id)
         values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
         yield (*place, "", repr(values), "")
     if own and change.action != "delete":
