@@ -56,6 +56,18 @@ def listed(world: Simulated, name: str = "Lake", **fields: Any) -> tuple[Run, ..
     return world.run(lambda runtime: runs(request, runtime)).runs
 
 
+def going_on(
+    service_of: StartService, folder: Path, dialect: str = "2026"
+) -> tuple[Simulated, Run]:
+    """Return a service whose only run goes on until it is cancelled."""
+    world = start(service_of, folder, dialect)
+    world.create()
+    world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
+    world.advance(hours=1)
+    (run,) = listed(world)
+    return world, run
+
+
 def failed(world: Simulated) -> list[Run]:
     return [run for run in listed(world) if run.failed]
 
@@ -210,11 +222,7 @@ def test_issue_30_a_billing_limit_is_not_retried(service_of: StartService, tmp_p
 def test_issue_30_a_run_that_goes_on_is_not_retried(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
-    world.advance(hours=1)
-    (run,) = listed(world)
+    world, run = going_on(service_of, tmp_path)
     with pytest.raises(BadUsage, match="has not ended: Running"):
         retried(world, "Lake", run=run.id)
     assert actions(world) == []
@@ -234,11 +242,7 @@ def test_issue_30_a_retry_is_in_the_audit_log(service_of: StartService, tmp_path
 def test_issue_30_a_run_is_cancelled(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
-    world.advance(hours=1)
-    (run,) = listed(world)
+    world, run = going_on(service_of, tmp_path, dialect)
     cancel = partial(cancel_run, "Lake", run.id, world.workspace)
     assert str(world.run(cancel)).startswith("batch_export.id:")
     assert [item.status for item in listed(world)] == ["Cancelled"]
@@ -250,11 +254,7 @@ def test_issue_30_a_run_is_cancelled(
 def test_issue_30_a_cancellation_whose_answer_was_lost_took_effect(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
-    world.advance(hours=1)
-    (run,) = listed(world)
+    world, run = going_on(service_of, tmp_path)
     lost = {"match": {"path": "*/cancel/", "times": 1}, "fault": "error", "when": "after"}
     world.service.admin("PUT", "faults", [lost])
     world.run(partial(cancel_run, "Lake", run.id, world.workspace))
@@ -303,11 +303,7 @@ def test_issue_30_the_command_shows_asks_and_reports(
 def test_issue_30_the_command_cancels_and_names_the_retry(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
-    world.advance(hours=1)
-    (run,) = listed(world)
+    world, run = going_on(service_of, tmp_path)
     ran = command(world, "Lake", run.id, "--cancel")
     assert (ran.code, ran.out) == (0, f"cancelled run {run.id}; its interval is not exported\n")
     assert f"{run.id} --retry" in ran.err
