@@ -41,7 +41,7 @@ COMMANDS = {
 MOST = 60
 POINTS = [
     (command, point)
-    for command, sampled in (("mv", 5), ("pull", 3), ("promote", 5))
+    for command, sampled in (("mv", 4), ("pull", 2), ("promote", 4))
     for point in range(1, MOST)
     if LONG or (point % sampled == 1 and point <= 20)
 ]
