@@ -19,6 +19,7 @@ from reconciler.cli.options import (
     files_options,
     folder_option,
     format_option,
+    text_or_json_option,
     workspace_of,
     workspace_options,
 )
@@ -83,14 +84,7 @@ def drift_command(
 @workspace_options
 @base_option
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; print a patch.")
-@option(
-    "--format",
-    "output_format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@text_or_json_option()
 @client_options
 def pull_command(
     names: tuple[str, ...],

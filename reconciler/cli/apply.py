@@ -22,6 +22,7 @@ from reconciler.cli.options import (
     plan_options,
     plan_request,
     summary_option,
+    text_or_json_option,
     unmanaged_option,
     workspace_of,
     workspace_options,
@@ -80,14 +81,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 @option("--shared", is_flag=True, help="Apply what PLAN_FILE and the plan of now have in common.")
 @file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
 @log_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
-@option(
-    "--format",
-    "output_format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="json: only events on stdout, as in the audit log.",
-)
+@text_or_json_option("json: only events on stdout, as in the audit log.")
 @client_options
 def apply_command(
     *,

@@ -262,6 +262,21 @@ def format_option(result: str) -> Callable[[_Function], _Function]:
     )
 
 
+def text_or_json_option(
+    description: str = "Output format.", **attributes: Any
+) -> Callable[[_Function], _Function]:
+    """Add --format of a command that prints text, or JSON for scripts."""
+    return option(
+        "--format",
+        "output_format",
+        type=click.Choice(("text", "json")),
+        default="text",
+        show_default=True,
+        help=description,
+        **attributes,
+    )
+
+
 def file_option(name: str, description: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add an option that names a file."""
     path = click.Path(dir_okay=False, path_type=Path)

@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.cli import completing
-from reconciler.cli.command import command, option
+from reconciler.cli.command import OUTPUT, command, option
 from reconciler.cli.options import (
     PARENTS,
     STDOUT,
     client_options,
     file_option,
     log_option,
-    output_option,
+    text_or_json_option,
     workspace_of,
     workspace_options,
 )
@@ -69,13 +69,8 @@ if TYPE_CHECKING:
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
 @file_option("--out", "Save the backfills for `apply FILE`, and start none; - for stdout.")
 @log_option("--log-file", "Append an audit log: JSON lines, one for each request.")
-@output_option(
-    "--format",
-    "output_format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="json: the plan, and how it ended. Requires --auto-approve or --dry-run.",
+@text_or_json_option(
+    "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
 )
 @client_options
 def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:

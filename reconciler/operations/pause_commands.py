@@ -13,7 +13,13 @@ from msgspec import Struct
 from reconciler.cli import completing
 from reconciler.cli.apply import Terminal, finish, run_runtime
 from reconciler.cli.command import command, option
-from reconciler.cli.options import client_options, log_option, workspace_of, workspace_options
+from reconciler.cli.options import (
+    client_options,
+    log_option,
+    text_or_json_option,
+    workspace_of,
+    workspace_options,
+)
 from reconciler.cli.output import render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_report
@@ -44,14 +50,7 @@ def pausing_options(function: _Function) -> _Function:
         option("--write", is_flag=True, help="Also set `paused` in the files."),
         option("--auto-approve", is_flag=True, help="Do not ask for approval."),
         log_option("--log-file", "Append an audit log: JSON lines, one for each request."),
-        option(
-            "--format",
-            "output_format",
-            type=click.Choice(("text", "json")),
-            default="text",
-            show_default=True,
-            help="json: only events on stdout, as in the audit log.",
-        ),
+        text_or_json_option("json: only events on stdout, as in the audit log."),
         client_options,
     )
     for decorator in reversed(decorators):
