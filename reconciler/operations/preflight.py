@@ -163,10 +163,11 @@ async def preflight(
     async with session.connected() as transport:
         base = session.base(PlanRequest(request.workspace))
         plan, live = await session.planned(transport, PlanOptions(), base)
-        candidates = _chosen(request.names, list(_candidates(session, transport, plan, live)))
         kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
         lacking = await missing_feature(transport, kind, organization, live.dialect)
-        candidates = [replace(candidate, lacking=lacking) for candidate in candidates]
+        candidates = _chosen(
+            request.names, list(_candidates(session, transport, plan, live, lacking))
+        )
         tested = [candidate for candidate in candidates if not candidate.reason]
         if tested and not await approve(len(tested)):
             raise ReconcilerError("not approved; nothing was tested")
@@ -187,7 +188,7 @@ class _Candidate(Struct, frozen=True):
     change: Change
     variant: tuple[str, Variant]
     refusals: tuple[Refusal, ...]
-    lacking: str | None = None
+    lacking: str | None
 
     @property
     def reason(self) -> str:
@@ -237,7 +238,7 @@ class _Candidate(Struct, frozen=True):
 
 
 def _candidates(
-    session: Session, transport: Transport, plan: Plan, live: Live
+    session: Session, transport: Transport, plan: Plan, live: Live, lacking: str | None
 ) -> Iterator[_Candidate]:
     """Yield every resource that has a destination, in the order of addresses."""
     kind = kind_with(_OPERATION)
@@ -262,6 +263,7 @@ def _candidates(
             change,
             _variant_of(kind),
             tuple(refusal for refusal in plan.refusals if address in refusal.addresses),
+            lacking,
         )
 
 

@@ -129,10 +129,11 @@ def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
     """
     counts: dict[str, Counter[Action]] = {}
     # The changes in a project that is renamed have its live name.
+    parents = containers(all_kinds())
     renamed = {
         change.live_id: project_of(change)
         for change in plan.effective
-        if change.live_id and change.address.kind in containers(all_kinds())
+        if change.live_id and change.address.kind in parents
     }
     for change in plan.effective:
         name = renamed.get(change.parent_id or "") or project_of(change)
