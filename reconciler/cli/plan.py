@@ -213,7 +213,7 @@ def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> EnvironmentPla
 
 
 def _save_all(plans: Sequence[EnvironmentPlan], out: Path) -> None:
-    """Write the plan of each environment, and remove an earlier one where there is none now."""
+    """Write the plan of each environment; remove an older file where planning failed."""
     from reconciler.commands.files import write_private
     from reconciler.model.codec.plan import encode
 

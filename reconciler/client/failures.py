@@ -36,6 +36,7 @@ ADDON = (
     "add the addon in the billing settings of the organization; a self-hosted server needs a "
     "licence for it"
 )
+"""What to do where the organization lacks the paid feature of batch exports."""
 _LONGEST = 256
 """Characters of a server's text in a message: longer ones are cut."""
 

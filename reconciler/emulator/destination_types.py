@@ -27,7 +27,7 @@ class NeededIntegration:
     """The integration that a destination type needs on create (docs/service.md, 1.3 and 1.6).
 
     wrong_kind
-        The refusal of another kind; `{kind}` stands for the kind that was named.
+        The refusal of another kind; `{kind}` is replaced by the kind that was named.
     patch
         What a PATCH of the destination needs: "resent" must name it again; "kept" keeps an absent
         one and refuses null; "loose" keeps an absent one and removes it by null; "sticky" is

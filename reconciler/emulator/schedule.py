@@ -76,7 +76,7 @@ class Schedule:
     def plus(self, moment: datetime, steps: int = 1) -> datetime:
         """Return the moment some intervals later, by wall clock where days are local.
 
-        The last possible moment stands for everything that is later.
+        Later moments become the last possible one.
         """
         try:
             if self._local is None:

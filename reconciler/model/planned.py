@@ -1,4 +1,4 @@
-"""The plan or the report of one of several environments, or why there is none."""
+"""The plan or the report of one of several environments, or the error that prevented it."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ def _version() -> Check:
 
 
 def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session | None, Check]:
-    """Load the workspace. Return None if there is none, or if it has errors."""
+    """Load the workspace. Return None without a workspace, or if it has errors."""
     name = "configuration"
     if not (options.folder / WORKSPACE_FILE).exists():
         text = f"no {WORKSPACE_FILE} in this folder: variables of the environment are used"

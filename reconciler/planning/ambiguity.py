@@ -37,7 +37,7 @@ class Ambiguities(Struct):
     ) -> None:
         """Add a choice between objects, which are listed by age. The oldest is in the hint.
 
-        A single object stands for the choice between it and none. `former_names` are those that
+        With a single object, the choice is between it and none. `former_names` are those that
         the resource lists.
         """
         by_age = sorted(objects, key=_age)
