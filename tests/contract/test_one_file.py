@@ -6,7 +6,6 @@ Each test copies the package and its schemas, adds or changes the one file, and 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.cli import environment
 from tests.support.hog_functions import SCHEMA
 from tests.support.limits import TIMEOUT
 
@@ -83,7 +83,7 @@ def copy(tmp_path: Path) -> Path:
 
 def run(copy: Path, *arguments: str) -> str:
     """What the copy prints."""
-    environ = {**os.environ, "PYTHONPATH": str(copy), "KEY": "phx_1", "NO_COLOR": "1"}
+    environ = environment({"PYTHONPATH": str(copy), "KEY": "phx_1", "NO_COLOR": "1"})
     return subprocess.run(
         [sys.executable, *arguments],
         check=False,

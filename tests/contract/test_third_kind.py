@@ -7,7 +7,6 @@ of the kind, and no other file that knows it.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.cli import write
+from tests.support.cli import environment, write
 from tests.support.git import Git
 from tests.support.hog_functions import SCHEMA, Service, serving
 from tests.support.limits import TIMEOUT
@@ -55,7 +54,7 @@ class Program:
             [sys.executable, "-m", "reconciler", *words, "-C", self.git.folder],
             check=False,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder), "KEY": "phx_1", "NO_COLOR": "1"},
+            env=environment({"PYTHONPATH": str(self.folder), "KEY": "phx_1", "NO_COLOR": "1"}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

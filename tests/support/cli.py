@@ -54,7 +54,7 @@ def reconciler(
     if words and words[0] in _SERVING:
         return reconciler_process(*words, environ=environ, stdin=stdin)
     out, err = _stream(terminal=terminal), _stream(terminal=terminal)
-    with _isolated(_environment(environ)) as patch, limited():
+    with _isolated(environment(environ)) as patch, limited():
         patch.setattr(sys, "argv", ["reconciler", *words])
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((stdin or "").encode()), "utf-8"))
         patch.setattr(sys, "stdout", out)
@@ -70,7 +70,7 @@ def reconciler_process(
     """Run a command as a process, for tests of start-up, signals and streams."""
     ended = subprocess.run(
         [sys.executable, "-m", "reconciler", *map(str, arguments)],
-        env=_environment(environ),
+        env=environment(environ),
         input=None if stdin is None else stdin.encode(),
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
@@ -89,7 +89,8 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def _environment(environ: Mapping[str, str] | None) -> dict[str, str]:
+def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables of a command: without those of the job that runs the tests."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return {**inherited, **(environ or {})}
 
