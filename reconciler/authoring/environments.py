@@ -15,11 +15,10 @@ from msgspec import Struct, UnsetType, field
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.codec.base import encode_value
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_same, with_default
 from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.public import Count, Public, derived
+from reconciler.model.public import Count, Public, derived, encode_value
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import (
     JSON,

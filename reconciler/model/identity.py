@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change
-from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.values import JSON, MISSING, SecretRef
+
+if TYPE_CHECKING:
+    from reconciler.model.plan import PlanSource
 
 DIGEST_VERSION: Final = 2
 """A part of every digest, so that digests of different definitions are never equal."""
@@ -67,11 +69,6 @@ def digest_of(change: Change, source: PlanSource) -> str:
             "rules": sorted({(item.rule, item.severity.value) for item in change.consequences}),
         }
     )
-
-
-def plan_id(plan: Plan) -> str:
-    """Return the SHA-256 (hex) of the digests of all changes that do something."""
-    return plan_id_of(digest_of(change, plan.source) for change in plan.effective)
 
 
 def plan_id_of(digests: Iterable[str]) -> str:

@@ -136,9 +136,10 @@ def started(
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.cli.running import progress, runtime, shown
     from reconciler.model.backfill_plan import BackfillState
+    from reconciler.model.public import as_json
     from reconciler.model.redaction import masked_in
     from reconciler.operations.backfills import Screen, backfill
-    from reconciler.render.backfills import backfills_as_json, ends_as_text
+    from reconciler.render.backfills import ends_as_text
 
     listener, world = progress(), runtime()
     terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
@@ -148,12 +149,12 @@ def started(
     if out is not None:
         _save(result.plan, out)
     elif is_json:
-        write_report(backfills_as_json(result.plan, ended=result.ended))
+        write_report(as_json(result.plan))
     else:
         write_report(ends_as_text(result.ended, render_options().style))
     for item in result.ended if request.since_pause else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
-            say_not_started(item.object.address)
+            say_not_started(item.address)
     return _finish(result, interrupted=world.stop.requested.is_set())
 
 
@@ -200,9 +201,9 @@ class _Terminal(Struct, frozen=True):
 
 def _save(plan: BackfillPlan, out: Path) -> None:
     from reconciler.commands.files import write_private
-    from reconciler.render.backfills import backfills_as_json
+    from reconciler.model.public import as_json
 
-    text = backfills_as_json(plan)
+    text = as_json(plan)
     if out == STDOUT:
         write_result(text)
         return

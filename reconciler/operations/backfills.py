@@ -21,7 +21,6 @@ from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
     ObjectBackfills,
-    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned
@@ -147,9 +146,13 @@ class Backfilled(Struct, frozen=True):
     """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
 
     plan: BackfillPlan
-    ended: tuple[ObjectEnds, ...]
     calls: int
     problems: tuple[str, ...] = ()
+
+    @property
+    def ended(self) -> tuple[ObjectBackfills, ...]:
+        """The objects whose backfills were to be started."""
+        return tuple(item for item in self.plan.objects if item.ends)
 
     @property
     def ends(self) -> tuple[BackfillEnd, ...]:
@@ -181,7 +184,7 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         plan = await planner.plan()
         screen.show(plan, transport.estimate(_calls_of(plan)))
         if request.dry_run or not plan.backfills:
-            return Backfilled(plan, (), transport.calls)
+            return Backfilled(plan, transport.calls)
         if request.asks and not await screen.approve(plan):
             raise ReconcilerError("not approved; nothing was sent")
         await stack.enter_async_context(only_apply(transport))
@@ -191,9 +194,11 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         screen.begin()
         objects = [item for item in plan.objects if item.backfills]
         ended = await run_all([planner.backfiller(item) for item in objects], wait=request.wait)
-        ends = tuple(map(ObjectEnds, objects, ended))
-        bus(BackfillsEnded(ends, interrupted=runtime.stop.requested.is_set()))
-        return Backfilled(plan, ends, transport.calls, bus.problems)
+        ends = {item.address: ends for item, ends in zip(objects, ended, strict=True)}
+        made = tuple(replace(item, ends=ends.get(item.address, ())) for item in plan.objects)
+        started = tuple(item for item in made if item.ends)
+        bus(BackfillsEnded(started, interrupted=runtime.stop.requested.is_set()))
+        return Backfilled(replace(plan, objects=made), transport.calls, bus.problems)
 
 
 class _NotPossible(ReconcilerError):

@@ -12,7 +12,6 @@ from reconciler.model.backfill_plan import (
     BackfillPlan,
     BackfillState,
     ObjectBackfills,
-    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence, Severity
@@ -20,7 +19,7 @@ from reconciler.model.moments import moment_as_option
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.render.document import Cell, Column, Document, Facts, Group, Row, Table
 from reconciler.render.durations import short_count
-from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour, Style
 
 _T = TypeVar("_T")
@@ -45,7 +44,7 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
     """Return where it runs, the backfills of each object, what to know before, and the counts."""
     facts = {
         "Environment": f"{plan.source.environment} · {plan.source.base_url}",
-        "Plan": plan.id[:8],
+        "Plan": plan.plan_id[:8],
     }
     columns = Column("severity"), Column("rule"), Column("message", padded=False)
     rows = tuple(_row(item, of) for of in plan.objects for item in of.backfills)
@@ -104,28 +103,18 @@ def _consequence(item: Consequence, where: str) -> Row:
     return Row((*cells, Cell(_about(item.message, where))))
 
 
-def backfills_as_json(
-    plan: BackfillPlan, _: RenderOptions = DEFAULTS, *, ended: Iterable[ObjectEnds] = ()
-) -> str:
-    """Return the JSON of a plan, and of how it ended."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.backfill_plan import backfills_as_json as encoded
-
-    return encoded(plan, ended)
-
-
-def ends_as_text(ended: Sequence[ObjectEnds], style: Style) -> str:
+def ends_as_text(ended: Sequence[ObjectBackfills], style: Style) -> str:
     """Return a line for every backfill that was to be started, and how to go on."""
     lines: list[str] = []
     for item in ended:
-        lines += ["", f"{printable(str(item.object.address))} {quoted(item.object.name)}"]
+        lines += ["", f"{printable(str(item.address))} {quoted(item.name)}"]
         for end in item.ends:
             lines += _end_lines(end, style)
     states = {end.state for item in ended for end in item.ends}
     if not states.isdisjoint({BackfillState.STARTED, BackfillState.RUNNING}):
         look = "Look at all: reconciler status; at gaps: reconciler gaps"
         if len(ended) == 1:
-            address = printable(str(ended[0].object.address))
+            address = printable(str(ended[0].address))
             look = (
                 f"Look at the runs: reconciler runs {address}; at gaps: reconciler gaps {address}"
             )

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.planned import EnvironmentPlan, EnvironmentReport
 from reconciler.model.public import as_json
-from reconciler.model.text import plain_json, printable, several
+from reconciler.model.text import printable, several
 from reconciler.render.diagnostics import diagnostic_as_json
 from reconciler.render.document import Block, Cell, Document, Facts, Heading, Lines
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -37,13 +37,12 @@ def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS)
         {
             "environment": item.environment,
             "exit_code": int(item.exit_code),
-            "plan": _encoded(item.plan) if item.plan is not None else None,
+            "plan": orjson.loads(encode(item.plan)) if item.plan is not None else None,
             "error": error_as_json(item.error),
         }
         for item in plans
     ]
-    text = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-    return plain_json(text)
+    return as_json(content)
 
 
 def counts_of(item: EnvironmentPlan) -> str:
@@ -64,13 +63,6 @@ def _section(item: EnvironmentPlan, options: RenderOptions) -> str:
     return f"{name}\n{options.style.paint(Colour.BOLD_RED, number)}: {first}\n"
 
 
-def _encoded(plan: Plan) -> Any:
-    # The codec takes 40 ms to import, which other results do not need.
-    from reconciler.model.codec.plan import encode
-
-    return orjson.loads(encode(plan))
-
-
 def error_as_json(error: ReconcilerError | None) -> dict[str, Any] | None:
     """Return an error that prevented the plan or the report of an environment."""
     if error is None:
@@ -85,8 +77,6 @@ def error_as_json(error: ReconcilerError | None) -> dict[str, Any] | None:
 
 def plan_as_json(plan: Plan, _: RenderOptions) -> str:
     """Return a plan as public JSON."""
-    from reconciler.model.codec.plan import encode
-
     return encode(plan).decode()
 
 
@@ -96,12 +86,12 @@ def reports_as_json(reports: Sequence[EnvironmentReport], _: RenderOptions) -> s
         {
             "environment": item.environment,
             "exit_code": int(item.exit_code),
-            "report": None if item.report is None else orjson.loads(as_json(item.report)),
+            "report": item.report,
             "error": error_as_json(item.error),
         }
         for item in reports
     ]
-    return plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n"
+    return as_json(content)
 
 
 def reports_document(

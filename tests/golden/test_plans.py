@@ -25,10 +25,10 @@ from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.codec.plan import decode, encode
+from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.operations.pausing import Toggling
 from reconciler.planning.base import Base

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from reconciler.authoring.importing import ImportOptions, import_live, remarks_on_import
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import ReconcilerError
-from reconciler.model.codec.plan import encode
+from reconciler.model.plan import encode
 from reconciler.operations.backfills import BackfillRequest, Screen, backfill
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
