@@ -21,7 +21,7 @@ from reconciler.model.values import (
     path_text,
     value_at,
 )
-from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
+from reconciler.render.plan.inside import REORDERED, capped, differences, text_lines, value_lines
 from reconciler.render.plan.words import ORIGINS, bare, json_line
 
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
@@ -176,6 +176,9 @@ def _is_parent(change: Change, field: FieldChange) -> bool:
 
 def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str) -> FieldLine:
     in_place = change.action in _IN_PLACE
+    name = printable(path_text(path))
+    if after is REORDERED:
+        return FieldLine(name, LineKind.SET, after="order changed", comment=comment)
     if before is MISSING:
         kind = LineKind.ADDED if in_place else LineKind.SET
         hunk = capped(f"+ {line}" for line in value_lines(after))
@@ -184,7 +187,6 @@ def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str
         hunk = capped(f"- {line}" for line in value_lines(before))
     else:
         kind, hunk = LineKind.CHANGED, text_lines(before, after)
-    name = printable(path_text(path))
     return FieldLine(name, kind, _shown(before), _shown(after), comment, hunk)
 
 
