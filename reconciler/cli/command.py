@@ -70,10 +70,15 @@ def _common(*names: str, description: str) -> GroupedOption:
     )
 
 
+def full_help(context: click.Context) -> str:
+    """Return the help of a command with all options and examples."""
+    context.meta[_WITH_ALL] = True
+    return context.get_help()
+
+
 def _help_all(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value:
-        context.meta[_WITH_ALL] = True
-        click.echo(context.get_help())
+        click.echo(full_help(context))
         context.exit()
 
 
