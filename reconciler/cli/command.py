@@ -78,7 +78,9 @@ def full_help(context: click.Context) -> str:
 
 def _help_all(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value:
-        click.echo(full_help(context))
+        from reconciler.cli.streams import write_result
+
+        write_result(f"{full_help(context)}\n")
         context.exit()
 
 
