@@ -86,6 +86,11 @@ STDIN = Path("-")
     is_flag=True,
     help="Overwrite existing files with live state, and report what is lost.",
 )
+@option(
+    "--share-secrets",
+    is_flag=True,
+    help="Use one variable for exports with the same host, bucket, account or warehouse project.",
+)
 @option("--dry-run", is_flag=True, help="Write nothing; show a diff.")
 @format_option("imported")
 def import_command(*, output_format: str, **options: Any) -> int:
@@ -112,6 +117,7 @@ def import_command(*, output_format: str, **options: Any) -> int:
         into=options["into"],
         force=options["force"],
         dry_run=options["dry_run"],
+        share_secrets=options["share_secrets"],
     )
     return import_and_print(request, output_format)
 
