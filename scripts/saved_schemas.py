@@ -23,7 +23,7 @@ from msgspec.json import schema
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler import authoring, model, operations  # noqa: E402 - not installed
+from reconciler import authoring, model, operations, render  # noqa: E402 - not installed
 from reconciler.model.codec.forms import SHAPES, form_of  # noqa: E402 - not installed
 from reconciler.model.codec.log import lines  # noqa: E402 - not installed
 from reconciler.model.plan import Plan  # noqa: E402 - not installed
@@ -44,7 +44,7 @@ def _all(base: type[Struct]) -> Iterator[type[Any]]:
         yield from _all(below)
 
 
-for package in (model, authoring, operations):
+for package in (model, authoring, operations, render):
     for module in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{module.name}")
 REPORTS = {kind.schema: kind for kind in _all(Public) if "schema" in vars(kind)}
@@ -112,7 +112,7 @@ def _texts(form: type[Any]) -> Mapping[str, str]:
     """Return the descriptions of the members of a form, by their names in JSON."""
     if "texts" in vars(form):
         return form.texts
-    kind = getattr(form, "declared", None)
+    kind = getattr(form, "__declared__", None)
     texts = {**_docstrings(form), "format_version": "Version of this format."}
     if kind is not None:
         texts |= _docstrings(kind)
@@ -129,7 +129,7 @@ def _docstrings(form: type[Struct]) -> dict[str, str]:
     keys = dict(zip(form.__struct_fields__, form.__struct_encode_fields__, strict=True))
     texts: dict[str, str] = {}
     for owner in form.__mro__[: form.__mro__.index(Struct)]:
-        if hasattr(owner, "declared"):
+        if hasattr(owner, "__declared__"):
             continue
         (defined,) = ast.parse(inspect.getsource(owner)).body
         for item, below in pairwise(getattr(defined, "body", ())):

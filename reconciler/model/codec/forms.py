@@ -67,11 +67,11 @@ SHAPES: dict[Any, Any] = {
 
 @cache
 def form_of(kind: type[Public]) -> type[Struct]:
-    """Return the type of what public JSON has of a value. `declared` is the type of the value."""
+    """Return the type of what public JSON has of values; `__declared__` is their type."""
     return defstruct(
         kind.__name__,
         members_of(kind),
-        namespace={"__doc__": kind.__doc__, "declared": kind},
+        namespace={"__doc__": kind.__doc__, "__declared__": kind},
         forbid_unknown_fields=True,
         kw_only=True,
     )

@@ -79,7 +79,7 @@ def _line_of(kind: type[Public]) -> type[Struct]:
         kind.__name__,
         members_of(kind),
         bases=(StartLine if word in _STARTS else Line,),
-        namespace={"__doc__": kind.__doc__, "declared": kind},
+        namespace={"__doc__": kind.__doc__, "__declared__": kind},
         frozen=True,
         kw_only=True,
         tag=word,
@@ -160,7 +160,7 @@ def _decoded(event: dict[str, Any], *, name: str) -> Any:
 
 
 def _plan(line: Any, content: object, *, name: str) -> Plan | BackfillPlan:
-    is_plan = line.declared is Planned
+    is_plan = line.__declared__ is Planned
     return (decode_content if is_plan else decode_backfill_content)(content, name=name)
 
 
@@ -183,7 +183,7 @@ def _run(lines: Sequence[Any], plan: Plan | BackfillPlan) -> LoggedRun:
 
 def _event_of(line: Any, changes: Mapping[str, Change]) -> Event | None:
     """Return the event of a line about a change or a request, None for any other."""
-    kind = line.declared
+    kind = line.__declared__
     if issubclass(kind, OfChange):
         change = changes.get(f"{line.address}:{line.action}")
         return value_of(kind, line, change=change) if change is not None else None
