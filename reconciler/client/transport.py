@@ -15,7 +15,7 @@ import orjson
 from msgspec import Struct, field
 
 from reconciler.client.admission import Admission, Permit, Turn
-from reconciler.client.exchange import Exchange, Received, open_http
+from reconciler.client.exchange import Exchange, Received, SecretResolver, open_http
 from reconciler.client.failures import (
     Attempts,
     Breaker,
@@ -27,7 +27,6 @@ from reconciler.client.failures import (
     with_path,
 )
 from reconciler.client.limits import ClientSettings, Estimate, estimate
-from reconciler.client.secrets import SecretResolver
 from reconciler.client.waits import Stop, Waits
 from reconciler.errors import (
     Expired,

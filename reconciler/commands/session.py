@@ -39,7 +39,7 @@ from reconciler.planning.details import Identity, needed_details, short_forms
 from reconciler.planning.matcher import match
 from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import PlanContext, make_plan
-from reconciler.planning.trust import with_violations
+from reconciler.planning.rules import with_violations
 from reconciler.reading import Depth, read_details, read_live
 from reconciler.reading.access import read_organizations
 from reconciler.version import __version__

@@ -27,11 +27,10 @@ from reconciler.model.plan import Note
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
-from reconciler.planning.ambiguity import interrupted
 from reconciler.planning.bodies import create_body, secret_notes, update_body
 from reconciler.planning.differ import Difference, difference, is_ignored
 from reconciler.planning.former import FormerObjects
-from reconciler.planning.matcher import Match
+from reconciler.planning.matcher import Match, interrupted
 from reconciler.planning.places import Known
 
 _REASON_OF = {

@@ -32,8 +32,8 @@ from reconciler.model.values import JSON, Path, path_text, value_at
 from reconciler.planning.base import Base
 from reconciler.planning.duplicates import Duplicate, refusal_of
 from reconciler.planning.matcher import Match, Matching
-from reconciler.planning.pruning import PrunedObject
 from reconciler.planning.rules import rule_refusals
+from reconciler.planning.selection import PrunedObject
 
 Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""

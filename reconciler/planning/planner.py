@@ -27,8 +27,7 @@ from reconciler.planning.matcher import Match, Matching, match
 from reconciler.planning.notes import NoteContext, notes_of, notes_since_base
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.places import Known
-from reconciler.planning.pruning import PrunedObject, to_prune
-from reconciler.planning.selection import Candidates, Selected, select
+from reconciler.planning.selection import Candidates, PrunedObject, Selected, select, to_prune
 
 
 class PlanContext(Struct, frozen=True):

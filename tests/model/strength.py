@@ -83,7 +83,7 @@ FAULTS = (
     Fault(
         "I6 prune",
         "an object of another tool is pruned",
-        "reconciler/planning/pruning.py",
+        "reconciler/planning/selection.py",
         "is_pruned = mode is Prune.UNMANAGED and not other_tool_of(live.name)",
         "is_pruned = mode is Prune.UNMANAGED",
     ),
@@ -140,7 +140,7 @@ FAULTS = (
     Fault(
         "D2",
         "`prune: true` deletes unmanaged projects",
-        "reconciler/planning/pruning.py",
+        "reconciler/planning/selection.py",
         "if parent is not None and (is_pruned or is_inside):",
         "if (parent is not None or live.parent_id is None) and (is_pruned or is_inside):",
     ),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.kinds.batch_export.facts import (
+from reconciler.kinds.batch_export.consequences import (
     live_value,
     moment,
     moment_text,
@@ -14,6 +13,7 @@ from reconciler.kinds.batch_export.facts import (
     wanted,
     wanted_type,
 )
+from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.action import Action
 from reconciler.model.behaviour import Objection, RuleContext, Rules
 from reconciler.model.kind import Dialect

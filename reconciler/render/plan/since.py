@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from reconciler.model.action import Action
 from reconciler.model.change import Severity
-from reconciler.model.identity import digest_of
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, digest_of
 from reconciler.render.plan.words import counted_nouns
 
 _DIGITS = 8

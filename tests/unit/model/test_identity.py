@@ -25,9 +25,8 @@ from reconciler.model.change import (
     SecretUse,
     Severity,
 )
-from reconciler.model.identity import digest_of, identity_of
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged, digest_of, identity_of
 from reconciler.model.plan_options import Selection
 from reconciler.model.resource import Desired, ParentRef
 from reconciler.model.values import MISSING, SecretRef

@@ -29,9 +29,8 @@ from reconciler.model.change import (
     Severity,
 )
 from reconciler.model.codec.plan import InvalidPlanFile, decode
-from reconciler.model.identity import digest_of
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged, encode
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged, digest_of, encode
 from reconciler.model.plan_options import Selection
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import MISSING, SecretRef, SecretSource

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from reconciler.commands.planning import calls_of
 from reconciler.model.action import Action
 from reconciler.model.plan import Plan
-from reconciler.planning.estimate import calls_of
 from tests.support.worlds import (
     KINDS,
     desired_of,
