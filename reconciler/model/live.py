@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import inf
 
 from msgspec import Struct
 
@@ -69,6 +70,10 @@ class Live(Struct, frozen=True):
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
     """Kinds that the key may not list: only objects with a configured id are here."""
+    read_at: float = -inf
+    """When reading began, in seconds of the clock."""
+    details_at: Mapping[tuple[str, str], float] = {}
+    """When objects were requested in full, by kind and id, in seconds of the clock."""
 
     @property
     def serves_organization(self) -> bool:
@@ -77,6 +82,10 @@ class Live(Struct, frozen=True):
         Real servers fail there (docs/service.md, 1.10), and keys limited to projects are refused.
         """
         return self.dialect is Dialect.INTERFACE and not self.unlisted
+
+    def seen_at(self, kind: str, live_id: str) -> float:
+        """Return when an object was requested that is here."""
+        return self.details_at.get((kind, live_id), self.read_at)
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """Return the objects of one kind, in the order of reading."""
