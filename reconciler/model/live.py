@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
@@ -86,6 +87,10 @@ class Live(Struct, frozen=True):
     def seen_at(self, kind: str, live_id: str) -> float:
         """Return when an object was requested that is here."""
         return self.details_at.get((kind, live_id), self.read_at)
+
+    def of_old(self) -> Live:
+        """Return the same, read too long ago to serve as a check before a write."""
+        return replace(self, read_at=-inf, details_at={})
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """Return the objects of one kind, in the order of reading."""
