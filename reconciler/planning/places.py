@@ -443,11 +443,11 @@ class _Judge(Struct, frozen=True):
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""
-        is_moved = self.at_base is not None and self.reach.tokens != self.was.tokens
+        has_new_token = self.at_base is not None and self.reach.tokens != self.was.tokens
         sent = dict.fromkeys(
             source
             for note in self.change.secrets
-            if note.use.sent or is_moved
+            if note.use.sent or has_new_token
             for source in note.ref.sources
             if self._is_exposed(source)
         )
@@ -457,7 +457,8 @@ class _Judge(Struct, frozen=True):
         if what:
             known = self.known.index[1]
             former = dict.fromkeys(text for source in sent for text in known.get(source, ()))
-            before = [self.own.address] if self.own.address else list(former)[:_MOST_FORMER]
+            is_moved = self.own.address not in ("", self.reach.address)
+            before = [self.own.address] if is_moved else list(former)[:_MOST_FORMER]
             text = f"{' and '.join(what)} -> {self.reach.receiver}"
             yield NewPlace(Novelty.SECRET, text, self.reach.address, ", ".join(before))
 
