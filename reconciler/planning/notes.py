@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.model.action import Action
@@ -23,11 +24,13 @@ from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
 from reconciler.planning.lookalikes import collision_notes
 from reconciler.planning.matcher import Matching
+from reconciler.planning.places import Known
 from reconciler.planning.rules import rule_notes
 
 _MOST = 20
 _SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
 _MOST_NAMED = 10
+_ITEM = attrgetter("sort", "text")
 _SETTINGS = attrgetter("lifecycle", "pinned_id")
 _OF_NEW = "`lifecycle.beside"
 """What loosens also a resource that the base does not have."""
@@ -46,6 +49,7 @@ class NoteContext(Struct, frozen=True):
     changes: Sequence[Change]
     unmanaged: Sequence[LiveObject]
     policy: Policy
+    known: Known
     base: Base | None
     kinds: Mapping[str, Kind]
     parent_names: Mapping[tuple[str, str], str]
@@ -74,6 +78,7 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         yield from context.base.notes
         yield from _of_removed(context, context.base)
         yield from _sent_again(context, context.base)
+        yield from _never_live(context)
     yield from _of_other_tools(context)
     yield from _look_alikes(context)
     yield from filter(None, map(interrupted_note, context.unmanaged))
@@ -177,6 +182,25 @@ def _sent_again(context: NoteContext, base: Base) -> Iterator[Note]:
             "secrets-sent-again",
             f"every apply with this git base sends the secrets of "
             f"{listed(sorted(set(again)), _MOST)} again; `apply --mark` advances the base",
+        )
+
+
+def _never_live(context: NoteContext) -> Iterator[Note]:
+    """Yield what is new to the service, and not to the git base: the worst of each change."""
+    known = replace(context.known, only_live=True)
+    users: dict[str, list[Address]] = {}
+    for change in context.changes if not known.is_first else ():
+        match, at_base = context.matching.matches.get(change.address), {*map(_ITEM, change.new)}
+        if match is not None and change.address not in context.refused:
+            _, new = known.reached(change, match, None)
+            for item in [item for item in new if _ITEM(item) not in at_base][:1]:
+                users.setdefault(item.text, []).append(change.address)
+    if users:
+        new_texts = [f"{printable(text)} ({listed(by, _MOST_NAMED)})" for text, by in users.items()]
+        yield Note(
+            "base-not-live",
+            "in the git base and not live, so it was changed in the service, or the apply of the "
+            f"base failed: {listed(new_texts, _MOST_NAMED)}",
         )
 
 

@@ -318,12 +318,16 @@ _Users: TypeAlias = Mapping[_Key, Sequence[Address]]
 
 # With a dict, since cached properties need one.
 class Known(Struct, frozen=True, dict=True):
-    """What is known of places: from the git base, and from the live objects of resources."""
+    """What is known of places: from the git base, and from the live objects of resources.
+
+    `only_live`: what the base declares is known as far as it is live.
+    """
 
     base: Base | None
     kinds: Mapping[str, Kind]
     now: datetime
     matches: Mapping[Address, Match]
+    only_live: bool = False
 
     @cached_property
     def is_first(self) -> bool:
@@ -350,7 +354,7 @@ class Known(Struct, frozen=True, dict=True):
                 continue
             match = self.matches.get(address)
             live = _fields(match) if match else {}
-            spec, lifecycle = resource.spec, resource.lifecycle
+            spec, lifecycle = live if self.only_live else resource.spec, resource.lifecycle
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
             if self.runs(places.kind, spec):
                 users[*reach.pair, str(resource.parent)].append(address)
