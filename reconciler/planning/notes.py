@@ -13,7 +13,6 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
-from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
@@ -50,8 +49,6 @@ class NoteContext(Struct, frozen=True):
     unmanaged: Sequence[LiveObject]
     policy: Policy
     known: Known
-    base: Base | None
-    kinds: Mapping[str, Kind]
     parent_names: Mapping[tuple[str, str], str]
     refused: AbstractSet[Address]
     environment: str
@@ -69,15 +66,15 @@ class NoteContext(Struct, frozen=True):
 
 def notes_of(context: NoteContext) -> Iterator[Note]:
     """Yield the notes on the plan as a whole."""
-    if context.base is None:
+    if context.known.base is None:
         yield Note(
             "no-git-base",
             "no git base: removed resources and changed secret references are not detected",
         )
     else:
-        yield from context.base.notes
-        yield from _of_removed(context, context.base)
-        yield from _sent_again(context, context.base)
+        yield from context.known.base.notes
+        yield from _of_removed(context, context.known.base)
+        yield from _sent_again(context, context.known.base)
         yield from _never_live(context)
     yield from _of_other_tools(context)
     yield from _look_alikes(context)
@@ -85,11 +82,11 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
     yield from collision_notes(
         context.matching,
         context.unmanaged,
-        context.kinds,
+        context.known.kinds,
         changed={change.address for change in context.changes},
         refused=context.refused,
     )
-    yield from rule_notes(context.policy, context.changes, context.kinds.values())
+    yield from rule_notes(context.policy, context.changes, context.known.kinds.values())
 
 
 def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:
@@ -218,7 +215,7 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
     resources = {address: match.resource for address, match in matching.matches.items()}
     index = LookAlikes.of(
         objects,
-        context.kinds,
+        context.known.kinds,
         context.parent_names,
         deleted=context.deleted,
         environment=context.environment,

@@ -74,10 +74,9 @@ def make_plan(
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
     selected = select(candidates, options)
-    known = Known(base, by_name, context.now, matching.matches)
     decision = ChangeContext(
         *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
-        known,
+        Known(base, by_name, context.now, matching.matches),
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
@@ -85,7 +84,7 @@ def make_plan(
         matching, by_name, base, context.now, ordered.changes, context.elsewhere
     )
     about = NoteContext(
-        *(matching, ordered.changes, unmanaged, policy, known, base, by_name, names),
+        *(matching, ordered.changes, unmanaged, policy, decision.known, names),
         refused=frozenset(address for item in doubled for address in item.addresses),
         environment=desired.environment if context.has_environments else "",
         elsewhere=context.elsewhere,
