@@ -616,7 +616,7 @@ def test_the_audit_of_an_unknown_backfill_names_its_request(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_apply_p4_backfill_of_all_failed_closes_failures_only_of_every_export(
+def test_apply_p1_backfill_of_all_failed_closes_failures_only_of_every_export(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     """A pause and missing runs stay; a project can be selected; a second command finds nothing."""
@@ -641,7 +641,7 @@ def test_apply_p4_backfill_of_all_failed_closes_failures_only_of_every_export(
     assert posts(world) == 2
 
 
-def test_apply_p4_the_command_asks_once_for_all_failed(
+def test_apply_p1_the_command_asks_once_for_all_failed(
     service_of: StartService, tmp_path: Path
 ) -> None:
     world = start(service_of, tmp_path, "2026")
