@@ -15,6 +15,7 @@ from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Runtime
+from reconciler.commands.saved import check_place
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import (
@@ -248,7 +249,7 @@ class _Planner(Struct):
         """
         saved, targets = self.request.saved, self.targets_of()
         if saved is not None:
-            self._check_place(saved.source)
+            check_place(saved.source, self.session.loaded)
         planned = await together(map(self._attempted, targets))
         objects = [item for item in planned if isinstance(item, ObjectBackfills)]
         left_out: dict[str, list[str]] = {}
@@ -345,13 +346,6 @@ class _Planner(Struct):
             __version__,
             self.targets.live.dialect,
         )
-
-    def _check_place(self, planned: PlanSource) -> None:
-        """Raise StalePlan if a plan was made for another environment or service."""
-        source = self._source()
-        for name in ("environment", "organization", "base_url"):
-            if getattr(source, name) != getattr(planned, name):
-                raise StalePlan(f"the plan was made for another {name.replace('_', ' ')}")
 
     def _window(self, schedule: Schedule) -> Interval:
         request, now = self.request, self.now

@@ -302,24 +302,14 @@ def _check_action(run: str | None, *, follow: bool, options: dict[str, Any]) -> 
 
 
 def _retry(name: str, run: str | None, output_format: str, options: dict[str, Any]) -> ExitCode:
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfill_command import started
-    from reconciler.operations.backfills import BackfillRequest, Retries
+    from reconciler.operations.backfill_command import request_of, started
+    from reconciler.operations.backfills import Retries
 
     if output_format not in ("text", "json"):
         raise BadUsage(f"--retry does not support --format {output_format}")
-    is_json = output_format == "json"
-    request = BackfillRequest(
-        workspace_of(options),
-        (name,),
-        retries=Retries(run, *window_of(options)),
-        wait=options["wait"],
-        dry_run=options["dry_run"],
-        auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
-        outputs=Outputs(options["log_file"]),
-    )
-    return started(request, is_json=is_json)
+    options["output_format"] = output_format
+    request = request_of((name,), options, retries=Retries(run, *window_of(options)))
+    return started(request, is_json=output_format == "json")
 
 
 def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:

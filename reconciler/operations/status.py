@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from statistics import median
-from urllib.parse import quote
 
 from msgspec import Struct, field
 
@@ -24,6 +23,7 @@ from reconciler.model.run import InvalidRun, Run, moment_at
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.text import several
 from reconciler.model.values import JSONObject
+from reconciler.operations.runs import page_of
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.operations.targets import Target, read_targets
 
@@ -397,15 +397,11 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
 
 def _judged(target: Target, differing: set[Address], base_url: str) -> Judged:
     live, managed = target.live, target.resource is not None
-    page = None
-    if target.kind.page and live.parent_id is not None:
-        path = target.kind.page.format(parent=quote(live.parent_id), id=quote(live.id))
-        page = f"{base_url}{path}"
     return Judged(
         address=target.address,
         live=live,
         parent_name=target.parent_name or live.parent_id,
         managed=managed,
         differs=target.address in differing if managed else None,
-        page=page,
+        page=page_of(target, base_url),
     )

@@ -33,17 +33,8 @@ def plans_as_text(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEF
 
 def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS) -> str:
     """Return a list with an object for each environment: `plan` is null if there is an `error`."""
-    content = [
-        {
-            "environment": item.environment,
-            "exit_code": int(item.exit_code),
-            "plan": _encoded(item.plan) if item.plan is not None else None,
-            "error": error_as_json(item.error),
-        }
-        for item in plans
-    ]
-    text = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-    return plain_json(text)
+    encoded = [item.plan and orjson.loads(plan_as_json(item.plan)) for item in plans]
+    return _as_json("plan", plans, encoded)
 
 
 def counts_of(item: EnvironmentPlan) -> str:
@@ -64,13 +55,6 @@ def _section(item: EnvironmentPlan, options: RenderOptions) -> str:
     return f"{name}\n{options.style.paint(Colour.BOLD_RED, number)}: {first}\n"
 
 
-def _encoded(plan: Plan) -> Any:
-    # The codec takes 40 ms to import, which other results do not need.
-    from reconciler.model.codec.plan import encode
-
-    return orjson.loads(encode(plan))
-
-
 def error_as_json(error: ReconcilerError | None) -> dict[str, Any] | None:
     """Return an error that prevented the plan or the report of an environment."""
     if error is None:
@@ -83,8 +67,9 @@ def error_as_json(error: ReconcilerError | None) -> dict[str, Any] | None:
     }
 
 
-def plan_as_json(plan: Plan, _: RenderOptions) -> str:
+def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
     """Return a plan as public JSON."""
+    # The codec takes 40 ms to import, which other results do not need.
     from reconciler.model.codec.plan import encode
 
     return encode(plan).decode()
@@ -92,16 +77,24 @@ def plan_as_json(plan: Plan, _: RenderOptions) -> str:
 
 def reports_as_json(reports: Sequence[EnvironmentReport], _: RenderOptions) -> str:
     """Return a list with an object for each environment: `report` or `error` is null."""
+    encoded = [item.report and orjson.loads(as_json(item.report)) for item in reports]
+    return _as_json("report", reports, encoded)
+
+
+def _as_json(
+    name: str, items: Sequence[EnvironmentPlan | EnvironmentReport], values: Sequence[Any]
+) -> str:
     content = [
         {
             "environment": item.environment,
             "exit_code": int(item.exit_code),
-            "report": None if item.report is None else orjson.loads(as_json(item.report)),
+            name: value,
             "error": error_as_json(item.error),
         }
-        for item in reports
+        for item, value in zip(items, values, strict=True)
     ]
-    return plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n"
+    text = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return plain_json(text)
 
 
 def reports_document(

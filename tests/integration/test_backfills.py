@@ -402,7 +402,7 @@ def test_a_saved_plan_is_stale_after_a_change_of_the_schedule_or_the_object(
     world.advance(hours=5)
     plan = saved(world, first="2026-10-19T03:00Z", last="2026-10-19T05:00Z")
     other = replace(plan, source=replace(plan.source, environment="other"))
-    with pytest.raises(StalePlan, match="another environment"):
+    with pytest.raises(StalePlan, match="made for environment other"):
         applied(world, other)
     world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
     with pytest.raises(StalePlan, match="schedule"):
