@@ -25,14 +25,14 @@ from reconciler.model.moments import step_of
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import listed, quoted, several
-from reconciler.model.values import JSON, MISSING
+from reconciler.model.values import MISSING
 
 RULES = Rules()
 _UPDATES = (Action.UPDATE,)
 _CHANGES = (Action.UPDATE, Action.REPLACE)
 _WRITES = (Action.CREATE, *_CHANGES)
 _RUNS = (*_WRITES, Action.UNPAUSE)
-_CONFIG = ("destination", "config")
+_CONFIG, _TYPE = ("destination", "config"), ("destination", "type")
 _FORMATS = frozenset(
     {"file_format", "compression", "encryption", "kms_key_id", "legacy_parquet_extension"}
     | {"use_json_type", "use_variant_type", "properties_data_type"}
@@ -40,10 +40,12 @@ _FORMATS = frozenset(
 _PERSONS = r"(?i)\b(?:raw_)?persons?\b|\bpoe\b"
 _LONGEST_ERROR = 120
 _MOST_NAMES = 10
+_DEGREES = (Severity.WARNING, Severity.INFO)
+_INTERVALS = {"hour": "hourly", "day": "daily", "week": "weekly"}
 _OTHERS = "all others"
 
 
-@RULES.rule("runs-missed-while-paused", Severity.WARNING, effect=Effect.DELAYED, on=(Action.PAUSE,))
+@RULES.rule("runs-missed-while-paused", Severity.WARNING, Effect.DELAYED, on=(Action.PAUSE,))
 def runs_missed_while_paused(context: RuleContext) -> Outcome:
     """A paused export skips its runs, and does not make up for them.
 
@@ -52,16 +54,12 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     end = moment(live_value(context, "end_at"))
     if end is not None and end <= context.now:
         return None
-    interval = _interval_word(live_value(context, "interval"))
+    interval = str(live_value(context, "interval"))
+    word = _INTERVALS.get(interval, f"'{interval}'")
     return (
-        f"{interval} runs{_volume(context)} are not made while it is paused; after unpausing, "
+        f"{word} runs{_volume(context)} are not made while it is paused; after unpausing, "
         f"fill the gap with: reconciler backfill {context.address} --since-pause"
     )
-
-
-def _interval_word(interval: JSON) -> str:
-    words = {"hour": "hourly", "day": "daily", "week": "weekly"}
-    return words.get(str(interval), f"'{interval}'")
 
 
 def _volume(context: RuleContext) -> str:
@@ -69,7 +67,7 @@ def _volume(context: RuleContext) -> str:
     return f" ({rows} each)" if rows else ""
 
 
-@RULES.rule("offset-kept", Severity.INFO, effect=Effect.OTHER, on=(Action.UPDATE,))
+@RULES.rule("offset-kept", Severity.INFO, Effect.OTHER, on=(Action.UPDATE,))
 def offset_kept(context: RuleContext) -> Outcome:
     """A PATCH of one offset resets the other one, so that the live value of that one is sent.
 
@@ -85,7 +83,7 @@ def offset_kept(context: RuleContext) -> Outcome:
     return f"{kept[0]}: it is sent, too, since the server resets it otherwise" if kept else None
 
 
-@RULES.rule("gap-before-unpausing", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
+@RULES.rule("gap-before-unpausing", Severity.WARNING, Effect.DELAYED, on=(Action.UNPAUSE,))
 def gap_before_unpausing(context: RuleContext) -> Outcome:
     """Unpausing does not make up for skipped runs; a backfill does.
 
@@ -124,7 +122,7 @@ def _missed(context: RuleContext, start: datetime, end: datetime) -> int | None:
     return None if step is None else max(0, int((end - start) / step))
 
 
-@RULES.rule("paused-by-service", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
+@RULES.rule("paused-by-service", Severity.WARNING, Effect.DELAYED, on=(Action.UNPAUSE,))
 def paused_by_service(context: RuleContext) -> Outcome:
     """The last runs failed, so the service probably paused the export.
 
@@ -149,7 +147,7 @@ def _cut(text: str) -> str:
     return line if len(line) <= _LONGEST_ERROR else f"{line[:_LONGEST_ERROR]}…"
 
 
-@RULES.rule("billing-limit", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
+@RULES.rule("billing-limit", Severity.WARNING, Effect.DELAYED, on=(Action.UNPAUSE,))
 def billing_limit(context: RuleContext) -> Outcome:
     """The last run failed because a billing limit was exceeded.
 
@@ -164,28 +162,26 @@ def billing_limit(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("interval-changed", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
+@RULES.rule("interval-changed", Severity.WARNING, Effect.FORM, on=_UPDATES, of="interval")
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are.
 
     Readers of the destination see files or batches of other ranges from then on.
     """
-    change = context.field("interval")
-    if change is None:
-        return None
+    before, after = context.sides("interval")
     return (
-        f"the schedule changes immediately ({change.before} → {change.after}): new files or "
-        "batches cover other ranges, past ones stay as they are"
+        f"the schedule changes immediately ({before} → {after}): new files or batches cover other "
+        "ranges, past ones stay as they are"
     )
 
 
-@RULES.rule("destination-moved", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
+@RULES.rule("destination-moved", Severity.WARNING, Effect.FORM, on=_UPDATES)
 def destination_moved(context: RuleContext) -> Outcome:
     """Another bucket, prefix, table or the like: exported data stays at the old one.
 
     Move the data yourself, or backfill into the new location.
     """
-    if context.field("destination", "type") is not None:
+    if context.field(*_TYPE) is not None:
         return None
     places = DESTINATION.places.get(wanted_type(context), {})
     moved = {
@@ -209,7 +205,7 @@ def _is_same_host(change: FieldChange) -> bool:
 
 def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
     for change in context.fields:
-        if change.path[:2] == ("destination", "config") and len(change.path) == 3:
+        if change.path[:2] == _CONFIG and len(change.path) == 3:
             yield change
 
 
@@ -217,7 +213,7 @@ def _old(change: FieldChange) -> str:
     return "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
 
 
-@RULES.rule("credentials-to-new-address", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("credentials-to-new-address", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
 def credentials_to_new_address(context: RuleContext) -> Outcome:
     """A known secret, or credentials that the service stores, are sent to another address.
 
@@ -229,7 +225,7 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
     return "; ".join(exposed) or None
 
 
-@RULES.rule("certificate-not-checked", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("certificate-not-checked", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
 def certificate_not_checked(context: RuleContext) -> Outcome:
     """A server with a certificate of its own is accepted, so another one can take its place.
 
@@ -241,39 +237,34 @@ def certificate_not_checked(context: RuleContext) -> Outcome:
     return text if after is True and before is not True else None
 
 
-@RULES.rule("destination-type-changed", Severity.WARNING, effect=Effect.ELSEWHERE, on=_CHANGES)
+@RULES.rule("destination-type-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES)
 def destination_type_changed(context: RuleContext) -> Outcome:
     """No data is copied; old servers keep the settings of the old type, with credentials.
 
     Copy the data yourself, and revoke the old credentials if you do not need them.
     """
-    change = context.field("destination", "type")
-    if change is None:
+    if context.field(*_TYPE) is None:
         return None
-    kept = (
-        "; the server keeps the settings of the old type, credentials included"
-        if context.action is Action.UPDATE
-        else ""
-    )
-    return f"data exported to {change.before} stays there and is not copied to {change.after}{kept}"
+    before, after = context.sides(*_TYPE)
+    kept = "; the server keeps the settings of the old type, credentials included"
+    kept = kept if context.action is Action.UPDATE else ""
+    return f"data exported to {before} stays there and is not copied to {after}{kept}"
 
 
-@RULES.rule("model-changed", Severity.WARNING, effect=Effect.FORM, on=_CHANGES)
+@RULES.rule("model-changed", Severity.WARNING, Effect.FORM, on=_CHANGES, of="model")
 def model_changed(context: RuleContext) -> Outcome:
     """Rows with other columns follow at the same location.
 
     Check the readers of the destination, or write to another table or prefix.
     """
-    change = context.field("model")
-    if change is None:
-        return None
+    before, after = (quoted(str(side)) for side in context.sides("model"))
     return (
-        f"rows of {quoted(str(change.after))} follow rows of {quoted(str(change.before))} at the "
-        "same location, with other columns; check the readers of the destination"
+        f"rows of {after} follow rows of {before} at the same location, with other columns; check "
+        "the readers of the destination"
     )
 
 
-@RULES.rule("persons-exported", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("persons-exported", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
 def persons_exported(context: RuleContext) -> Outcome:
     """Persons with all their properties are exported, or a query reads them.
 
@@ -289,7 +280,7 @@ def persons_exported(context: RuleContext) -> Outcome:
     return text if after and not before else None
 
 
-@RULES.rule("query-without-interval", Severity.WARNING, effect=Effect.FORM, on=_WRITES)
+@RULES.rule("query-without-interval", Severity.WARNING, Effect.FORM, on=_WRITES)
 def query_without_interval(context: RuleContext) -> Outcome:
     """A query of model hogql without `{data_interval_start}`: each run exports all rows.
 
@@ -303,7 +294,7 @@ def query_without_interval(context: RuleContext) -> Outcome:
     return "the query has no {data_interval_start}: each run exports all rows again"
 
 
-@RULES.rule("events-changed", Severity.WARNING, effect=Effect.LOST, on=_CHANGES)
+@RULES.rule("events-changed", Severity.WARNING, Effect.LOST, on=_CHANGES)
 def events_changed(context: RuleContext) -> Outcome:
     """Events that were exported are not any more, or events that were not are now.
 
@@ -324,7 +315,7 @@ def events_changed(context: RuleContext) -> Outcome:
     return "; ".join(texts) or None
 
 
-@RULES.rule("region-changed", Severity.WARNING, effect=Effect.LOST, on=_CHANGES)
+@RULES.rule("region-changed", Severity.WARNING, Effect.LOST, on=_CHANGES)
 def region_changed(context: RuleContext) -> Outcome:
     """Another region with the same bucket, which must be there: otherwise all runs fail.
 
@@ -336,7 +327,7 @@ def region_changed(context: RuleContext) -> Outcome:
     return text if before != after and old == bucket else None
 
 
-@RULES.rule("format-changed", Severity.WARNING, effect=Effect.FORM, on=_CHANGES)
+@RULES.rule("format-changed", Severity.WARNING, Effect.FORM, on=_CHANGES)
 def format_changed(context: RuleContext) -> Outcome:
     """Another file format, compression, encryption or type of columns for new data.
 
@@ -344,10 +335,10 @@ def format_changed(context: RuleContext) -> Outcome:
     """
     changed = [name for change in _config_changes(context) if (name := change.path[-1]) in _FORMATS]
     text = f"{listed(changed, _MOST_NAMES)}: readers must accept new and exported data"
-    return text if changed and context.field("destination", "type") is None else None
+    return text if changed and context.field(*_TYPE) is None else None
 
 
-@RULES.rule("secret-reference-changed", Severity.WARNING, effect=Effect.ELSEWHERE, on=_CHANGES)
+@RULES.rule("secret-reference-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES)
 def secret_reference_changed(context: RuleContext) -> Outcome:
     """A secret comes from another reference than at the git base, so another one may be sent.
 
@@ -358,20 +349,18 @@ def secret_reference_changed(context: RuleContext) -> Outcome:
     return text if changed else None
 
 
-@RULES.rule("query-changed", Severity.INFO, effect=Effect.FORM, on=_UPDATES)
+@RULES.rule("query-changed", Severity.INFO, Effect.FORM, on=_UPDATES, of="sql_query")
 def query_changed(context: RuleContext) -> Outcome:
     """New runs have the columns of the new query, or of the model without one.
 
     Exported data keeps the old ones. Check the readers of the destination.
     """
-    change = context.field("sql_query")
-    if change is None:
-        return None
-    source = "new query" if change.after not in (None, MISSING) else "model"
+    _, after = context.sides("sql_query")
+    source = "new query" if after not in (None, MISSING) else "model"
     return f"new runs have the columns of the {source}; exported data keeps the old ones"
 
 
-@RULES.rule("ends-in-the-past", Severity.WARNING, effect=Effect.LOST, on=_RUNS)
+@RULES.rule("ends-in-the-past", Severity.WARNING, Effect.LOST, on=_RUNS)
 def ends_in_the_past(context: RuleContext) -> Outcome:
     """No more runs are scheduled.
 
@@ -386,25 +375,20 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     return f"end_at {moment_text(end)} has passed: no more runs are scheduled"
 
 
-@RULES.rule("start-moved", Severity.WARNING, Severity.INFO, effect=Effect.DELAYED, on=_UPDATES)
+@RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_UPDATES, of="start_at")
 def start_moved(context: RuleContext) -> Outcome:
     """A later start skips runs; an earlier start does not run anything by itself.
 
     For past ranges use a backfill.
     """
-    change = context.field("start_at")
-    if change is None:
-        return None
-    start = moment(change.after)
+    start = moment(context.sides("start_at")[1])
     if start is not None and start > context.now:
         return f"no runs are scheduled before {moment_text(start)}"
-    return (
-        Severity.INFO,
-        "an earlier start schedules no runs for past time; use a backfill for that",
-    )
+    text = "an earlier start schedules no runs for past time; use a backfill for that"
+    return Severity.INFO, text
 
 
-@RULES.rule("history-lost", Severity.DANGER, effect=Effect.LOST, on=(Action.DELETE, Action.REPLACE))
+@RULES.rule("history-lost", Severity.DANGER, Effect.LOST, on=(Action.DELETE, Action.REPLACE))
 def history_lost(context: RuleContext) -> Outcome:
     """Deletion or replacement loses runs, logs and the id, and cancels backfills.
 
@@ -426,14 +410,14 @@ def history_lost(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("schedule-moved", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
+@RULES.rule("schedule-moved", Severity.WARNING, Effect.FORM, on=_UPDATES)
 def schedule_moved(context: RuleContext) -> Outcome:
     """Another time zone or offset: ranges of days and weeks overlap or leave a gap once.
 
     Compare the last range before the change with the first one after it; backfill a gap.
     """
     fields = ("timezone", "offset_day", "offset_hour")
-    names = [name for name in fields if context.field(name) is not None]
+    names = [name for name in fields if context.field(name)]
     if not names or wanted(context, "interval") not in ("day", "week"):
         return None
     return (
