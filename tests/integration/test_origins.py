@@ -208,3 +208,20 @@ def test_plan_v1_a_merge_that_was_refused_says_what_is_new(repo: Repo, tmp_path:
     for text in repo.notes(environ=before(merged)), repo.notes("--target", "batch_export.lake"):
         assert "env:RECONCILER_SECRET_ONE -> https://s3.evil.example" in text["base-not-live"]
     assert "base-not-live" not in repo.notes("--target", "batch_export.other")
+
+
+def test_plan_v1_a_change_does_not_choose_the_branch_that_makes_it_known(repo: Repo) -> None:
+    settings = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
+    production = f"{settings}environments:\n  production: {{%s}}\n"
+    write(repo.folder, {"reconciler.yaml": production % ""})
+    repo.commit(lake=s3())
+    assert repo.apply("-e", "production").code == 0
+    repo.git.run("switch", "--quiet", "-c", "attacker")
+    repo.commit(lake=s3(endpoint_url="https://s3.evil.example"))
+    repo.git.run("switch", "--quiet", "-c", "feature")
+    write(repo.folder, {"reconciler.yaml": production % "branch: attacker"})
+    repo.git.commit("branch")
+    ran = repo.run("plan", "-e", "production")
+    assert (ran.code, "origin/main@" in ran.out) == (5, True)
+    trusting = repo.run("plan", "-e", "production", "--trust-workspace")
+    assert (trusting.code, "origin/attacker@" in trusting.out) == (0, True)
