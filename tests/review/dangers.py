@@ -462,8 +462,6 @@ _CARELESS = (
 )
 """Pull requests that were written after the code was done."""
 _LONG_HOST = f"db.acme.example.{'a' * 60}.{'b' * 60}.{'c' * 60}.evil.example"
-_DEFAULTED = {"project": "web", "name": "Sink", "interval": "hour"}
-_DATABASE = {"database": "dwh", "table_name": "sink", "user": secret("PG_USER")}
 _SNOWFLAKE = {"database": "dwh", "warehouse": "wh", "schema": "s", "table_name": "sink"}
 _ATTACKS = (
     Danger(
@@ -555,6 +553,48 @@ _ATTACKS = (
         "updates",
         (None, None),
         workspace=({}, {"secret_files": ["/run/other"]}),
+    ),
+    Danger(
+        "everything that is unmanaged to be deleted",
+        ("policy", "prune"),
+        "updates",
+        (None, None),
+        workspace=({"policy": {"prune": "git"}}, {"policy": {"prune": True, "max_deletes": 99}}),
+    ),
+    Danger(
+        "sites may run site apps",
+        ("sink", "site apps"),
+        "projects",
+        (
+            {"name": "Sink", "inject_web_apps": False},
+            {"name": "Sink", "inject_web_apps": True},
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "bodies of requests recorded",
+        ("sink", "captured"),
+        "projects",
+        (
+            {
+                "name": "Sink",
+                "session_recording_network_payload_capture_config": {"recordBody": False},
+            },
+            {
+                "name": "Sink",
+                "session_recording_network_payload_capture_config": {"recordBody": True},
+            },
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "only identified persons in an export of everything",
+        ("sink", "model persons"),
+        "moves",
+        (
+            export(s3(include_events=["order"])),
+            export(s3(include_events=["order"]), model="persons"),
+        ),
     ),
     Danger(
         "comment of a query has the interval",
