@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Consequence, Reason, Severity
-from reconciler.model.text import printable
+from reconciler.model.text import listed, printable
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.plan.fields import (
     FieldLine,
@@ -22,7 +22,7 @@ from reconciler.render.plan.fields import (
     reach_line,
     variants_of,
 )
-from reconciler.render.plan.words import first_of, json_line, nouns, parent_of, shown_reasons, title
+from reconciler.render.plan.words import json_line, nouns, parent_of, shown_reasons, title
 
 _ANY = "ADDRESS"
 _Members: TypeAlias = Sequence[tuple[Change, Consequence]]
@@ -94,7 +94,7 @@ def _merged(members: _Members, *, of: int) -> Remark:
         message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
     of_all, whom = len(members) == of, ""
     if not of_all or severity is Severity.DANGER:
-        whom = first_of((str(change.address) for change, _ in members), _MOST_NAMED)
+        whom = listed((str(change.address) for change, _ in members), _MOST_NAMED)
     if not of_all and len(members) > 1:
         whom = f"{len(members):,} of {of:,}: {whom}"
     return Remark(rule, severity, message, effect, whom, of_all)
@@ -268,12 +268,12 @@ def _members(changes: Sequence[Change]) -> str:
     if len(changes) <= _MOST_KEYS or list(parents) == [""]:
         return _listed(changes, _MOST_KEYS)
     counts = [f"{parent or '(organization)'} {count:,}" for parent, count in parents.items()]
-    return f"{first_of(counts, _MOST_NEW_NAMES)} (list: --verbose)"
+    return f"{listed(counts, _MOST_NEW_NAMES)} (list: --verbose)"
 
 
 def _listed(changes: Sequence[Change], most: int) -> str:
     more = " (list: --verbose)" if len(changes) > most else ""
-    return first_of((printable(change.address.key) for change in changes), most) + more
+    return listed((printable(change.address.key) for change in changes), most) + more
 
 
 def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
@@ -286,4 +286,4 @@ def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
             if tag is not MISSING
         ]
         if counts:
-            yield FieldLine(name, LineKind.SET, after=first_of(counts, _MOST_KEYS))
+            yield FieldLine(name, LineKind.SET, after=listed(counts, _MOST_KEYS))
