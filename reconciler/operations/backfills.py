@@ -341,9 +341,8 @@ class _Planner(Struct):
     def _window(self, schedule: Schedule) -> Interval:
         request, now = self.request, self.now
         last = now if request.last is None else bound(schedule, request.last, option="--to")
-        first = last - request.length
-        if request.first is not None:
-            first = bound(schedule, request.first, option="--from")
+        first = request.first and bound(schedule, request.first, option="--from")
+        first = first or last - request.length
         if first >= last or last > now:
             raise BadUsage("invalid time range", hint="set --from to a time before --to and now")
         return Interval(first, last)

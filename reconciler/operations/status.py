@@ -54,13 +54,12 @@ def status_of(item: Judged, dialect: Dialect | None, now: datetime) -> ExportSta
     try:
         case = _Case(item, dialect, now)
     except (InvalidRun, UnknownSchedule) as error:
-        return _status(
-            item, State.UNKNOWN, notes=_notes(item, StatusNote("unreadable", str(error)))
-        )
+        return _status(item, State.UNKNOWN, [StatusNote("unreadable", str(error))])
     state = case.state
     return _status(
         item,
         state,
+        case.notes(state),
         runs=case.runs,
         failures=case.failures,
         all_failed=case.all_failed,
@@ -72,7 +71,6 @@ def status_of(item: Judged, dialect: Dialect | None, now: datetime) -> ExportSta
         paused_since=case.paused_since,
         paused_by_service=case.paused_by_service,
         missed=case.missed,
-        notes=_notes(item, *case.notes(state)),
     )
 
 
@@ -184,11 +182,6 @@ class _Case:
         return self.now - run.created_at if run.created_at is not None else timedelta()
 
     @property
-    def pending(self) -> int:
-        """Return the number of runs that have not ended."""
-        return sum(1 for run in self.runs if run.pending)
-
-    @property
     def lagging(self) -> bool:
         """Return whether an overdue interval is not just being exported."""
         due = self.schedule.last_due(self.now)
@@ -253,6 +246,7 @@ class _Case:
     def notes(self, state: State) -> list[StatusNote]:
         """Return what a reader should know, the most important first."""
         notes = [*self._notes_of_failures(state), *self._notes_of_a_pause()]
+        pending = sum(run.pending for run in self.runs)
         if self.stuck is not None:
             limit = rough_duration(time_limit_of(self.schedule))
             text = f"a run takes {rough_duration(self._age(self.stuck))}, longer than one attempt "
@@ -262,8 +256,8 @@ class _Case:
             notes.append(StatusNote("never-runs", text))
         elif state is State.LAGGING and not self.runs:
             notes.append(StatusNote("no-run", "it has never run, and a run is due"))
-        elif state is State.LAGGING and self.stuck is None and self.pending:
-            notes.append(StatusNote("in-progress", f"{several(self.pending, 'run')} in progress"))
+        elif state is State.LAGGING and self.stuck is None and pending:
+            notes.append(StatusNote("in-progress", f"{several(pending, 'run')} in progress"))
         elif state is State.NEVER_RUN and (first := self.schedule.next_tick(self.now)):
             notes.append(StatusNote("first-run", f"its first run is at {_time(first)}"))
         if self.ended and not self.schedule.paused:
@@ -324,7 +318,10 @@ def _latest_runs(body: JSONObject) -> tuple[Run, ...]:
     return tuple(map(Run.of, runs))
 
 
-def _status(item: Judged, state: State, **facts: object) -> ExportStatus:
+def _status(
+    item: Judged, state: State, notes: Sequence[StatusNote], **facts: object
+) -> ExportStatus:
+    differs = [StatusNote("differs", "differs from the configuration")] if item.differs else []
     return ExportStatus(
         address=item.address,
         name=item.live.name,
@@ -334,13 +331,9 @@ def _status(item: Judged, state: State, **facts: object) -> ExportStatus:
         interval=str(item.live.body.get("interval") or ""),
         differs=item.differs,
         page=item.page,
+        notes=(*notes, *differs),
         **facts,  # type: ignore[arg-type]
     )
-
-
-def _notes(item: Judged, *notes: StatusNote) -> tuple[StatusNote, ...]:
-    differs = [StatusNote("differs", "differs from the configuration")] if item.differs else []
-    return (*notes, *differs)
 
 
 def _time(moment: datetime) -> str:

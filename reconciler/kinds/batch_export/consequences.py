@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.kinds.batch_export.facts import (
@@ -24,7 +23,7 @@ from reconciler.model.kind import Dialect
 from reconciler.model.moments import step_of
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
-from reconciler.model.text import listed, quoted, several
+from reconciler.model.text import listed, quoted, several, shortened
 from reconciler.model.values import MISSING
 
 RULES = Rules()
@@ -38,7 +37,7 @@ _FORMATS = frozenset(
     | {"use_json_type", "use_variant_type", "properties_data_type"}
 )
 _PERSONS = r"(?i)\b(?:raw_)?persons?\b|\bpoe\b"
-_LONGEST_ERROR = 120
+_LONGEST_ERROR = 121
 _MOST_NAMES = 10
 _DEGREES = (Severity.WARNING, Severity.INFO)
 _INTERVALS = {"hour": "hourly", "day": "daily", "week": "weekly"}
@@ -96,8 +95,10 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
             "unknown; check its runs before you backfill"
         )
     end = moment(live_value(context, "end_at")) or context.now
-    start, last = _start(context, since), _start(context, min(end, context.now))
-    missed = _missed(context, start, last)
+    step, body = step_of(live_value(context, "interval")), context.live.body if context.live else {}
+    bounds = (since, min(end, context.now))
+    start, last = bounds if step is None else (aligned(bound, step, body) for bound in bounds)
+    missed = None if step is None else max(0, int((last - start) / step))
     if missed == 0:
         return None
     count = several(missed, "run") if missed is not None else "runs"
@@ -107,19 +108,6 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
         f"fill the gap with: reconciler backfill {context.address} --from {moment_text(start)} "
         f"--to {moment_text(last)}"
     )
-
-
-def _start(context: RuleContext, instant: datetime) -> datetime:
-    """Return the start of the interval of an instant, the instant itself if that is unknown."""
-    step = step_of(live_value(context, "interval"))
-    body = context.live.body if context.live is not None else {}
-    return instant if step is None else aligned(instant, step, body)
-
-
-def _missed(context: RuleContext, start: datetime, end: datetime) -> int | None:
-    """Return the number of runs between two instants, None if the interval is unknown."""
-    step = step_of(live_value(context, "interval"))
-    return None if step is None else max(0, int((end - start) / step))
 
 
 @RULES.rule("paused-by-service", Severity.WARNING, Effect.DELAYED, on=(Action.UNPAUSE,))
@@ -135,16 +123,13 @@ def paused_by_service(context: RuleContext) -> Outcome:
         return None
     which = f"{'at least ' if failed == len(runs) else ''}its last {failed} runs"
     error = runs[0].get("latest_error")
-    reason = f" (last error: {_cut(error)})" if isinstance(error, str) and error.strip() else ""
+    line = " ".join(error.split()) if isinstance(error, str) else ""
+    text = shortened(line, _LONGEST_ERROR)
+    reason = f" (last error: {text})" if text else ""
     return (
         f"the service probably paused it: {which} failed{reason}; fix the cause first, since one "
         "more failure pauses it again"
     )
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_ERROR else f"{line[:_LONGEST_ERROR]}…"
 
 
 @RULES.rule("billing-limit", Severity.WARNING, Effect.DELAYED, on=(Action.UNPAUSE,))
@@ -185,7 +170,7 @@ def destination_moved(context: RuleContext) -> Outcome:
         return None
     places = DESTINATION.places.get(wanted_type(context), {})
     moved = {
-        name: _old(change)
+        name: "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
         for change in _config_changes(context)
         if (name := str(change.path[-1])) in places and not _is_same_host(change)
     }
@@ -207,10 +192,6 @@ def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
     for change in context.fields:
         if change.path[:2] == _CONFIG and len(change.path) == 3:
             yield change
-
-
-def _old(change: FieldChange) -> str:
-    return "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
 
 
 @RULES.rule("credentials-to-new-address", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
@@ -432,9 +413,8 @@ def created_for_the_organization(context: RuleContext) -> Outcome:
 
     Set `project`. A server of a known version is a policy violation, `project-required`.
     """
-    if context.desired is None or context.desired.parent is not None:
-        return None
-    if context.dialect not in (None, Dialect.INTERFACE):
+    has_parent = context.desired is None or context.desired.parent is not None
+    if has_parent or context.dialect not in (None, Dialect.INTERFACE):
         return None
     return (
         "an export without `project` is created through the organization path, which fails on real "
