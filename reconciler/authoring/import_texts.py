@@ -118,6 +118,7 @@ def _drafted(
         resources=loaded.desired.resources,
         mask=context.mask,
         dropped=dropped,
+        share_secrets=context.share_secrets,
     )
     drafts: dict[str, list[Draft]] = {}
     drafted: dict[Address, tuple[Adoption, str]] = {}

@@ -94,7 +94,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     multiple=True,
     callback=_states,
     metavar="STATES",
-    help="Exit with 2 if an export is in one of these states, such as failing,lagging,paused.",
+    help="Exit with 2 if an export has one of these states: failing,lagging,paused.",
 )
 @option(
     "--watch",
@@ -102,10 +102,10 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     flag_value=_PAUSE,
     type=click.IntRange(min=1),
     metavar="[SECONDS]",
-    help=f"Show it again every {_PAUSE} seconds, or as often as given, until Ctrl-C.",
+    help=f"Refresh every SECONDS, by default {_PAUSE}, until Ctrl-C.",
 )
-@output_option("--all", "show_all", is_flag=True, help="List also the exports that are ok.")
-@output_option("--links", is_flag=True, help="Show the address of the page of each export.")
+@output_option("--all", "show_all", is_flag=True, help="Also list exports that are ok.")
+@output_option("--links", is_flag=True, help="Show a link to each export's page.")
 @file_option("--html", "Also write a page with charts and filters to this file.")
 @format_option("status")
 @client_options
@@ -219,7 +219,7 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     type=click.Choice([order.value for order in RunOrder]),
     default=RunOrder.CREATED.value,
     show_default=True,
-    help="By when runs began, or by their intervals.",
+    help="Apply --since and --until to the start of runs, or to their intervals.",
 )
 @option(
     "--status",
@@ -227,16 +227,16 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     multiple=True,
     type=click.Choice(STATUSES, case_sensitive=False),
     metavar="STATUS",
-    help=f"Only runs in these statuses: {', '.join(STATUSES)}.",
+    help=f"Only runs with these statuses: {', '.join(STATUSES)}.",
 )
-@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Most runs.")
+@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum count.")
 @option("--all", "everything", is_flag=True, help="All runs, page by page.")
-@option("--follow", is_flag=True, help="Continue with new runs and changes of status.")
-@_retry_option("--retry", help="Export the interval of RUN again.")
-@_retry_option("--failed", help="With --retry: of every run that failed, in the last seven days.")
+@option("--follow", is_flag=True, help="Keep printing new runs and changes of status.")
+@_retry_option("--retry", help="Retry RUN: export its interval again.")
+@_retry_option("--failed", help="With --retry: all runs that failed in the last seven days.")
 @_retry_option("--cancel", "cancelled", help="Cancel RUN.")
-@_retry_option("--wait", help="With --retry: wait until the runs ended, and report them.")
-@_retry_option("--dry-run", help="With --retry: show the retries, and send nothing.")
+@_retry_option("--wait", help="With --retry: wait for the runs to end, and report them.")
+@_retry_option("--dry-run", help="With --retry: show the retries; send nothing.")
 @_retry_option("--auto-approve", help="With --retry: do not ask for approval.")
 @log_option("--log-file", "With --retry: append an audit log, JSON lines.")
 @format_option("runs")
@@ -373,14 +373,16 @@ def check_follow(output_format: str, last: Moment | None) -> None:
 @option(
     "--level",
     type=click.Choice(LEVELS, case_sensitive=False),
-    help="Only entries of this level and more important ones.",
+    help="Only entries of this level or above.",
 )
 @option("--search", metavar="TEXT", help="Only entries with this text; % and _ are wildcards.")
 @option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")
 @option("--until", metavar="TIME", help="Until a time, or a duration ago.")
-@option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Most entries.")
+@option(
+    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum count."
+)
 @option("--all", "everything", is_flag=True, help="All entries, page by page.")
-@option("--follow", is_flag=True, help="Continue with new entries until it is interrupted.")
+@option("--follow", is_flag=True, help="Keep printing new entries until Ctrl-C.")
 @format_option("logs")
 @links_option
 @client_options
@@ -430,7 +432,7 @@ def logs_command(
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @environments_options
-@option("--since", metavar="DURATION", help="How far back: 90m, 6h, 7d, 2w. Default: 7d.")
+@option("--since", metavar="DURATION", help="How far to look back: 90m, 6h, 7d, 2w. Default: 7d.")
 @option("--from", "first", metavar="TIME", help="Start of the window, ISO 8601.")
 @option("--to", "last", metavar="TIME", help="End of the window, ISO 8601. Default: now.")
 @format_option("gaps")
