@@ -487,7 +487,7 @@ def test_mistakes_in_files_are_reported_before_the_first_request(
 
 
 @pytest.mark.parametrize("dialect", ["2026"])
-def test_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
+def test_apply_p4_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
     config = {"hog_function_id": "abc"}
     hidden = an_export("Flow", destination={"type": "Workflows", "config": config})
     identity = "0190a000-0000-4000-8000-000000000001"
@@ -502,7 +502,11 @@ def test_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Pat
     (tmp_path / "seed.json").write_text(json.dumps(seed))
     with start_emulator(seed=tmp_path / "seed.json", extra=("--dialect", dialect)) as running:
         folder = new_workspace(tmp_path / "workspace")
-        assert run(folder, running, "--id", identity).code == 0
+        note = "In no list of this server, so import them with --id: batch_export of type Workflows"
+        listed = run(folder, running, "--dry-run")
+        assert (listed.out.count("Flow"), listed.err.count(note)) == (0, 1)
+        by_id = run(folder, running, "--id", identity)
+        assert (by_id.code, note in by_id.err) == (0, False)
         (flow,) = resources(folder)["batch_exports"].values()
         assert flow["id"] == identity
         assert plan(folder, running).code == 0
