@@ -31,6 +31,7 @@ from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.imported import Adopted, Imported, Layout, Left, Lost, NeededSecret
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
@@ -167,8 +168,18 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         gone=tuple(itertools.starmap(Lost, gone)),
         namesakes=tuple(effects.namesakes(attempt, context, loaded)),
         changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
+        unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
         written=not options.dry_run,
     )
+
+
+def _unlisted(choice: Choice, dialect: Dialect | None) -> Iterator[str]:
+    """Yield what no list of the server has, of the kinds that are imported."""
+    for kind in all_kinds():
+        for _, variant in kind.variants if not choice.kinds or kind.name in choice.kinds else ():
+            for tag, first in variant.unlisted.items():
+                if dialect is not None and dialect.is_since(first):
+                    yield f"{kind.name} of type {tag}"
 
 
 def _context(
@@ -306,6 +317,9 @@ def remarks_on_import(imported: Imported) -> str:
         lines += _secrets(imported) if imported.secrets else []
     lines += [f"Not imported: {_left(left)}" for left in imported.refused]
     lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
+    if imported.unlisted:
+        types = listed(imported.unlisted, _MOST)
+        lines.append(f"In no list of this server, so import them with --id: {types}")
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")

@@ -96,7 +96,7 @@ def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS)
                 PublicPlan(
                     environment=item.environment,
                     exit_code=int(item.exit_code),
-                    plan=orjson.loads(encode(item.plan)) if item.plan is not None else None,
+                    plan=None if item.plan is None else orjson.loads(plan_as_json(item.plan)),
                     error=_public_error(item.error),
                 )
                 for item in plans
@@ -130,7 +130,7 @@ def _public_error(error: ReconcilerError | None) -> PublicError | None:
     return PublicError(error.message, error.hint, tuple(map(public_diagnostic, diagnostics)))
 
 
-def plan_as_json(plan: Plan, _: RenderOptions) -> str:
+def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
     """Return a plan as public JSON."""
     return encode(plan).decode()
 
