@@ -32,8 +32,7 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.text import printable
-from reconciler.render.crop import crop
-from reconciler.render.diagnostics import diagnostics_as_text
+from reconciler.render.diagnostics import crop, diagnostics_as_text
 from reconciler.render.durations import duration_as_text
 from reconciler.render.plan.words import SIGNS, title
 from reconciler.render.style import DEFAULT_WIDTH, PLAIN, Colour, Style
