@@ -36,12 +36,14 @@ from reconciler.model.redaction import Mask
 from reconciler.model.text import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
+from reconciler.planning.integrations import IntegrationsNotRead
 from reconciler.planning.matcher import match
 from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
 from reconciler.reading.access import read_organizations
+from reconciler.reading.integrations import read_integrations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.yaml.loader import collector_paused
@@ -231,8 +233,8 @@ class Session(Struct, frozen=True):
     ) -> tuple[_Result, Live]:
         """Return a decision and the live state that it is made from.
 
-        While it needs objects in full, or objects in short form make it ambiguous, these are read
-        and it is made again.
+        While it needs objects in full or integrations, or objects in short form make it ambiguous,
+        these are read and it is made again.
 
         Raises AmbiguousIdentity, ServiceError.
         """
@@ -246,6 +248,10 @@ class Session(Struct, frozen=True):
                 wanted = short_forms(live).keys() & set(error.candidates)
                 if not wanted:
                     raise
+            except IntegrationsNotRead as error:
+                parents = error.parent_ids
+                live = await read_integrations(transport, live, parents, kinds=all_kinds())
+                continue
             live = await read_details(
                 transport, live, wanted, desired=self.loaded.desired, kinds=all_kinds()
             )

@@ -272,8 +272,8 @@ class Store(RunStore, ActivityStore):
     def integrations(self, project: int) -> list[tuple[int, dict[str, Any]]]:
         """Return the integrations of a project with their ids, oldest first."""
         rows = self._db.execute("SELECT id, body FROM integrations ORDER BY id")
-        found = ((row[0], orjson.loads(row[1])) for row in rows)
-        return [(identity, body) for identity, body in found if body["project"] == project]
+        items = ((row[0], orjson.loads(row[1])) for row in rows)
+        return [(identity, body) for identity, body in items if body["project"] == project]
 
     def integration(self, identity: int) -> dict[str, Any] | None:
         """Return an integration."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from reconciler.diagnostics import Mark
@@ -201,6 +203,8 @@ class Change(Struct, frozen=True):
         Where the object writes after the change, and what, as texts: only if it may be new.
     new
         What of it is new, the worst first.
+    integrations
+        The names of integrations in it by id, as far as they were read, for readers.
     """
 
     address: Address
@@ -226,6 +230,7 @@ class Change(Struct, frozen=True):
     runs: tuple[RecentRun, ...] = ()
     reach: tuple[str, ...] = ()
     new: tuple[NewPlace, ...] = ()
+    integrations: Mapping[str, str] = {}
 
     @property
     def id(self) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.address import Address
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.values import JSON
 
@@ -69,6 +70,8 @@ class Live(Struct, frozen=True):
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
     """Kinds that the key may not list: only objects with a configured id are here."""
+    integrations: Mapping[str, Integrations] = field(default_factory=dict)
+    """The integrations of the parents that were read, by id of the parent."""
 
     @property
     def serves_organization(self) -> bool:

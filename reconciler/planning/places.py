@@ -19,6 +19,7 @@ from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
+from reconciler.model.live import Live
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (
@@ -35,6 +36,7 @@ from reconciler.model.values import (
 )
 from reconciler.planning.base import Base
 from reconciler.planning.differ import is_ignored
+from reconciler.planning.integrations import as_in_live
 from reconciler.planning.matcher import Match
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
@@ -324,6 +326,7 @@ class Known(Struct, frozen=True, dict=True):
     kinds: Mapping[str, Kind]
     now: datetime
     matches: Mapping[Address, Match]
+    live: Live
 
     @cached_property
     def is_first(self) -> bool:
@@ -351,6 +354,8 @@ class Known(Struct, frozen=True, dict=True):
             match = self.matches.get(address)
             live = _fields(match) if match else {}
             spec, lifecycle = resource.spec, resource.lifecycle
+            if match and self.live.integrations:
+                spec = as_in_live(match, resource, self.live).spec
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
             if self.runs(places.kind, spec):
                 users[*reach.pair, str(resource.parent)].append(address)

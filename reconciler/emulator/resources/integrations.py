@@ -55,16 +55,16 @@ class Integrations:
         """
         kinds = call.caller.record.get("integration_kinds")
         wanted = call.request.query_params.get("kind")
-        found = [
+        items = [
             (identity, body)
             for identity, body in self._store.integrations(_project(call))
             if wanted in (None, body["kind"]) and (kinds is None or body["kind"] in kinds)
         ]
 
         def read(limit: int, offset: int) -> list[dict[str, Any]]:
-            return [_shown(*item) for item in found[offset : offset + limit]]
+            return [_shown(*item) for item in items[offset : offset + limit]]
 
-        return page(call.request, len(found), read)
+        return page(call.request, len(items), read)
 
     async def retrieved(self, call: Call) -> Response:
         """GET one."""

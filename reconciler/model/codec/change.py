@@ -214,6 +214,8 @@ class ChangeForm(Form, frozen=True, kw_only=True):
     """Where the object writes after the change, and what. Absent if that can't be new."""
     new: tuple[NewPlaceForm, ...] | UnsetType = UNSET
     """New places and queries, the worst first. Absent if there are none."""
+    integrations: dict[str, str] | UnsetType = UNSET
+    """Names of integrations by id, for readers. Absent if the configuration names none."""
 
     @classmethod
     def of(cls, change: Change, source: PlanSource) -> ChangeForm:
@@ -238,6 +240,7 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             runs=tuple(copied(RecentRunForm, run) for run in change.runs) or UNSET,
             reach=change.reach or UNSET,
             new=tuple(copied(NewPlaceForm, item) for item in change.new) or UNSET,
+            integrations=dict(change.integrations) or UNSET,
         )
 
     def value(self) -> Change:
@@ -257,4 +260,5 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             runs=tuple(copied(RecentRun, form) for form in self.runs or ()),
             reach=self.reach or (),
             new=tuple(copied(NewPlace, form) for form in self.new or ()),
+            integrations=self.integrations or {},
         )

@@ -1,0 +1,74 @@
+"""Integrations: stored credentials of a parent, which files name by id or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from reconciler.model.values import JSON, Path
+
+
+class Integration(Struct, frozen=True):
+    """One integration. `name` is unique by kind and parent, "" without one.
+
+    `account` says where it signs in, such as `AWS account 123456789012`, "" if unknown.
+    """
+
+    id: str
+    kind: str
+    name: str = ""
+    account: str = ""
+
+    @property
+    def about(self) -> str:
+        """The name and the account, as far as they are known: `prod (AWS account 123)`."""
+        return f"{self.name} ({self.account})" if self.name and self.account else self.name
+
+    def __str__(self) -> str:
+        details = ", ".join(filter(None, (self.id, self.account)))
+        return f"{self.name} ({details})" if self.name else details
+
+
+class Integrations(Struct, frozen=True):
+    """Those of one parent. `hidden`: why the key sees none, "" if it sees all of them."""
+
+    items: tuple[Integration, ...] = ()
+    hidden: str = ""
+
+    def named(self, kind: str, name: str) -> tuple[Integration, ...]:
+        """Return those of a kind with exactly this name."""
+        return tuple(item for item in self.items if (item.kind, item.name) == (kind, name))
+
+    def of_id(self, value: JSON) -> Integration | None:
+        """Return that of an id, a number or its text."""
+        return next((item for item in self.items if item.id == str(value)), None)
+
+    def written(self, value: JSON) -> JSON:
+        """Return the name of an id as a file has it, the id itself if no name finds it."""
+        item = self.of_id(value)
+        if item is None or not item.name or len(self.named(item.kind, item.name)) > 1:
+            return value
+        return {"name": item.name} if item.name.isdigit() else item.name
+
+
+class IntegrationField(Struct, frozen=True):
+    """A field that takes an integration of one kind. Text is a name unless `by_text` is False."""
+
+    path: Path
+    kind: str
+    by_text: bool = True
+
+    def name_in(self, value: JSON) -> str | None:
+        """Return the name in a configured value, None for an id and for what is neither."""
+        if isinstance(value, Mapping):
+            name = value.get("name")
+            return name if isinstance(name, str) else None
+        is_name = self.by_text and isinstance(value, str) and not value.isdigit()
+        return value if is_name else None
+
+    def written(self, integrations: Integrations, value: JSON) -> JSON:
+        """Return the name of an id as a file has it in this field."""
+        name = integrations.written(value)
+        is_text = name is not value and isinstance(name, str)
+        return {"name": name} if is_text and not self.by_text else name
