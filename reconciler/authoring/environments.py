@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct, UnsetType, field
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
@@ -32,6 +33,7 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.planning.details import Identity, short_forms
+from reconciler.planning.integrations import named
 from reconciler.planning.matcher import Matching
 
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
@@ -378,6 +380,11 @@ class LiveSide(Struct, frozen=True):
             for item in items
         }
 
+    def with_names(self, kind: Kind, item: LiveObject) -> LiveObject:
+        """Return an object with names in place of ids of integrations, which were read."""
+        table = self.live.integrations.get(item.parent_id or "")
+        return replace(item, body=named(kind, item.body, table)) if table is not None else item
+
     def objects(self, kinds: Mapping[str, Kind]) -> dict[_Place, tuple[Address, LiveObject]]:
         """Return its objects, without ignored ones, by what they are compared by."""
         parents = self.parents()
@@ -433,8 +440,8 @@ def compare_live(
         address, item = objects[place]
         kind = by_name[address.kind]
         values = (
-            _live_values(kind, item, parents[0]),
-            _live_values(kind, others[place][1], parents[1]),
+            _live_values(kind, first.with_names(kind, item), parents[0]),
+            _live_values(kind, second.with_names(kind, others[place][1]), parents[1]),
         )
         fields = tuple(_differences(*values, intents.get(address, {})))
         if fields:

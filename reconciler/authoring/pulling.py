@@ -24,8 +24,9 @@ from reconciler.model.change import FieldChange
 from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at
+from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
 from reconciler.planning.base import Base
+from reconciler.planning.integrations import named, with_value
 from reconciler.workspace.writing import write_files
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
@@ -138,6 +139,7 @@ class _Pulling:
         live = next(one for one in self.live.of(item.address.kind) if one.id == item.live_id)
         kind = self.kinds[item.address.kind]
         wanted = _live_value(kind, live, field.change)
+        wanted = self._named(item.address, live, field.change.path, wanted)
         reason = self._reason_against(kind, field, wanted)
         places = tuple(
             self._placing(item.address).places_of(field.path, wanted, field.change.after)
@@ -149,6 +151,14 @@ class _Pulling:
             return _Value(item.address, field, places)
         self._leave_out(item.address, field.path, reason)
         return None
+
+    def _named(self, address: Address, live: LiveObject, path: Path, value: JSON) -> JSON:
+        """Return a value with names of integrations where the resource has some."""
+        kind, table = self.kinds[live.kind], self.live.integrations.get(live.parent_id or "")
+        if table is None or value is None:
+            return value
+        spec, body = self.session.loaded.desired.resources[address].spec, live.body
+        return value_at(named(kind, with_value(body, path, value), table, like=spec), path)
 
     def _reason_against(self, kind: Kind, field: DriftedField, value: JSON) -> str | None:
         """Return why a live value is not written, None if it can be."""

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.change import Change
+from reconciler.model.change import Change, FieldChange
 from reconciler.model.integration import IntegrationField, Integrations
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted, several
-from reconciler.model.values import JSON, JSONObject, Path, path_text, put_at, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
 from reconciler.planning.ambiguity import Ambiguities
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.matcher import Match, Matching
@@ -78,13 +78,13 @@ def resolved(match: Match, version: Resource, live: Live) -> Resource:
     table = live.integrations.get(parent_of(match) or "")
     if table is None:
         return version
-    spec: dict[str, Any] = dict(version.spec)
-    for path, taken, name in _names(match.kind, version.spec):
+    spec = version.spec
+    for path, taken, name in _names(match.kind, spec):
         items = table.named(taken.kind, name)
         if len(items) == 1:
             number = items[0].id
-            _put(spec, path, int(number) if number.isdigit() else number)
-    return version if spec == version.spec else replace(version, spec=spec)
+            spec = with_value(spec, path, int(number) if number.isdigit() else number)
+    return version if spec is version.spec else replace(version, spec=spec)
 
 
 def as_in_live(match: Match, version: Resource, live: Live) -> Resource:
@@ -95,19 +95,33 @@ def as_in_live(match: Match, version: Resource, live: Live) -> Resource:
     body, known = match.live.body if match.live is not None else {}, resolved(match, version, live)
     if known is version:
         return version
-    spec = dict(known.spec)
+    spec = known.spec
     for path, _, _ in _names(match.kind, version.spec):
         if str(value_at(spec, path)) != str(value_at(body, path)):
-            _put(spec, path, value_at(version.spec, path))
+            spec = with_value(spec, path, value_at(version.spec, path))
     return replace(version, spec=spec)
 
 
-def _put(spec: dict[str, Any], path: Path, value: JSON) -> None:
-    """Set the value at a path, in copies of the mappings around it."""
-    holder = spec
-    for part in path[:-1]:
-        holder[str(part)] = holder = dict(holder[str(part)])
-    holder[str(path[-1])] = value
+def named(
+    kind: Kind, body: JSONObject, table: Integrations, *, like: JSONObject | None = None
+) -> JSONObject:
+    """Return a live body with the names of integrations as files have them, as far as known.
+
+    With `like`, the spec of a resource, only where that has a name.
+    """
+    names = None if like is None else {path for path, _, _ in _names(kind, like)}
+    for path, taken in kind.integration_fields(body):
+        value = value_at(body, path)
+        if value not in (None, MISSING) and (names is None or path in names):
+            body = with_value(body, path, taken.written(table, value))
+    return body
+
+
+def with_value(value: JSON, path: Path, new: JSON) -> Any:
+    """Return a copy of nested mappings with another value at a path."""
+    if not path:
+        return new
+    return {**value, path[0]: with_value(value.get(path[0], {}), path[1:], new)}
 
 
 def _names(kind: Kind, spec: JSONObject) -> Iterator[tuple[Path, IntegrationField, str]]:
@@ -163,6 +177,20 @@ def with_labels(change: Change, kind: Kind, live: Live) -> Change:
     values = (value_at(side, path) for side in sides for path in kind.integration_paths)
     pairs = ((value, table.of_id(value)) for value in values for table in tables)
     labels: Mapping[str, str] = {
-        item.id: printable(item.about) for _, item in pairs if item is not None and item.name
+        item.id: printable(str(item)) for _, item in pairs if item is not None and item.name
     }
-    return replace(change, integrations=dict(sorted(labels.items()))) if labels else change
+    if not labels:
+        return change
+    fields = tuple(_with_ids(item, kind, labels) for item in change.fields)
+    return replace(change, fields=fields, integrations=dict(sorted(labels.items())))
+
+
+def _with_ids(field: FieldChange, kind: Kind, labels: Mapping[str, str]) -> FieldChange:
+    """Return a change with ids inside objects as numbers: text could be a secret, and is masked."""
+    sides = {"before": field.before, "after": field.after}
+    for path in kind.integration_paths:
+        inside = path[len(field.path) :]
+        for name, side in sides.items() if inside and path[: len(field.path)] == field.path else ():
+            if (text := value_at(side, inside)) in labels:
+                sides[name] = with_value(side, inside, int(text))
+    return replace(field, **sides)

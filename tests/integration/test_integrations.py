@@ -184,3 +184,58 @@ def test_creates_send_the_ids_of_the_environment(
         }
     again = run(empty, folder, "plan", "-e", environment)
     assert "No changes." in again.out
+
+
+def create(service: RunningEmulator, project: int, kind: str, **config: Any) -> int:
+    path = f"/api/projects/{project}/integrations/"
+    answer = service.call("POST", path, {"kind": kind, "config": config}, key=KEY)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+def test_an_update_shows_names_and_ids(stored: RunningEmulator, tmp_path: Path) -> None:
+    new = create(stored, 1, "aws-s3", name="new", aws_account_id="210987654321")
+    text = resources("aws", "redshift_copy", aws="new")
+    text = text.replace('{"name": "lake"}', '{"name": "new"}')
+    folder = workspace(tmp_path, text)
+    shown = run(stored, folder, "plan", "-e", "staging").out
+    label = f"new ({new}, AWS account 210987654321)"
+    assert f"! integration {label}    batch_export.aws" in shown
+    assert f"! authorization {label}  batch_export.redshift_copy" in shown
+    before = "        - lake (100, AWS account 123456789012)\n"
+    for path in ("integration", "config.copy_inputs.authorization"):
+        assert f"      destination.{path}\n{before}        + {label}\n" in shown
+    change = json.loads(run(stored, folder, "plan", "-e", "staging", "--format", "json").out)
+    assert change["changes"][0]["body"]["destination"]["integration"] == new
+    assert change["changes"][0]["integrations"][str(new)] == label
+
+
+def test_a_create_shows_names_and_ids(empty: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path, resources("snowflake"))
+    shown = run(empty, folder, "plan", "-e", "production").out
+    assert "integration flakes (202, Snowflake account acme)" in shown
+
+
+def test_live_states_are_compared_by_name(stored: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    words = ("staging", "production", "--live")
+    assert "10 equal" in run(stored, folder, "compare", *words).out
+    new = create(stored, 2, "aws-s3", name="new")
+    export = bodies(stored, 2)["aws"]
+    destination = {**export["destination"], "integration": new}
+    path = f"/api/projects/2/batch_exports/{export['id']}/"
+    assert stored.call("PATCH", path, {"destination": destination}, key=KEY).status_code == 200
+    ran = run(stored, folder, "compare", *words)
+    assert "destination.integration  lake in staging, new in production" in ran.out, ran.out
+
+
+def test_ids_are_not_read_as_names(stored: RunningEmulator, tmp_path: Path) -> None:
+    """Files without names need no list of integrations."""
+    folder = workspace(tmp_path, resources("aws", "snowflake", aws=100, snowflake="102"))
+    ran = run(stored, folder, "plan", "-e", "staging")
+    assert "No changes." in ran.out
+    named = workspace(tmp_path / "named", resources("aws", "snowflake"))
+    calls = [
+        text.err.splitlines()[-1] for text in (ran, run(stored, named, "plan", "-e", "staging"))
+    ]
+    assert [int(line.split()[0]) for line in calls] == [3, 4]

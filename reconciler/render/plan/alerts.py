@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.text import printable, shortened
 from reconciler.planning.places import INSIDE, PARENT
-from reconciler.render.plan.words import first_of, nouns
+from reconciler.render.plan.words import first_of, nouns, with_names
 
 HEADING = "New places and queries"
 _TO = " -> "
@@ -53,7 +54,9 @@ def new_lines(plan: Plan) -> tuple[NewLine, ...]:
         for item in change.new:
             # An address that gets a secret is in the line of the secret.
             if item.text not in receivers:
-                groups.setdefault((item.sort, item.text), []).append((change, item))
+                text, before = with_names(item.text, change), with_names(item.before, change)
+                shown = replace(item, text=text, before=before)
+                groups.setdefault((item.sort, text), []).append((change, shown))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
     return tuple(_line(members) for _, members in ranked)
 
