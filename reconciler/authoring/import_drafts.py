@@ -20,6 +20,7 @@ from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
@@ -31,6 +32,7 @@ from reconciler.model.schemas import (
     schema,
     variant_schema,
 )
+from reconciler.model.text import printable, safe_output
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -43,6 +45,7 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
+from reconciler.planning.integrations import named
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
@@ -56,8 +59,9 @@ class Drafting(Struct):
 
     `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
     writes none. `variables` are those in use. `resources` are those of the files: their references
-    to secrets are kept. `mask` masks known secrets. `dropped` are fields to leave out, with the
-    reason.
+    to secrets are kept. `mask` masks known secrets. `integrations` are those of each parent: their
+    names are written if there are several environments, and are comments otherwise. `dropped` are
+    fields to leave out, with the reason.
     """
 
     defaults: Mapping[str, JSONObject]
@@ -65,6 +69,7 @@ class Drafting(Struct):
     variables: set[str]
     resources: Mapping[Address, Resource]
     mask: Mask
+    integrations: Mapping[str, Integrations]
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
     secrets: list[tuple[str, Address]] = field(default_factory=list)
@@ -92,11 +97,24 @@ class Drafting(Struct):
         for _, ref in secret_refs(ordered):
             if ref not in existing:
                 self.secrets += [(source.argument, address) for source in ref.sources]
-        return Draft(kind.collection, address.key, ordered)
+        return Draft(kind.collection, address.key, ordered, dict(self._comments(adoption, ordered)))
+
+    def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
+        """Yield the names of integrations beside the ids that are written."""
+        table = self._table(adoption)
+        for path, _ in adoption.kind.integration_fields(spec):
+            item = table.of_id(value_at(spec, path))
+            if item is not None and item.about:
+                yield path, safe_output(self.mask(printable(item.about)))
+
+    def _table(self, adoption: Adoption) -> Integrations:
+        return self.integrations.get(adoption.live.parent_id or "", Integrations())
 
     def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return the fields to write, with secrets as references."""
         kind, address, body = adoption.kind, adoption.address, adoption.live.body
+        if self.environment:
+            body = named(kind, body, self._table(adoption))
         explicit = declared_values(kind, defaults).keys()
         managed, stale = managed_fields(kind, body, explicit=explicit)
         values = without_unimportable(kind, managed, explicit=explicit)

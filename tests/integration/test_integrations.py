@@ -239,3 +239,29 @@ def test_ids_are_not_read_as_names(stored: RunningEmulator, tmp_path: Path) -> N
         text.err.splitlines()[-1] for text in (ran, run(stored, named, "plan", "-e", "staging"))
     ]
     assert [int(line.split()[0]) for line in calls] == [3, 4]
+
+
+@pytest.mark.parametrize(("environment", "first"), [("staging", 100), ("production", 200)])
+def test_import_writes_names_for_several_environments(
+    stored: RunningEmulator, tmp_path: Path, environment: str, first: int
+) -> None:
+    folder = write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    project = str(first // 100)
+    ran = run(stored, folder, "import", "-e", environment, "--project", project)
+    assert ran.code == 0, ran.out + ran.err
+    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
+    assert text.count("integration: lake\n") == 1
+    assert "authorization:\n            name: lake\n" in text
+    assert "No changes." in run(stored, folder, "plan", "-e", environment).out
+
+
+def test_import_writes_ids_with_names_as_comments(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = run(stored, folder, "import", "--project", "1")
+    assert ran.code == 0, ran.out + ran.err
+    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
+    assert "integration: 100  # lake (AWS account 123456789012)\n" in text
+    assert "authorization: 100  # lake (AWS account 123456789012)\n" in text
+    assert "No changes." in run(stored, folder, "plan").out
