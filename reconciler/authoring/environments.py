@@ -295,11 +295,11 @@ def _kept(kind: Kind, path: Path, first: EnvironmentSide, second: EnvironmentSid
         parents = [side.resource.parent for side in (first, second) if side.resource is not None]
         is_live = any(parent is not None and parent.key is None for parent in parents)
         return Intent.IDENTITY if is_live else None
-    is_secret = all(
-        isinstance(value_at(side.resource.spec, path), SecretRef)
-        for side in (first, second)
-        if side.resource is not None
-    )
+    values = [value_at(side.resource.spec, path) for side in (first, second) if side.resource]
+    if path in kind.integration_paths and second.resource is not None:
+        is_id = any(isinstance(value, int) or str(value).isdigit() for value in values)
+        return Intent.IDENTITY if is_id else None
+    is_secret = all(isinstance(value, SecretRef) for value in values)
     return Intent.SECRET if is_secret and second.resource is not None else None
 
 

@@ -140,7 +140,7 @@ class _Pulling:
         kind = self.kinds[item.address.kind]
         wanted = _live_value(kind, live, field.change)
         wanted = self._named(item.address, live, field.change.path, wanted)
-        reason = self._reason_against(kind, field, wanted)
+        reason = self._reason_against(kind, live, field, wanted)
         places = tuple(
             self._placing(item.address).places_of(field.path, wanted, field.change.after)
         )
@@ -160,7 +160,9 @@ class _Pulling:
         spec, body = self.session.loaded.desired.resources[address].spec, live.body
         return value_at(named(kind, with_value(body, path, value), table, like=spec), path)
 
-    def _reason_against(self, kind: Kind, field: DriftedField, value: JSON) -> str | None:
+    def _reason_against(
+        self, kind: Kind, live: LiveObject, field: DriftedField, value: JSON
+    ) -> str | None:
         """Return why a live value is not written, None if it can be."""
         if field.conflict:
             return _CONFLICT
@@ -168,6 +170,9 @@ class _Pulling:
         if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
             return _SECRET
         spec: dict[str, JSON] = {}
+        for holder, variant in kind.variants:
+            tag = (holder.name, variant.tag)
+            put_at(spec, tag, value_at(live.body, tag))
         put_at(spec, field.change.path, value)
         for _, reason in doubtful_paths(kind, spec):
             return reason

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
 
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
 KEY = "phx_all_0123456789abcdef"
@@ -255,9 +256,7 @@ def test_import_writes_names_for_several_environments(
     assert "No changes." in run(stored, folder, "plan", "-e", environment).out
 
 
-def test_import_writes_ids_with_names_as_comments(
-    stored: RunningEmulator, tmp_path: Path
-) -> None:
+def test_import_writes_ids_with_names_as_comments(stored: RunningEmulator, tmp_path: Path) -> None:
     folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
     ran = run(stored, folder, "import", "--project", "1")
     assert ran.code == 0, ran.out + ran.err
@@ -265,3 +264,210 @@ def test_import_writes_ids_with_names_as_comments(
     assert "integration: 100  # lake (AWS account 123456789012)\n" in text
     assert "authorization: 100  # lake (AWS account 123456789012)\n" in text
     assert "No changes." in run(stored, folder, "plan").out
+
+
+def plan_error(service: RunningEmulator, folder: Path) -> str:
+    ran = run(service, folder, "plan", "-e", "staging")
+    assert ran.code == 1, ran.out
+    return " ".join(ran.err.split())
+
+
+def test_unknown_and_ambiguous_names(stored: RunningEmulator, tmp_path: Path) -> None:
+    for flavour in ("a", "b"):
+        create(stored, 1, "aws-redshift", name=f"twin-{flavour}", host="h", port=1, user="u")
+    text = resources("aws", "snowflake", "bigquery", aws="flakes", snowflake="flake", bigquery="x")
+    error = plan_error(stored, workspace(tmp_path, text))
+    assert (
+        "batch_export.aws (a.yaml:3:126): unknown aws-s3 integration 'flakes' in project 1 "
+        "(an integration of that name has the kind snowflake)"
+    ) in error, error
+    assert "unknown snowflake integration 'flake' in project 1" in error
+    assert (
+        "set `destination.integration` to one of flakes (102, Snowflake account acme), or create "
+        "it in the service"
+    ) in error
+
+
+def test_a_name_of_two_integrations(service_of: StartService, tmp_path: Path) -> None:
+    both = seed()
+    both["integrations"].append({**both["integrations"][6], "id": 900})
+    service = service_of(both, "--dialect", "2026")
+    error = plan_error(service, workspace(tmp_path, resources("bigquery")))
+    assert (
+        "2 integrations of kind google-cloud-service-account have the name 'ci@acme.iam': "
+        "ci@acme.iam (106, project acme), ci@acme.iam (900, project acme)"
+    ) in error, error
+    assert "set `destination.integration` to one of the ids" in error
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ({"scopes": ["batch_export:write", "project:write"]}, "scope 'integration:read'"),
+        ({"integration_kinds": ["github"]}, "servers before May 2026 do not list them"),
+    ],
+)
+def test_names_that_the_key_does_not_see(
+    service_of: StartService, tmp_path: Path, key: dict[str, Any], reason: str
+) -> None:
+    service = service_of(seed(**key), "--dialect", "2026")
+    error = plan_error(service, workspace(tmp_path, resources("aws")))
+    assert "aws-s3 integration 'lake' is not visible to this key:" in error
+    assert reason in error
+    assert "unknown" not in error
+    by_id = workspace(tmp_path / "ids", resources("aws", aws=100))
+    ran = run(service, by_id, "apply", "-e", "staging", "--auto-approve")
+    assert ran.code == 0, ran.out + ran.err
+
+
+def test_an_integration_of_the_same_name_is_a_new_address(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path, resources("aws"))
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    assert "No changes." in run(stored, folder, "plan", "-e", "staging").out
+    new = recreate(stored, "lake")
+    shown = run(stored, folder, "plan", "-e", "staging").out
+    label = f"integration lake ({new}, AWS account 123456789012)"
+    assert f"! {label}" in shown, shown
+    ran = run(stored, folder, "apply", "-e", "staging", "--auto-approve")
+    assert ran.code == 0, ran.out + ran.err
+    assert bodies(stored, 1)["aws"]["destination"]["integration"] == new
+    assert "No changes." in run(stored, folder, "plan", "-e", "staging").out
+
+
+def recreate(service: RunningEmulator, name: str) -> int:
+    """Give a name to a new integration, as a rotation does, and return its id."""
+    kind, config = KINDS[name]
+    spare = create(service, 1, kind, **{**config, "name": "spare"})
+    for export in bodies(service, 1).values():
+        path = f"/api/projects/1/batch_exports/{export['id']}/"
+        destination = {**export["destination"], "integration": spare}
+        if export["destination"]["config"].get("mode") == "COPY":
+            service.call("DELETE", path, key=KEY)
+        elif export["destination"]["integration"] == ids_of(100)[name]:
+            answer = service.call("PATCH", path, {"destination": destination}, key=KEY)
+            assert answer.status_code == 200, answer.text
+    path = f"/api/projects/1/integrations/{ids_of(100)[name]}/"
+    answer = service.call("DELETE", path, key=KEY)
+    assert answer.status_code == 204, answer.text
+    return create(service, 1, kind, **config)
+
+
+def test_a_saved_plan_is_stale_when_a_name_has_another_id(
+    empty: RunningEmulator, tmp_path: Path
+) -> None:
+    folder, saved = workspace(tmp_path / "w", resources("aws")), tmp_path / "plan.json"
+    ran = run(empty, folder, "plan", "-e", "staging", "--out", str(saved))
+    assert ran.code == 0, ran.err
+    recreate(empty, "lake")
+    ran = run(empty, folder, "apply", str(saved), "-e", "staging", "--auto-approve")
+    assert ran.code == 4
+    assert "the saved plan is stale (1 difference)" in ran.err
+    assert "(not set) -> 210 is planned now, the saved plan has (not set) -> 100" in ran.err
+
+
+def test_preflight_sends_the_ids_of_the_environment(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    for environment in ("staging", "production"):
+        ran = run(stored, folder, "preflight", "-e", environment, "--yes")
+        assert ran.code == 0, ran.out + ran.err
+        assert "0 failed" in ran.out
+
+
+def test_preflight_of_new_exports(empty: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path, resources("aws", "redshift_copy", "snowflake"))
+    ran = run(empty, folder, "preflight", "-e", "production", "--yes")
+    assert ran.code == 0, ran.out + ran.err
+    assert "2 destinations tested, 1 not tested, 0 failed" in ran.out
+
+
+def test_promote_keeps_names(stored: RunningEmulator, tmp_path: Path) -> None:
+    """A promoted name is the integration of the other environment."""
+    create(stored, 1, "aws-s3", name="new")
+    new = create(stored, 2, "aws-s3", name="new")
+    text = resources("aws").replace(
+        '"name": "aws",',
+        '"name": "aws", "overrides": {"staging": {"destination": {"integration": "new"}}},',
+    )
+    folder = workspace(tmp_path, text)
+    ran = run(stored, folder, "promote", "--from", "staging", "--to", "production")
+    assert ran.code == 0, ran.out + ran.err
+    assert f"+ new ({new})" in ran.out
+    compared = run(stored, folder, "compare", "staging", "production")
+    assert "integration" not in compared.out
+
+
+def test_promote_leaves_ids(stored: RunningEmulator, tmp_path: Path) -> None:
+    """An id belongs to one project: it is no value for another environment."""
+    text = resources("aws").replace(
+        '"name": "aws",',
+        '"name": "aws", "overrides": {"staging": {"destination": {"integration": 100}}},',
+    )
+    folder = workspace(tmp_path, text)
+    ran = run(stored, folder, "promote", "--from", "staging", "--to", "production")
+    assert ran.code == 0, ran.out + ran.err
+    assert (folder / "a.yaml").read_text() == text
+    compared = run(stored, folder, "compare", "staging", "production")
+    assert "identity of the object" in compared.out, compared.out
+
+
+def test_pull_writes_a_name(stored: RunningEmulator, tmp_path: Path) -> None:
+    text = (
+        WEB
+        + """\
+batch_exports:
+  aws:
+    project: web
+    name: aws
+    interval: hour
+    destination:
+      type: AwsS3
+      integration: lake  # ours
+      config: {bucket_name: b, region: eu-central-1, prefix: events/}
+  redshift_copy:
+    project: web
+    name: redshift_copy
+    interval: hour
+    destination:
+      type: Redshift
+      integration: shift
+      config:
+        database: d
+        schema: s
+        table_name: t
+        host: cluster
+        mode: COPY
+        copy_inputs:
+          s3_bucket: b
+          region_name: eu-central-1
+          authorization: {name: lake}
+          bucket_credentials: lake
+"""
+    )
+    folder = workspace(tmp_path, text)
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    other = create(stored, 1, "aws-s3", name="other")
+    for name in ("aws", "redshift_copy"):
+        export = bodies(stored, 1)[name]
+        destination = {**export["destination"]}
+        if name == "aws":
+            destination["integration"] = other
+        else:
+            inputs = {**destination["config"]["copy_inputs"], "authorization": other}
+            destination["config"] = {**destination["config"], "copy_inputs": inputs}
+        path = f"/api/projects/1/batch_exports/{export['id']}/"
+        answer = stored.call("PATCH", path, {"destination": destination}, key=KEY)
+        assert answer.status_code == 200, answer.text
+    ran = run(stored, folder, "pull", "-e", "staging")
+    assert ran.code == 0, ran.out + ran.err
+    written = (folder / "a.yaml").read_text()
+    assert "integration: other" in written, written
+    assert "authorization:\n                name: other" in written, written
+    assert "No changes." in run(stored, folder, "plan", "-e", "staging").out
