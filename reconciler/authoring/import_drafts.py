@@ -69,7 +69,7 @@ class Drafting(Struct):
     variables: set[str]
     resources: Mapping[Address, Resource]
     mask: Mask
-    integrations: Mapping[str, Integrations]
+    integrations: Mapping[str, Integrations] = field(default_factory=dict)
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
     secrets: list[tuple[str, Address]] = field(default_factory=list)

@@ -397,7 +397,7 @@ def test_promote_keeps_names(stored: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path, text)
     ran = run(stored, folder, "promote", "--from", "staging", "--to", "production")
     assert ran.code == 0, ran.out + ran.err
-    assert f"+ new ({new})" in ran.out
+    assert f"new ({new})" in ran.out
     compared = run(stored, folder, "compare", "staging", "production")
     assert "integration" not in compared.out
 
@@ -471,3 +471,37 @@ batch_exports:
     assert "integration: other" in written, written
     assert "authorization:\n                name: other" in written, written
     assert "No changes." in run(stored, folder, "plan", "-e", "staging").out
+
+
+@pytest.mark.parametrize(
+    ("destination", "message"),
+    [
+        (
+            "{type: HTTP, integration: lake, config: {url: https://a.b, token: x}}",
+            "a.yaml:9:20: error: destination.integration of batch_export.a does not apply to type HTTP",
+        ),
+        ("{type: AwsS3, integration: ' ', config: {}}", "must not be only whitespace"),
+        ("{type: AwsS3, integration: {id: 7}, config: {}}", "unknown field 'id'"),
+        (
+            "{type: AwsS3, integration: {name: 12}, config: {}}",
+            "a.yaml:9:41: error: destination.integration.name of batch_export.a must be text",
+        ),
+        ("{type: AwsS3, integration: [7], config: {}}", "a.yaml:9:34"),
+    ],
+)
+def test_validate_checks_integrations(tmp_path: Path, destination: str, message: str) -> None:
+    text = f"""\
+projects:
+  web: {{name: Web}}
+batch_exports:
+  a:
+    project: web
+    name: A
+    interval: hour
+    destination:
+      {destination}
+"""
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    ran = reconciler("validate", "-C", folder, "--trust-workspace")
+    assert ran.code == 1
+    assert message in ran.out + ran.err
