@@ -36,9 +36,8 @@ from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.text import listed, printable, several
-from reconciler.model.values import MISSING, value_at
 from reconciler.planning.duplicates import duplicates_of
-from reconciler.planning.integrations import IntegrationsNotRead
+from reconciler.planning.integrations import IntegrationsNotRead, uses_any
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
 from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
@@ -133,9 +132,9 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     context = _context(session, live, matching)
     renamed = _renamed(session, live, matching)
     selected = _selected(options.choice, context, matching, loaded, placing, renamed)
-    used = frozenset(filter(None, map(_parent_with_integrations, selected.new)))
-    if unread := used - live.integrations.keys():
-        raise IntegrationsNotRead(unread)
+    users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
+    if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
+        raise IntegrationsNotRead(frozenset(unread))
 
     def replan(texts: Mapping[str, str]) -> Plan:
         workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)
@@ -171,14 +170,6 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
         written=not options.dry_run,
     )
-
-
-def _parent_with_integrations(adoption: Adoption) -> str | None:
-    """Return the id of the parent of an object that uses integrations, None for others."""
-    body = adoption.live.body
-    paths = (path for path, _ in adoption.kind.integration_fields(body))
-    used = any(value_at(body, path) not in (None, MISSING) for path in paths)
-    return adoption.live.parent_id if used else None
 
 
 def _context(session: Session, live: Live, matching: Matching) -> ImportContext:

@@ -10,7 +10,7 @@ from reconciler.model.values import JSON, Path
 
 
 class Integration(Struct, frozen=True):
-    """One integration. `name` is unique by kind and parent, "" without one.
+    """One integration. `id` is a number. `name` is unique by kind and parent, "" without one.
 
     `account` says where it signs in, such as `AWS account 123456789012`, "" if unknown.
     """
@@ -44,13 +44,6 @@ class Integrations(Struct, frozen=True):
         """Return that of an id, a number or its text."""
         return next((item for item in self.items if item.id == str(value)), None)
 
-    def written(self, value: JSON) -> JSON:
-        """Return the name of an id as a file has it, the id itself if no name finds it."""
-        item = self.of_id(value)
-        if item is None or not item.name or len(self.named(item.kind, item.name)) > 1:
-            return value
-        return {"name": item.name} if item.name.isdigit() else item.name
-
 
 class IntegrationField(Struct, frozen=True):
     """A field that takes an integration of one kind. Text is a name unless `by_text` is False."""
@@ -68,7 +61,8 @@ class IntegrationField(Struct, frozen=True):
         return value if is_name else None
 
     def written(self, integrations: Integrations, value: JSON) -> JSON:
-        """Return the name of an id as a file has it in this field."""
-        name = integrations.written(value)
-        is_text = name is not value and isinstance(name, str)
-        return {"name": name} if is_text and not self.by_text else name
+        """Return the name of an id as a file has it here, the id itself if no name finds it."""
+        item = integrations.of_id(value)
+        if item is None or not item.name or len(integrations.named(item.kind, item.name)) > 1:
+            return value
+        return item.name if self.by_text and not item.name.isdigit() else {"name": item.name}

@@ -18,7 +18,7 @@ from reconciler.model.integration import IntegrationField, Integrations
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live
 from reconciler.model.resource import Resource, State
-from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
 from reconciler.planning.ambiguity import Ambiguities
 from reconciler.planning.differ import is_ignored
@@ -49,17 +49,16 @@ def with_integrations(matching: Matching, live: Live, addresses: Collection[Addr
     problems, unread = Ambiguities(), set[str]()
     matches: dict[Address, Match] = {}
     for address, match in matching.matches.items():
-        names = list(_names(match.kind, match.resource.spec))
         parent_id = parent_of(match)
-        if not names or parent_id is None:
+        if parent_id is None or not any(_names(match.kind, match.resource.spec)):
             continue
+        matches[address] = replace(match, resource=resolved(match, match.resource, live))
         if address in addresses and match.resource.state is State.PRESENT:
             if parent_id not in live.integrations:
                 unread.add(parent_id)
                 continue
-            for path, taken, name in names:
-                _check(match, path, taken, name, live.integrations[parent_id], problems)
-        matches[address] = replace(match, resource=resolved(match, match.resource, live))
+            for problem, hint in _problems(match, live.integrations[parent_id]):
+                problems.add(problem, hint)
     if unread:
         raise IntegrationsNotRead(frozenset(unread))
     problems.raise_any()
@@ -68,38 +67,23 @@ def with_integrations(matching: Matching, live: Live, addresses: Collection[Addr
 
 def parent_of(match: Match) -> str | None:
     """Return the id of the parent in which a resource is, None if that does not exist yet."""
-    if match.resource.parent is None and match.live is not None:
-        return match.live.parent_id
-    return match.parent_id
+    live = match.live if match.resource.parent is None else None
+    return live.parent_id if live is not None else match.parent_id
 
 
-def resolved(match: Match, version: Resource, live: Live) -> Resource:
-    """Return a version of a matched resource with ids in place of the names that are known."""
-    table = live.integrations.get(parent_of(match) or "")
-    if table is None:
-        return version
-    spec = version.spec
-    for path, taken, name in _names(match.kind, spec):
-        items = table.named(taken.kind, name)
-        if len(items) == 1:
-            number = items[0].id
-            spec = with_value(spec, path, int(number) if number.isdigit() else number)
-    return version if spec is version.spec else replace(version, spec=spec)
+def resolved(match: Match, version: Resource, live: Live, *, as_live: bool = False) -> Resource:
+    """Return a version of a matched resource with ids in place of the names that are known.
 
-
-def as_in_live(match: Match, version: Resource, live: Live) -> Resource:
-    """Return a version of the git base with the ids that the live object has by its names.
-
-    A name that means another integration today stays: nobody approved that one.
+    `as_live`: only ids that the live object has. For a version of the git base, since a name that
+    means another integration today is a new address.
     """
-    body, known = match.live.body if match.live is not None else {}, resolved(match, version, live)
-    if known is version:
-        return version
-    spec = known.spec
-    for path, _, _ in _names(match.kind, version.spec):
-        if str(value_at(spec, path)) != str(value_at(body, path)):
-            spec = with_value(spec, path, value_at(version.spec, path))
-    return replace(version, spec=spec)
+    table, spec = live.integrations.get(parent_of(match) or "", Integrations()), version.spec
+    body = match.live.body if match.live is not None else {}
+    for path, taken, name in _names(match.kind, spec) if table.items else ():
+        ids = [item.id for item in table.named(taken.kind, name)]
+        if len(ids) == 1 and (not as_live or ids[0] == str(value_at(body, path))):
+            spec = with_value(spec, path, int(ids[0]))
+    return version if spec is version.spec else replace(version, spec=spec)
 
 
 def named(
@@ -117,6 +101,12 @@ def named(
     return body
 
 
+def uses_any(kind: Kind, body: JSONObject) -> bool:
+    """Return whether a live object has an integration."""
+    values = (value_at(body, path) for path, _ in kind.integration_fields(body))
+    return any(value not in (None, MISSING) for value in values)
+
+
 def with_value(value: JSON, path: Path, new: JSON) -> Any:
     """Return a copy of nested mappings with another value at a path."""
     if not path:
@@ -131,37 +121,31 @@ def _names(kind: Kind, spec: JSONObject) -> Iterator[tuple[Path, IntegrationFiel
             yield path, taken, name
 
 
-def _check(
-    match: Match,
-    path: Path,
-    taken: IntegrationField,
-    name: str,
-    table: Integrations,
-    problems: Ambiguities,
-) -> None:
-    """Add a problem unless a name is that of one integration."""
-    items, resource = table.named(taken.kind, name), match.resource
-    if len(items) == 1 or (match.live is not None and is_ignored(path, resource.lifecycle)):
-        return
-    at = resource.near(path)
-    place = f"{resource.address}{f' ({printable(str(at))})' if at is not None else ''}: "
-    what, field = f"{taken.kind} integration {quoted(name)}", path_text(path)
-    if table.hidden:
-        problem = f"{what} is not visible to this key: {printable(table.hidden)}"
-        hint = f"use a key with the scope `integration:read`, or set `{field}` to an id"
-    elif items:
-        ids = listed([str(item) for item in items], _MOST)
-        problem = f"{several(len(items), 'integration')} of kind {taken.kind} have the name "
-        problem += f"{quoted(name)}: {printable(ids)}"
-        hint = f"set `{field}` to one of the ids"
-    else:
-        others = [str(item) for item in table.items if item.kind == taken.kind]
-        same = [item.kind for item in table.items if item.name == name]
-        problem = f"unknown {what} in {match.kind.parent_key} {parent_of(match)}"
-        problem += f" (an integration of that name has the kind {same[0]})" if same else ""
-        known = f"one of {listed(others, _MOST)}" if others else "one that exists"
-        hint = f"set `{field}` to {printable(known)}, or create it in the service"
-    problems.add(place + problem, hint)
+def _problems(match: Match, table: Integrations) -> Iterator[tuple[str, str]]:
+    """Yield a problem and its fix for every name that is not that of one integration."""
+    resource = match.resource
+    for path, taken, name in _names(match.kind, resource.spec):
+        items = [str(item) for item in table.named(taken.kind, name)]
+        is_kept = match.live is not None and is_ignored(path, resource.lifecycle)
+        if len(items) == 1 or is_kept:
+            continue
+        what, field = f"{taken.kind} integration {quoted(name)}", path_text(path)
+        if table.hidden:
+            problem = f"{what} is not visible to this key: {table.hidden}"
+            hint = f"use a key with the scope `integration:read`, or set `{field}` to an id"
+        elif items:
+            problem = f"ambiguous {what}: {listed(items, _MOST)}"
+            hint = f"set `{field}` to one of the ids"
+        else:
+            others = [str(item) for item in table.items if item.kind == taken.kind]
+            same = [item.kind for item in table.items if item.name == name]
+            problem = f"unknown {what} in {match.kind.parent_key} {parent_of(match)}"
+            problem += f" (an integration of that name has the kind {same[0]})" if same else ""
+            known = f"one of {listed(others, _MOST)}" if others else "one that exists"
+            hint = f"set `{field}` to {known}, or create it in the service"
+        at = resource.near(path)
+        place = f"{resource.address} ({at})" if at is not None else str(resource.address)
+        yield printable(f"{place}: {problem}"), printable(hint)
 
 
 def with_labels(change: Change, kind: Kind, live: Live) -> Change:
@@ -191,6 +175,7 @@ def _with_ids(field: FieldChange, kind: Kind, labels: Mapping[str, str]) -> Fiel
     for path in kind.integration_paths:
         inside = path[len(field.path) :]
         for name, side in sides.items() if inside and path[: len(field.path)] == field.path else ():
-            if (text := value_at(side, inside)) in labels:
+            text = value_at(side, inside)
+            if isinstance(text, str) and text in labels:
                 sides[name] = with_value(side, inside, int(text))
     return replace(field, **sides)

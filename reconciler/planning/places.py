@@ -36,7 +36,7 @@ from reconciler.model.values import (
 )
 from reconciler.planning.base import Base
 from reconciler.planning.differ import is_ignored
-from reconciler.planning.integrations import as_in_live
+from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
@@ -355,7 +355,7 @@ class Known(Struct, frozen=True, dict=True):
             live = _fields(match) if match else {}
             spec, lifecycle = resource.spec, resource.lifecycle
             if match and self.live.integrations:
-                spec = as_in_live(match, resource, self.live).spec
+                spec = resolved(match, resource, self.live, as_live=True).spec
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
             if self.runs(places.kind, spec):
                 users[*reach.pair, str(resource.parent)].append(address)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.model.integration import Integration, IntegrationField
-from reconciler.model.live import id_text
 from reconciler.model.values import JSONObject, mapping_of
 
 _KINDS = {
@@ -44,12 +43,8 @@ _ACCOUNTS = {
 
 def integration_of(body: JSONObject) -> Integration | None:
     """Return the integration in an answer, None for one that no destination uses."""
-    live_id, kind, config = (
-        id_text(body.get("id")),
-        body.get("kind"),
-        mapping_of(body.get("config")),
-    )
-    if live_id is None or kind not in _KINDS.values():
+    number, kind, config = body.get("id"), body.get("kind"), mapping_of(body.get("config"))
+    if not isinstance(number, int) or kind not in _KINDS.values():
         return None
     texts = {name: str(value) for name, value in config.items() if isinstance(value, (str, int))}
     name = next((texts[key] for key in _NAMES if key in texts), "")
@@ -58,4 +53,4 @@ def integration_of(body: JSONObject) -> Integration | None:
     if not name and kind == "azure-blob":
         name = str(body.get("display_name") or "").partition(": ")[2]
     accounts = (form.format(texts[key]) for key, form in _ACCOUNTS.items() if key in texts)
-    return Integration(live_id, str(kind), name, next(accounts, ""))
+    return Integration(str(number), str(kind), name, next(accounts, ""))

@@ -17,6 +17,7 @@ from reconciler.kinds.batch_export.facts import (
 from reconciler.kinds.batch_export.integrations import INTEGRATIONS
 from reconciler.model.action import Action
 from reconciler.model.behaviour import Objection, RuleContext, Rules
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import printable, quoted
@@ -107,8 +108,8 @@ def type_not_accepted(context: RuleContext) -> Objection | None:
 def integration_required(context: RuleContext) -> Objection | None:
     """The destination type requires an integration.
 
-    It holds the credentials. Create it in the service, and set `destination.integration` to its name
-    or id.
+    It holds the credentials. Create it in the service, and set `destination.integration` to its
+    name or id.
     """
     tag, release = wanted_type(context), _release(context)
     if release is None or tag not in DESTINATION.variants or not _by_integration(tag, release):
@@ -157,18 +158,17 @@ def unknown_integration(context: RuleContext) -> Objection | None:
     Ids are checked in projects of which the configuration names an integration, since the others
     are not read. Set the name or the id of an integration of the right kind.
     """
-    table = context.integrations
-    for taken in INTEGRATIONS.get(wanted_type(context), ()) if table and not table.hidden else ():
-        value = context.sent("destination", *map(str, taken.path))
-        item = table.of_id(value) if table is not None else None
-        if not str(value).isdigit() or (item is not None and item.kind == taken.kind):
-            continue
-        problem = f"has the kind {item.kind}" if item is not None else "is not in the project"
-        return Objection(
-            f"integration {printable(str(item or value))} {problem}; the service requires one of kind {taken.kind}",
-            "set it to the name or id of such an integration",
-            ("destination", *map(str, taken.path)),
-        )
+    table = context.integrations or Integrations(hidden="not read")
+    for taken in INTEGRATIONS.get(wanted_type(context), ()) if not table.hidden else ():
+        path = ("destination", *map(str, taken.path))
+        value = context.sent(*path)
+        item = table.of_id(value)
+        if str(value).isdigit() and (item is None or item.kind != taken.kind):
+            what = printable(str(item or value))
+            problem = f"has the kind {item.kind}" if item is not None else "is not in the project"
+            fix = "set it to the name or id of such an integration"
+            message = f"integration {what} {problem}; the service requires one of kind {taken.kind}"
+            return Objection(message, fix, path)
     return None
 
 

@@ -54,9 +54,8 @@ def new_lines(plan: Plan) -> tuple[NewLine, ...]:
         for item in change.new:
             # An address that gets a secret is in the line of the secret.
             if item.text not in receivers:
-                text, before = with_names(item.text, change), with_names(item.before, change)
-                shown = replace(item, text=text, before=before)
-                groups.setdefault((item.sort, text), []).append((change, shown))
+                shown = replace(item, text=with_names(item.text, change))
+                groups.setdefault((item.sort, shown.text), []).append((change, shown))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
     return tuple(_line(members) for _, members in ranked)
 

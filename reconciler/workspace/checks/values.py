@@ -185,14 +185,11 @@ def _check_whitespace(context: _ResourceContext, places: _Places) -> None:
 
 def _check_integrations(context: _ResourceContext, places: _Places) -> None:
     """Report names of integrations in variants that take none: nothing could resolve them."""
-    kind, spec = context.kind, context.spec
-    taken = {path for path, _ in kind.integration_fields(spec)}
-    tags = {
-        item.name: (variant, value_at(spec, (item.name, variant.tag)))
-        for item, variant in kind.variants
-    }
+    taken = {path for path, _ in context.kind.integration_fields(context.spec)}
+    variants = {item.name: variant for item, variant in context.kind.variants}
     for path, value, _ in context.known(places):
-        variant, tag = tags[str(path[0])]
+        variant = variants[str(path[0])]
+        tag = value_at(context.spec, (path[0], variant.tag))
         is_name = IntegrationField(path, "").name_in(value) is not None
         if is_name and path not in taken and tag in variant.variants:
             message = f"{context.check.named(path)} does not apply to {variant.tag} {tag}"
