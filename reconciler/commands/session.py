@@ -43,7 +43,6 @@ from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
 from reconciler.reading.access import read_organizations
-from reconciler.reading.integrations import read_integrations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.yaml.loader import collector_paused
@@ -249,6 +248,8 @@ class Session(Struct, frozen=True):
                 if not wanted:
                     raise
             except IntegrationsNotRead as error:
+                from reconciler.reading.integrations import read_integrations  # Few files name any.
+
                 parents = error.parent_ids
                 live = await read_integrations(transport, live, parents, kinds=all_kinds())
                 continue

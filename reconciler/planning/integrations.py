@@ -49,8 +49,9 @@ def with_integrations(matching: Matching, live: Live, addresses: Collection[Addr
     problems, unread = Ambiguities(), set[str]()
     matches: dict[Address, Match] = {}
     for address, match in matching.matches.items():
-        parent_id = parent_of(match)
-        if parent_id is None or not any(_names(match.kind, match.resource.spec)):
+        has_names = any(names_in(match.kind, match.resource.spec))
+        parent_id = parent_of(match) if has_names else None
+        if parent_id is None:
             continue
         matches[address] = replace(match, resource=resolved(match, match.resource, live))
         if address in addresses and match.resource.state is State.PRESENT:
@@ -79,7 +80,7 @@ def resolved(match: Match, version: Resource, live: Live, *, as_live: bool = Fal
     """
     table, spec = live.integrations.get(parent_of(match) or "", Integrations()), version.spec
     body = match.live.body if match.live is not None else {}
-    for path, taken, name in _names(match.kind, spec) if table.items else ():
+    for path, taken, name in names_in(match.kind, spec) if table.items else ():
         ids = [item.id for item in table.named(taken.kind, name)]
         if len(ids) == 1 and (not as_live or ids[0] == str(value_at(body, path))):
             spec = with_value(spec, path, int(ids[0]))
@@ -93,7 +94,7 @@ def named(
 
     With `like`, the spec of a resource, only where that has a name.
     """
-    names = None if like is None else {path for path, _, _ in _names(kind, like)}
+    names = None if like is None else {path for path, _, _ in names_in(kind, like)}
     for path, taken in kind.integration_fields(body):
         value = value_at(body, path)
         if value not in (None, MISSING) and (names is None or path in names):
@@ -114,7 +115,8 @@ def with_value(value: JSON, path: Path, new: JSON) -> Any:
     return {**value, path[0]: with_value(value.get(path[0], {}), path[1:], new)}
 
 
-def _names(kind: Kind, spec: JSONObject) -> Iterator[tuple[Path, IntegrationField, str]]:
+def names_in(kind: Kind, spec: JSONObject) -> Iterator[tuple[Path, IntegrationField, str]]:
+    """Yield the paths of names in the spec of a resource, with their fields and the names."""
     for path, taken in kind.integration_fields(spec):
         name = taken.name_in(value_at(spec, path))
         if name is not None:
@@ -124,7 +126,7 @@ def _names(kind: Kind, spec: JSONObject) -> Iterator[tuple[Path, IntegrationFiel
 def _problems(match: Match, table: Integrations) -> Iterator[tuple[str, str]]:
     """Yield a problem and its fix for every name that is not that of one integration."""
     resource = match.resource
-    for path, taken, name in _names(match.kind, resource.spec):
+    for path, taken, name in names_in(match.kind, resource.spec):
         items = [str(item) for item in table.named(taken.kind, name)]
         is_kept = match.live is not None and is_ignored(path, resource.lifecycle)
         if len(items) == 1 or is_kept:

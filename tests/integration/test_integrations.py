@@ -505,3 +505,75 @@ batch_exports:
     ran = reconciler("validate", "-C", folder, "--trust-workspace")
     assert ran.code == 1
     assert message in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("aws", "result"),
+    [
+        ("lake", "missing: integration:read"),
+        (100, "batch_export:read, project:read"),
+    ],
+)
+def test_doctor_checks_the_scope(
+    service_of: StartService, tmp_path: Path, aws: Any, result: str
+) -> None:
+    service = service_of(seed(scopes=["batch_export:write", "project:write"]), "--dialect", "2026")
+    folder = workspace(tmp_path, resources("aws", aws=aws))
+    ran = run(service, folder, "doctor", "-e", "staging", "--format", "json")
+    checks = {item["name"]: item for item in json.loads(ran.out)["checks"]}
+    assert sorted(checks["scopes to plan"]["result"].split(", ")) == sorted(result.split(", "))
+
+
+def test_the_audit_log_has_names_and_ids(empty: RunningEmulator, tmp_path: Path) -> None:
+    folder, log = workspace(tmp_path / "w", resources("aws")), tmp_path / "log.jsonl"
+    words = ("-e", "staging", "--auto-approve", "--log-file", str(log))
+    assert run(empty, folder, "apply", *words).code == 0
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    changes = [
+        item for item in json.loads(json.dumps(events)) if "integrations" in json.dumps(item)
+    ]
+    assert changes
+    assert '"100": "lake (100, AWS account 123456789012)"' in json.dumps(changes)
+
+
+def test_undo_restores_the_former_integration(stored: RunningEmulator, tmp_path: Path) -> None:
+    new = create(stored, 1, "aws-s3", name="new")
+    folder = workspace(tmp_path / "w", resources("aws", "snowflake", aws="new"))
+    log, back = tmp_path / "log.jsonl", tmp_path / "back.json"
+    words = ("-e", "staging", "--auto-approve")
+    assert run(stored, folder, "apply", *words, "--log-file", str(log)).code == 0
+    assert bodies(stored, 1)["aws"]["destination"]["integration"] == new
+    ran = run(stored, folder, "plan", "-e", "staging", "--undo", str(log), "--out", str(back))
+    assert f"destination.integration  {new} -> 100" in ran.out
+    assert run(stored, folder, "apply", *words, str(back)).code == 0
+    assert bodies(stored, 1)["aws"]["destination"]["integration"] == 100
+
+
+def test_show_and_fmt_keep_names(tmp_path: Path) -> None:
+    text = (
+        WEB
+        + """\
+batch_exports:
+  aws:
+    project: web
+    name: aws
+    interval: hour
+    destination:
+      type: AwsS3
+      integration:    {name: "12"}   # digits
+      config: {bucket_name: b, region: eu-central-1, prefix: events/}
+    overrides:
+      production: {destination: {integration: lake}}
+"""
+    )
+    folder = workspace(tmp_path, text)
+    shown = {
+        environment: reconciler(
+            *("show", "-C", folder, "--trust-workspace", "-e", environment, "--resolved", "aws")
+        ).out
+        for environment in ("staging", "production")
+    }
+    assert '      integration:\n        name: "12" ' in shown["staging"]
+    assert "      integration: lake  " in shown["production"]
+    assert reconciler("fmt", "-C", folder).code == 0
+    assert '{name: "12"}   # digits\n' in (folder / "a.yaml").read_text()
