@@ -545,7 +545,7 @@ def test_undo_restores_the_former_integration(stored: RunningEmulator, tmp_path:
     assert bodies(stored, 1)["aws"]["destination"]["integration"] == new
     ran = run(stored, folder, "plan", "-e", "staging", "--undo", str(log), "--out", str(back))
     assert f"destination.integration  {new} -> 100" in ran.out
-    assert run(stored, folder, "apply", *words, str(back)).code == 0
+    assert run(stored, folder, "apply", *words, "--undo", str(log), str(back)).code == 0
     assert bodies(stored, 1)["aws"]["destination"]["integration"] == 100
 
 
