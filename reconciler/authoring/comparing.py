@@ -147,12 +147,12 @@ async def _live_side(session: Session, transport: Transport) -> LiveSide:
 
     def matched(live: Live) -> Matching:
         matching = match(desired, live, policy=session.loaded.policy, kinds=all_kinds())
-        return with_integrations(matching, live, desired.resources)
+        return with_integrations(matching, desired.resources)
 
-    matching, live = await session.settled(
+    matching, _ = await session.settled(
         transport, await session.read(transport), matched, needs=needed_in_full
     )
-    return LiveSide(desired.environment, live, matching)
+    return LiveSide(desired.environment, matching)
 
 
 def _intents(compared: EnvironmentComparison) -> dict[Address, dict[Path, Intent]]:

@@ -368,7 +368,6 @@ class LiveSide(Struct, frozen=True):
     """The live state of an environment, matched with its resources."""
 
     environment: str
-    live: Live
     matching: Matching
 
     def parents(self) -> dict[Identity, str]:
@@ -376,13 +375,13 @@ class LiveSide(Struct, frozen=True):
         owners = owners_of(self.matching)
         return {
             (kind, item.id): owners[kind, item.id].key if (kind, item.id) in owners else item.name
-            for kind, items in self.live.objects.items()
+            for kind, items in self.matching.live.objects.items()
             for item in items
         }
 
     def with_names(self, kind: Kind, item: LiveObject) -> LiveObject:
         """Return an object with names in place of ids of integrations, which were read."""
-        table = self.live.integrations.get(item.parent_id or "")
+        table = self.matching.live.integrations.get(item.parent_id or "")
         return replace(item, body=named(kind, item.body, table)) if table is not None else item
 
     def objects(self, kinds: Mapping[str, Kind]) -> dict[_Place, tuple[Address, LiveObject]]:

@@ -104,8 +104,8 @@ class Drafting(Struct):
         table = self._table(adoption)
         for path, _ in adoption.kind.integration_fields(spec):
             item = table.of_id(value_at(spec, path))
-            if item is not None and item.about:
-                yield path, safe_output(self.mask(printable(item.about)))
+            if item is not None and item.name:
+                yield path, safe_output(self.mask(printable(str(item))))
 
     def _table(self, adoption: Adoption) -> Integrations:
         return self.integrations.get(adoption.live.parent_id or "", Integrations())

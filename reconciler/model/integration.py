@@ -20,11 +20,6 @@ class Integration(Struct, frozen=True):
     name: str = ""
     account: str = ""
 
-    @property
-    def about(self) -> str:
-        """The name and the account, as far as they are known: `prod (AWS account 123)`."""
-        return f"{self.name} ({self.account})" if self.name and self.account else self.name
-
     def __str__(self) -> str:
         details = ", ".join(filter(None, (self.id, self.account)))
         return f"{self.name} ({details})" if self.name else details

@@ -35,7 +35,7 @@ class IntegrationsNotRead(ReconcilerError):
         self.parent_ids = parent_ids
 
 
-def with_integrations(matching: Matching, live: Live, addresses: Collection[Address]) -> Matching:
+def with_integrations(matching: Matching, addresses: Collection[Address]) -> Matching:
     """Return a matching whose resources have ids in place of names.
 
     Names that cannot be resolved stay in resources that `addresses` lack, and in those of a parent
@@ -46,7 +46,7 @@ def with_integrations(matching: Matching, live: Live, addresses: Collection[Addr
         AmbiguousIdentity: names are unknown, ambiguous or not visible to the key.
 
     """
-    problems, unread = Ambiguities(), set[str]()
+    problems, unread, live = Ambiguities(), set[str](), matching.live
     matches: dict[Address, Match] = {}
     for address, match in matching.matches.items():
         has_names = any(names_in(match.kind, match.resource.spec))

@@ -64,9 +64,7 @@ def make_plan(
 
     Changes are in the order in which they can be applied, and no-ops follow, by address.
 
-    Raises AmbiguousIdentity for resources and objects that do not match one to one and for names of
-    integrations, IntegrationsNotRead if their list is needed, and BadUsage for an option that
-    selects nothing.
+    Raises AmbiguousIdentity, IntegrationsNotRead, and BadUsage for an option that selects nothing.
     """
     base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
@@ -76,7 +74,7 @@ def make_plan(
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
     selected = select(candidates, options)
-    matching = with_integrations(matching, live, selected.addresses)
+    matching = with_integrations(matching, selected.addresses)
     decision = ChangeContext(
         *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
         Known(base, by_name, context.now, matching.matches, live),

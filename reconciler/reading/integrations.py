@@ -13,7 +13,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live
 
 _OLD = "this server lists no integrations to API keys"
-_NONE = "the list has none for exports, and servers before May 2026 do not list them to API keys"
+_NONE = "its list has none for exports, as that of servers before May 2026 for API keys"
 
 
 async def read_integrations(

@@ -261,8 +261,8 @@ def test_import_writes_ids_with_names_as_comments(stored: RunningEmulator, tmp_p
     ran = run(stored, folder, "import", "--project", "1")
     assert ran.code == 0, ran.out + ran.err
     text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
-    assert "integration: 100  # lake (AWS account 123456789012)\n" in text
-    assert "authorization: 100  # lake (AWS account 123456789012)\n" in text
+    assert "integration: 100  # lake (100, AWS account 123456789012)\n" in text
+    assert "authorization: 100  # lake (100, AWS account 123456789012)\n" in text
     assert "No changes." in run(stored, folder, "plan").out
 
 
@@ -304,7 +304,7 @@ def test_a_name_of_two_integrations(service_of: StartService, tmp_path: Path) ->
     ("key", "reason"),
     [
         ({"scopes": ["batch_export:write", "project:write"]}, "scope 'integration:read'"),
-        ({"integration_kinds": ["github"]}, "servers before May 2026 do not list them"),
+        ({"integration_kinds": ["github"]}, "servers before May 2026"),
     ],
 )
 def test_names_that_the_key_does_not_see(
@@ -577,3 +577,21 @@ batch_exports:
     assert "      integration: lake  " in shown["production"]
     assert reconciler("fmt", "-C", folder).code == 0
     assert '{name: "12"}   # digits\n' in (folder / "a.yaml").read_text()
+
+
+def test_a_renamed_export_is_found_by_the_integration_of_the_base(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    """It was renamed in the service, and the files name another integration since the base."""
+    create(stored, 1, "s3-compatible", name="new", endpoint_url="https://new.acme.com")
+    folder = workspace(tmp_path, resources("compatible"))
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    export = bodies(stored, 1)["compatible"]
+    path = f"/api/projects/1/batch_exports/{export['id']}/"
+    assert stored.call("PATCH", path, {"name": "renamed"}, key=KEY).status_code == 200
+    write(folder, {"a.yaml": resources("compatible", compatible="new")})
+    git.commit("another integration")
+    ran = run(stored, folder, "plan", "-e", "staging")
+    assert "[possible-duplicate]" in ran.out, ran.out

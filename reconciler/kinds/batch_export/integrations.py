@@ -29,7 +29,6 @@ INTEGRATIONS: Mapping[str, tuple[IntegrationField, ...]] = {
 }
 """The fields of a destination that take an integration, by type."""
 
-_SERVERS = ("postgresql", "aws-redshift")
 _NAMES = ("name", "service_account_email", "server_hostname")
 _ACCOUNTS = {
     "aws_account_id": "AWS account {}",
@@ -48,7 +47,7 @@ def integration_of(body: JSONObject) -> Integration | None:
         return None
     texts = {name: str(value) for name, value in config.items() if isinstance(value, (str, int))}
     name = next((texts[key] for key in _NAMES if key in texts), "")
-    if not name and kind in _SERVERS and {"host", "port", "user"} <= texts.keys():
+    if not name and {"host", "port", "user"} <= texts.keys():
         name = "{host}:{port}/{user}".format_map(texts)
     if not name and kind == "azure-blob":
         name = str(body.get("display_name") or "").partition(": ")[2]

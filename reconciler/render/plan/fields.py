@@ -192,10 +192,8 @@ def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str
 def _shown(change: Change, path: Path, value: JSON) -> str:
     if value is MISSING:
         return ""
-    word, text = f"{path[-1]} ", json_line(value)
-    plain = word + text.strip('"')
-    named = with_names(plain, change)
-    return text if named == plain else named.removeprefix(word)
+    word = f"{path[-1]} "
+    return with_names(word + json_line(value), change).removeprefix(word)
 
 
 def without_secrets(value: JSON) -> JSON:
