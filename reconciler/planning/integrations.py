@@ -105,7 +105,7 @@ def named(
 def uses_any(kind: Kind, body: JSONObject) -> bool:
     """Return whether a live object has an integration."""
     values = (value_at(body, path) for path, _ in kind.integration_fields(body))
-    return any(value not in (None, MISSING) for value in values)
+    return any(str(value).isdigit() for value in values)
 
 
 def with_value(value: JSON, path: Path, new: JSON) -> Any:

@@ -320,6 +320,13 @@ def test_names_that_the_key_does_not_see(
     assert ran.code == 0, ran.out + ran.err
 
 
+def test_older_servers_list_no_integrations(service_of: StartService, tmp_path: Path) -> None:
+    service = service_of(seed(), "--dialect", "2025")
+    text = resources("bigquery")
+    error = plan_error(service, workspace(tmp_path, text))
+    assert "is not visible to this key: this server lists no integrations to API keys" in error
+
+
 def test_an_integration_of_the_same_name_is_a_new_address(
     stored: RunningEmulator, tmp_path: Path
 ) -> None:
