@@ -602,3 +602,55 @@ def test_a_renamed_export_is_found_by_the_integration_of_the_base(
     git.commit("another integration")
     ran = run(stored, folder, "plan", "-e", "staging")
     assert "[possible-duplicate]" in ran.out, ran.out
+
+
+@pytest.mark.parametrize("other", [200, 102, 999], ids=["team", "kind", "existence"])
+def test_ids_of_other_integrations_are_refused(
+    empty: RunningEmulator, tmp_path: Path, other: int
+) -> None:
+    """The service refuses what the plan refuses."""
+    text = resources("aws", "snowflake", aws=other)
+    ran = run(empty, workspace(tmp_path / "w", text), "plan", "-e", "staging")
+    assert ran.code == 5
+    assert "batch_export.aws: integration" in ran.out
+    assert "[unknown-integration]" in ran.out
+    attempt = f"{WORKSPACE}policy: {{attempt: [unknown-integration]}}\n"
+    folder = write(tmp_path / "a", {"reconciler.yaml": attempt, "a.yaml": text})
+    ran = run(empty, folder, "apply", "-e", "staging", "--auto-approve")
+    assert ran.code != 0
+    assert bodies(empty, 1).keys() == {"snowflake"}
+
+
+HOSTILE = ("x\n::error::y", "${secret:env:HOME}", "12", "yes", "a: b # c", "'\"")
+
+
+@pytest.mark.parametrize("environments", ["", "environments: {staging: {}, production: {}}\n"])
+def test_import_writes_any_name(
+    service_of: StartService, tmp_path: Path, environments: str
+) -> None:
+    exports = [
+        {
+            "name": f"e{number}",
+            "interval": "hour",
+            "destination": {
+                "type": "AwsS3",
+                "integration": 300 + number,
+                "config": {**BUCKET, "prefix": f"{number}/"},
+            },
+        }
+        for number in range(len(HOSTILE))
+    ]
+    given = seed(exports, [])
+    given["integrations"] = [
+        {"id": 300 + number, "project": 1, "kind": "aws-s3", "config": {"name": name}}
+        for number, name in enumerate(HOSTILE)
+    ]
+    service = service_of(given, "--dialect", "2026")
+    folder = write(tmp_path, {"reconciler.yaml": f"version: 1\n{environments}"})
+    words = ("-e", "staging") if environments else ()
+    ran = run(service, folder, "import", "--project", "1", *words)
+    assert ran.code == 0, ran.out + ran.err
+    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
+    assert "\n::error" not in text
+    assert text.count("integration:") == len(HOSTILE)
+    assert "No changes." in run(service, folder, "plan", *words).out
