@@ -165,8 +165,6 @@ def with_labels(change: Change, kind: Kind, live: Live) -> Change:
     labels: Mapping[str, str] = {
         item.id: printable(str(item)) for _, item in pairs if item is not None and item.name
     }
-    if not labels:
-        return change
     fields = tuple(_with_ids(item, kind, labels) for item in change.fields)
     return replace(change, fields=fields, integrations=dict(sorted(labels.items())))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ async def read_integrations(
     kind = next(kind for kind in kinds if kind.paths.integrations)
     ordered = sorted(parent_ids)
     tables = await together(_listed(transport, kind, parent_id) for parent_id in ordered)
-    read: Mapping[str, Integrations] = dict(zip(ordered, tables, strict=True))
+    read = dict(zip(ordered, tables, strict=True))
     return replace(live, integrations={**live.integrations, **read})
 
 

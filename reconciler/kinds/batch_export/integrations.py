@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.model.integration import Integration, IntegrationField
+from reconciler.model.schemas import holds_secret
 from reconciler.model.values import JSONObject, mapping_of
 
 _KINDS = {
@@ -45,7 +46,8 @@ def integration_of(body: JSONObject) -> Integration | None:
     number, kind, config = body.get("id"), body.get("kind"), mapping_of(body.get("config"))
     if not isinstance(number, int) or kind not in _KINDS.values():
         return None
-    texts = {name: str(value) for name, value in config.items() if isinstance(value, (str, int))}
+    plain = {key: str(value) for key, value in config.items() if isinstance(value, (str, int))}
+    texts = {key: text for key, text in plain.items() if not holds_secret(text)}
     name = next((texts[key] for key in _NAMES if key in texts), "")
     if not name and {"host", "port", "user"} <= texts.keys():
         name = "{host}:{port}/{user}".format_map(texts)
