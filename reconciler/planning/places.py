@@ -354,9 +354,7 @@ class Known(Struct, frozen=True, dict=True):
                 continue
             match = self.matches.get(address)
             live = _fields(match) if match else {}
-            declared = resource
-            if match and self.live.integrations:
-                declared = resolved(match, resource, self.live, as_live=True)
+            declared = resolved(match, resource, self.live, as_live=True) if match else resource
             spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
             if self.runs(places.kind, spec):

@@ -654,3 +654,12 @@ def test_import_writes_any_name(
     assert "\n::error" not in text
     assert text.count("integration:") == len(HOSTILE)
     assert "No changes." in run(service, folder, "plan", *words).out
+
+
+def test_names_on_servers_without_a_list_of_the_organization(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    exports = live_exports(ids_of(100)), live_exports(ids_of(200))
+    service = service_of(seed(*exports), "--dialect", "2026", "--no-organization-list")
+    ran = run(service, workspace(tmp_path), "plan", "-e", "production")
+    assert "No changes." in ran.out, ran.out + ran.err
