@@ -13,7 +13,7 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
 from reconciler.model.kind import Kind
-from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
+from reconciler.model.live import OTHER_TOOL, Live, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Resource
@@ -85,6 +85,18 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         refused=context.refused,
     )
     yield from rule_notes(context.policy, context.changes, context.kinds.values())
+
+
+def unread_notes(live: Live, kinds: Iterable[Kind]) -> Iterator[Note]:
+    """Yield a note on each kind of which not every object was read."""
+    for kind in kinds:
+        count = sum(parent == kind.parent for parent, _ in live.unread)
+        if count:
+            yield Note(
+                "not-read",
+                f"{kind.collection} of {several(count, kind.parent or '')} not read: none are "
+                "declared there, and the server has no list for the organization",
+            )
 
 
 def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:
