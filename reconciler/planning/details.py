@@ -131,13 +131,11 @@ def needed_parents(
     plan deletes.
     """
     variants = {(kind.name, item.name) for kind in kinds for item, _ in kind.variants}
-    if live.unread and any(
-        change.action in (Action.CREATE, Action.REPLACE)
-        or (everything and change.action.destructive)
-        or any((change.address.kind, field.path[0]) in variants for field in change.fields)
-        for change in plan.effective
-    ):
-        return live.unread
+    for change in plan.effective if live.unread else ():
+        paths = {(change.address.kind, field.path[0]) for field in change.fields}
+        is_sent = change.action is not Action.DELETE and not variants.isdisjoint(paths)
+        if is_sent or change.action is Action.CREATE or (everything and change.action.destructive):
+            return live.unread
     deletions = (change for change in plan.effective if change.action is Action.DELETE)
     return live.unread & {(change.address.kind, change.live_id or "") for change in deletions}
 
