@@ -13,7 +13,7 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
 from reconciler.model.kind import Kind
-from reconciler.model.live import OTHER_TOOL, Live, LiveObject, other_tool_of, plain_name
+from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Resource
@@ -37,7 +37,7 @@ class NoteContext(Struct, frozen=True):
     """What the notes are about.
 
     `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
-    may contain others, by kind and id. `refused` creates would double an object. `environment` is
+    may contain others, by kind and id. `unread` are those whose contents were not read. `refused` creates would double an object. `environment` is
     that of the plan, "" if the workspace has no other. `elsewhere` are objects that another
     environment declares, by kind and id.
     """
@@ -49,6 +49,7 @@ class NoteContext(Struct, frozen=True):
     base: Base | None
     kinds: Mapping[str, Kind]
     parent_names: Mapping[tuple[str, str], str]
+    unread: AbstractSet[tuple[str, str]]
     refused: AbstractSet[Address]
     environment: str
     elsewhere: AbstractSet[tuple[str, str]]
@@ -85,12 +86,13 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         refused=context.refused,
     )
     yield from rule_notes(context.policy, context.changes, context.kinds.values())
+    yield from _not_read(context)
 
 
-def unread_notes(live: Live, kinds: Iterable[Kind]) -> Iterator[Note]:
+def _not_read(context: NoteContext) -> Iterator[Note]:
     """Yield a note on each kind of which not every object was read."""
-    for kind in kinds:
-        count = sum(parent == kind.parent for parent, _ in live.unread)
+    for kind in context.kinds.values():
+        count = sum(parent == kind.parent for parent, _ in context.unread)
         if count:
             yield Note(
                 "not-read",

@@ -24,7 +24,7 @@ from reconciler.planning.changes import ChangeContext, deletion_of, resource_cha
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import GuardContext, refusals
 from reconciler.planning.matcher import Match, Matching, match
-from reconciler.planning.notes import NoteContext, notes_of, notes_since_base, unread_notes
+from reconciler.planning.notes import NoteContext, notes_of, notes_since_base
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.places import Known
 from reconciler.planning.pruning import PrunedObject, to_prune
@@ -84,7 +84,7 @@ def make_plan(
         matching, by_name, base, context.now, ordered.changes, context.elsewhere
     )
     about = NoteContext(
-        *(matching, ordered.changes, unmanaged, policy, base, by_name, names),
+        *(matching, ordered.changes, unmanaged, policy, base, by_name, names, live.unread),
         refused=frozenset(address for item in doubled for address in item.addresses),
         environment=desired.environment if context.has_environments else "",
         elsewhere=context.elsewhere,
@@ -94,10 +94,7 @@ def make_plan(
         (*ordered.changes, *no_ops),
         tuple(_described(unmanaged, by_name, names)),
         tuple(_described(matching.ignored, by_name, names)),
-        notes=(
-            *(*notes, *notes_of(about), *unread_notes(live, kinds)),
-            *notes_since_base(desired, matching, base),
-        ),
+        notes=(*notes, *notes_of(about), *notes_since_base(desired, matching, base)),
         refusals=refusals(
             GuardContext(
                 *(ordered.changes, policy, kinds, options, matching, selected.addresses),
