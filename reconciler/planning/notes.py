@@ -37,9 +37,9 @@ class NoteContext(Struct, frozen=True):
     """What the notes are about.
 
     `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
-    may contain others, by kind and id. `unread` are those whose contents were not read. `refused` creates would double an object. `environment` is
-    that of the plan, "" if the workspace has no other. `elsewhere` are objects that another
-    environment declares, by kind and id.
+    may contain others, by kind and id, `unread` those whose contents were not read. `refused`
+    creates would double an object. `environment` is that of the plan, "" if the workspace has no
+    other. `elsewhere` are objects that another environment declares, by kind and id.
     """
 
     matching: Matching
