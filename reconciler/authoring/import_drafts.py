@@ -20,7 +20,7 @@ from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
@@ -56,8 +56,8 @@ class Drafting(Struct):
 
     `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
     writes none. `variables` are those in use. `resources` are those of the files: their references
-    to secrets are kept. `mask` masks known secrets. `dropped` are fields to leave out, with the
-    reason.
+    to secrets are kept. `mask` masks known secrets. `dialect` is that of the server, if known.
+    `dropped` are fields to leave out, with the reason.
     """
 
     defaults: Mapping[str, JSONObject]
@@ -65,6 +65,7 @@ class Drafting(Struct):
     variables: set[str]
     resources: Mapping[Address, Resource]
     mask: Mask
+    dialect: Dialect | None
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
     secrets: list[tuple[str, Address]] = field(default_factory=list)
@@ -98,7 +99,7 @@ class Drafting(Struct):
         """Return the fields to write, with secrets as references."""
         kind, address, body = adoption.kind, adoption.address, adoption.live.body
         explicit = declared_values(kind, defaults).keys()
-        managed, stale = managed_fields(kind, body, explicit=explicit)
+        managed, stale = managed_fields(kind, body, dialect=self.dialect, explicit=explicit)
         values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:

@@ -117,6 +117,7 @@ def _drafted(
         variables=used,
         resources=loaded.desired.resources,
         mask=context.mask,
+        dialect=context.live.dialect,
         dropped=dropped,
     )
     drafts: dict[str, list[Draft]] = {}

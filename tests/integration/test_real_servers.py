@@ -1,0 +1,90 @@
+"""What the service's own code returns, imported and managed (issue 31; docs/service.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler
+from tests.support.emulator import RunningEmulator
+from tests.support.importing import new_workspace, resources, run_import, run_plan
+
+KINDS = {3: "postgresql", 4: "snowflake", 5: "s3-compatible", 6: "aws-redshift", 7: "aws-redshift"}
+S3 = {"bucket_name": "b", "region": "r", "prefix": "p/"}
+SNOWFLAKE = {"database": "d", "warehouse": "w", "schema": "s", "table_name": "t"}
+LEFT_OVER = {
+    "Bucket": {
+        "type": "S3Compatible",
+        "integration": 5,
+        "config": {**S3, "endpoint_url": "https://s3.example.com"},
+    },
+    "Snow": {
+        "type": "Snowflake",
+        "integration": 4,
+        "config": {**SNOWFLAKE, "account": "acme", "authentication_type": "password"},
+    },
+}
+
+
+def seed_of(destinations: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    exports = [
+        {"name": name, "interval": "hour", "destination": destination}
+        for name, destination in destinations.items()
+    ]
+    projects = [{"id": 1, "name": "Web", "batch_exports": exports}]
+    return {
+        "organizations": [{"id": "org", "name": "O", "projects": projects}],
+        "keys": [{"value": "phx_key"}],
+        "integrations": [
+            {"id": number, "project": 1, "kind": kind, "config": {"host": "h"}}
+            for number, kind in KINDS.items()
+        ],
+    }
+
+
+def edited(folder: Path, name: str, **values: Any) -> None:
+    """Set keys of an imported destination, and of its config. None removes a key."""
+    for path in folder.rglob("*.yaml"):
+        body = yaml.safe_load(path.read_text())
+        for export in body.get("batch_exports", {}).values():
+            if export["name"] == name:
+                destination = export["destination"]
+                for key, value in values.items():
+                    at = destination if key == "integration" else destination["config"]
+                    at[key] = value
+                path.write_text(json.dumps(body))
+
+
+def test_import_drops_the_keys_that_a_migrated_export_kept(
+    tmp_path: Path, service_of: StartService
+) -> None:
+    """Old keys that are not secret are returned, and refused when they are sent (20)."""
+    running = service_of(seed_of(LEFT_OVER), "--dialect", "2026")
+    old = {"endpoint_url", "account", "authentication_type"}
+    live = {key for export in running.exports().values() for key in export["destination"]["config"]}
+    assert old <= live
+    folder = new_workspace(tmp_path / "w")
+    ran = run_import(folder, running)
+    assert ran.code == 0, ran.err
+    assert ran.err.count("no longer has this field") == 3, ran.err
+    exports = resources(folder)["batch_exports"].values()
+    assert not old & {key for export in exports for key in export["destination"]["config"]}
+    assert run_plan(folder, running).code == 0
+    edited(folder, "Bucket", prefix="q/")
+    edited(folder, "Snow", schema="t")
+    assert_applied(folder, running)
+
+
+def assert_applied(folder: Path, running: RunningEmulator) -> None:
+    ran = apply(folder, running)
+    assert ran.code == 0, ran.err
+    assert run_plan(folder, running).code == 0
+
+
+def apply(folder: Path, running: RunningEmulator) -> Ran:
+    words = ("apply", "-C", folder, "--auto-approve", "--no-base")
+    return reconciler(*words, environ=running.environ())
