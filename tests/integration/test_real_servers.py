@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from reconciler.model.values import MISSING
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler
 from tests.support.emulator import RunningEmulator
 from tests.support.importing import new_workspace, resources, run_import, run_plan
 
 KINDS = {3: "postgresql", 4: "snowflake", 5: "s3-compatible", 6: "aws-redshift", 7: "aws-redshift"}
+SECRETS = {f"RECONCILER_SECRET_TABLE_{name}": "a-secret-value" for name in ("USER", "PASSWORD")}
 S3 = {"bucket_name": "b", "region": "r", "prefix": "p/"}
 SNOWFLAKE = {"database": "d", "warehouse": "w", "schema": "s", "table_name": "t"}
 LEFT_OVER = {
@@ -47,7 +50,7 @@ def seed_of(destinations: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def edited(folder: Path, name: str, **values: Any) -> None:
-    """Set keys of an imported destination, and of its config. None removes a key."""
+    """Set keys of an imported destination, and of its config. MISSING removes one."""
     for path in folder.rglob("*.yaml"):
         body = yaml.safe_load(path.read_text())
         for export in body.get("batch_exports", {}).values():
@@ -56,6 +59,8 @@ def edited(folder: Path, name: str, **values: Any) -> None:
                 for key, value in values.items():
                     at = destination if key == "integration" else destination["config"]
                     at[key] = value
+                    if value is MISSING:
+                        del at[key]
                 path.write_text(json.dumps(body))
 
 
@@ -79,6 +84,59 @@ def test_import_drops_the_keys_that_a_migrated_export_kept(
     assert_applied(folder, running)
 
 
+TABLE = {"database": "d", "schema": "s", "table_name": "t"}
+OLD = {"host": "h", "user": "u", "password": "a-secret-value"}
+
+
+INLINE = {
+    "host": "h",
+    "user": "${secret:env:RECONCILER_SECRET_TABLE_USER}",
+    "password": "${secret:env:RECONCILER_SECRET_TABLE_PASSWORD}",
+}
+
+
+@pytest.fixture
+def served(tmp_path: Path, service_of: StartService) -> tuple[Path, StartService]:
+    """Return a workspace, and the function that starts a service."""
+    return new_workspace(tmp_path / "w"), service_of
+
+
+@pytest.mark.parametrize(
+    ("type_name", "integrations", "change", "code"),
+    [
+        ("Redshift", (6, 6), {"schema": "n"}, 0),
+        ("Redshift", (6, 6), {"integration": MISSING}, 1),
+        ("Redshift", (6, 7), {"integration": 7}, 0),
+        ("Redshift", (6, 6), {"integration": None, **INLINE}, 5),
+        ("Redshift", (None, None), {"schema": "n"}, 0),
+        ("Redshift", (None, 6), {"schema": "n", "integration": 6}, 0),
+        ("Postgres", (3, 3), {"schema": "n"}, 0),
+        ("Postgres", (3, None), {"integration": None, **INLINE}, 0),
+        ("Postgres", (None, None), {"schema": "n"}, 0),
+    ],
+)
+def test_changes_of_tables_with_and_without_an_integration(
+    served: tuple[Path, StartService],
+    type_name: str,
+    integrations: tuple[int | None, int | None],
+    change: dict[str, Any],
+    code: int,
+) -> None:
+    """Redshift is sent its integration again, and Postgres drops one with null (20)."""
+    (integration, after), (folder, service_of) = integrations, served
+    config = TABLE if integration else {**TABLE, **OLD}
+    destination = {"type": type_name, "integration": integration, "config": config}
+    running = service_of(seed_of({"Table": destination}), "--dialect", "2026")
+    assert run_import(folder, running).code == 0
+    edited(folder, "Table", **change)
+    ran = apply(folder, running)
+    assert ran.code == code, ran.err
+    live = running.exports()["Table"]["destination"]
+    assert (live.get("integration"), live["config"]["schema"]) == (after, change.get("schema", "s"))
+    if code == 0:
+        assert run_plan(folder, running, **SECRETS).code == 0
+
+
 def assert_applied(folder: Path, running: RunningEmulator) -> None:
     ran = apply(folder, running)
     assert ran.code == 0, ran.err
@@ -87,4 +145,4 @@ def assert_applied(folder: Path, running: RunningEmulator) -> None:
 
 def apply(folder: Path, running: RunningEmulator) -> Ran:
     words = ("apply", "-C", folder, "--auto-approve", "--no-base")
-    return reconciler(*words, environ=running.environ())
+    return reconciler(*words, environ={**running.environ(), **SECRETS})
