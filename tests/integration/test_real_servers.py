@@ -13,11 +13,13 @@ from reconciler.model.values import MISSING
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler
 from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
 from tests.support.importing import new_workspace, resources, run_import, run_plan
 
 KINDS = {3: "postgresql", 4: "snowflake", 5: "s3-compatible", 6: "aws-redshift", 7: "aws-redshift"}
 SECRETS = {f"RECONCILER_SECRET_TABLE_{name}": "a-secret-value" for name in ("USER", "PASSWORD")}
 S3 = {"bucket_name": "b", "region": "r", "prefix": "p/"}
+NO_OP = {"type": "NoOp", "config": {}}
 SNOWFLAKE = {"database": "d", "warehouse": "w", "schema": "s", "table_name": "t"}
 LEFT_OVER = {
     "Bucket": {
@@ -146,3 +148,136 @@ def assert_applied(folder: Path, running: RunningEmulator) -> None:
 def apply(folder: Path, running: RunningEmulator) -> Ran:
     words = ("apply", "-C", folder, "--auto-approve", "--no-base")
     return reconciler(*words, environ={**running.environ(), **SECRETS})
+
+
+TOKEN = "phc_r7Kq2XvLw9TzB4mNcY8sHdFj"
+ACCESS_KEY, SECRET_KEY = "AKIAQ3ZT7WPLX5NRB2KD", "v9Xq2Lr7Tz4Bn8Wm3Yc6Hd1Fj5Ks0PgAe+RuZ/oQ"
+PASSWORD = "Tr0ub4dor-zx81-quill"
+RETURNED = {
+    "2025": {
+        "Http": {"type": "HTTP", "config": {"url": "https://h.example.com", "token": TOKEN}},
+        "Copy": {
+            "type": "Redshift",
+            "config": {
+                **TABLE,
+                "host": "h",
+                "port": "5439",
+                "has_self_signed_cert": "True",
+                "properties_data_type": "varchar",
+                "mode": "COPY",
+                "copy_inputs": {
+                    "s3_bucket": "b",
+                    "region_name": "r",
+                    "s3_key_prefix": "p",
+                    "authorization": {
+                        "aws_access_key_id": ACCESS_KEY,
+                        "aws_secret_access_key": SECRET_KEY,
+                    },
+                    "bucket_credentials": {
+                        "aws_access_key_id": ACCESS_KEY,
+                        "aws_secret_access_key": SECRET_KEY,
+                    },
+                },
+            },
+        },
+        "Bucket": {
+            "type": "S3",
+            "config": {
+                **S3,
+                "max_file_size_mb": "5",
+                "use_virtual_style_addressing": "False",
+                "exclude_events": ["1", "a"],
+                "retired": "5",
+            },
+        },
+        "Big": {
+            "type": "BigQuery",
+            "config": {"project_id": "p", "dataset_id": "d", "use_json_type": "True"},
+        },
+    },
+    "2026": {
+        "Http": {
+            "type": "HTTP",
+            "config": {"url": "https://us.i.posthog.com/batch/", "token": TOKEN},
+            "integration": None,
+        },
+        "Copy": {
+            "type": "Redshift",
+            "integration": 6,
+            "config": {
+                **TABLE,
+                "mode": "COPY",
+                "password": PASSWORD,
+                "copy_inputs": {
+                    "s3_bucket": "b",
+                    "region_name": "r",
+                    "s3_key_prefix": "p",
+                    "authorization": {
+                        "aws_access_key_id": ACCESS_KEY,
+                        "aws_secret_access_key": SECRET_KEY,
+                    },
+                    "bucket_credentials": "8",
+                },
+            },
+        },
+        "Bucket": {
+            "type": "S3Compatible",
+            "integration": 5,
+            "config": {
+                **S3,
+                "max_file_size_mb": "5",
+                "endpoint_url": "https://s3.example.com",
+                "aws_secret_access_key": SECRET_KEY,
+            },
+        },
+    },
+}
+"""Destinations as two releases of the service's own code returned them (issue 31)."""
+
+
+@pytest.mark.parametrize("dialect", RETURNED)
+def test_what_real_servers_return_is_imported_without_secrets(
+    tmp_path: Path, service_of: StartService, dialect: str
+) -> None:
+    """Numbers as text, keys in nested objects, tokens in clear: the plan is empty."""
+    running = service_of(seed_of({}), "--dialect", dialect)
+    for name in RETURNED[dialect]:
+        body = {"name": name, "interval": "hour", "destination": NO_OP}
+        running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+    page = running.call("GET", "/api/projects/1/batch_exports/").json()
+    for export in page["results"]:
+        export["destination"] = RETURNED[dialect][export["name"]]
+    rule = {"match": {"method": "GET", "path": "*/batch_exports/"}, "fault": "body"}
+    running.admin("PUT", "faults", [{**rule, "merge": {"results": page["results"]}}])
+    folder = new_workspace(tmp_path / "w")
+    repository = Git.init(folder)
+    imported = run_import(folder, running)
+    assert imported.code == 0, imported.err
+    outputs = [imported]
+    for words in (
+        ["--out", tmp_path / "plan.json"],
+        ["--format", "json"],
+        ["--format", "markdown"],
+        ["--verbose"],
+    ):
+        outputs.append(run_plan(folder, running, *words))
+        assert outputs[-1].code == 0, outputs[-1].out + outputs[-1].err
+    repository.commit()
+    for command in ("drift", "status", "pull"):
+        ran = reconciler(command, "-C", folder, environ=running.environ())
+        assert ran.code == 0, ran.err
+        outputs.append(ran)
+    (file,) = folder.rglob("web.yaml")
+    file.write_text(file.read_text().replace("s3_bucket: b", "s3_bucket: c"))
+    changed = run_plan(folder, running, "--verbose", "--out", tmp_path / "changed.json")
+    assert "copy_inputs" in changed.out
+    outputs.append(changed)
+    texts = [text.encode() for ran in outputs for text in (ran.out, ran.err)]
+    texts += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    for secret in (TOKEN, ACCESS_KEY, SECRET_KEY, PASSWORD):
+        assert not [text for text in texts if secret.encode() in text]
+    exports = {item["name"]: item for item in resources(folder)["batch_exports"].values()}
+    assert set(exports) == set(RETURNED[dialect])
+    assert exports["Bucket"]["destination"]["config"]["max_file_size_mb"] == 5
+    inputs = exports["Copy"]["destination"]["config"]["copy_inputs"]
+    assert inputs["authorization"]["aws_secret_access_key"].startswith("${secret:env:")
