@@ -21,6 +21,7 @@ project = "reconciler"
 html_title = f"reconciler {__version__}"
 html_theme = "furo"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
 extensions = ["myst_parser"]
 # Anchors as forges make them, so that one link works here and there.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import cleandoc
 from pathlib import Path
 from posixpath import relpath
 
 import click
 
-from reconciler.cli.command import COMMON, Command
+from reconciler.cli.command import COMMON, CONNECTION, Command, GroupedOption
 from reconciler.cli.group import SECTIONS, command_of
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +29,32 @@ _EVERY = """\
 They can be placed before or after the name of the command.
 
 """
+_CONNECTED = """\
+
+## Connection
+
+These options belong to every command that calls the service.
+
+"""
+_CONNECTION = "README.md#connection"
+_WHEN = """\
+
+## Which command when
+
+| You want to | Command | It compares | Changes |
+|---|---|---|---|
+| see what `apply` would do | [`plan`](plan.md) | files with live state | nothing |
+| see what changed in the service | [`drift`](drift.md) | live state with the git base | nothing |
+| keep what changed in the service | [`pull`](pull.md) | live state with the git base | files |
+| undo what changed in the service | [`apply`](apply.md) | files with live state | live state |
+| manage an object that no file declares | [`import`](import.md) | nothing | files |
+| see how two environments differ | [`compare`](compare.md) | A with B | nothing |
+| bring a tested change to production | [`promote`](promote.md) | A with B | files of B |
+| check files without a network | [`validate`](validate.md) | nothing | nothing |
+| know whether credentials work | [`preflight`](preflight.md) | nothing | nothing |
+| know why the tool does not work here | [`doctor`](doctor.md) | nothing | nothing |
+| know whether exports run | [`status`](status.md) | nothing | nothing |
+"""
 _CODE = re.compile(r"(`[^`]*`)")
 
 
@@ -44,7 +70,14 @@ def _index() -> str:
     for section, commands in SECTIONS.items():
         parts.append(f"\n## {section}\n\n")
         parts += (f"- [{name}]({name}.md): {text}\n" for name, text in commands.items())
-    return "".join([*parts, _EVERY, _table(_common())])
+    return "".join([*parts, _WHEN, _EVERY, _table(_common()), _CONNECTED, _table(_connection())])
+
+
+def _connection() -> Sequence[tuple[str, str]]:
+    context = click.Context(command_of("plan"))
+    options = [item for item in context.command.params if isinstance(item, GroupedOption)]
+    connection = [item.get_help_record(context) for item in options if item.group == CONNECTION]
+    return [record for record in connection if record is not None]
 
 
 def _common() -> list[tuple[str, str]]:
@@ -67,7 +100,9 @@ def _described(context: click.Context, level: str) -> Iterator[str]:
         common = {names for names, _ in _common()}
         for heading, records in command.records(context).items():
             own = [item for item in records if item[0] not in common and "--help" not in item[0]]
-            if own:
+            if heading == CONNECTION:
+                yield f"\n{level} {heading}\n\nThe [options of the connection]({_CONNECTION}).\n"
+            elif own:
                 yield f"\n{level} {heading}\n\n{_table(own)}"
         lines = "\n\n".join(f"# {text}\nreconciler {line}" for line, text in command.examples)
         yield f"\n{level} Examples\n\n```sh\n{lines}\n```\n"

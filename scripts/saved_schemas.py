@@ -27,7 +27,7 @@ from msgspec.structs import fields
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler import authoring, model, operations  # noqa: E402 - not installed
+from reconciler import authoring, model, operations, render  # noqa: E402 - not installed
 from reconciler.diagnostics import Mark  # noqa: E402 - not installed
 from reconciler.model.address import Address  # noqa: E402 - not installed
 from reconciler.model.codec.backfill_plan import BackfillPlanForm  # noqa: E402 - not installed
@@ -63,7 +63,7 @@ def _reports(kind: type[Public] = Public) -> Iterator[type[Public]]:
         yield from _reports(below)
 
 
-for package in (model, authoring, operations):
+for package in (model, authoring, operations, render):
     for module in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{module.name}")
 _LINES = "One line of `apply --log-file FILE` and `--format json`."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.plan import Plan
     from reconciler.model.run_report import LogReport, RunReport
-    from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.operations.backfills import Backfilled
     from reconciler.operations.gaps_report import GapReport
     from reconciler.operations.pausing import Paused
     from reconciler.operations.status_report import StatusReport
@@ -132,22 +132,8 @@ async def backfill(
         InvalidConfiguration, AmbiguousIdentity, ServiceError.
 
     """
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations import backfills
-
-    request = backfills.BackfillRequest(
-        options_of(workspace),
-        tuple(names),
-        first=what.first,
-        last=what.last,
-        gaps=what.gaps,
-        failed=what.failed,
-        since_pause=what.since_pause,
-        length=what.length,
-        wait=wait,
-        outputs=Outputs(log_file),
-    )
-    return await _backfilled(workspace, request, approve)
+    wanted = {**asdict(what), "wait": wait}
+    return await _backfilled(workspace, names, approve, log_file, wanted)
 
 
 async def retry_runs(  # noqa: PLR0913 - the options of the command
@@ -167,26 +153,26 @@ async def retry_runs(  # noqa: PLR0913 - the options of the command
 
     Raises NotOffered where the server has no retries, and what `backfill` raises.
     """
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations import backfills
+    from reconciler.operations.backfills import Retries
 
-    request = backfills.BackfillRequest(
-        options_of(workspace),
-        tuple(names),
-        retries=backfills.Retries(run, first, last),
-        wait=wait,
-        outputs=Outputs(log_file),
-    )
-    return await _backfilled(workspace, request, approve)
+    wanted = {"retries": Retries(run, first, last), "wait": wait}
+    return await _backfilled(workspace, names, approve, log_file, wanted)
 
 
 async def _backfilled(
-    workspace: Workspace, request: BackfillRequest, approve: Callable[[BackfillPlan], bool]
+    workspace: Workspace,
+    names: Sequence[str],
+    approve: Callable[[BackfillPlan], bool],
+    log_file: Path | None,
+    wanted: dict[str, Any],
 ) -> Backfilled:
+    from reconciler.commands.recording import Outputs
     from reconciler.model.redaction import masked_in
-    from reconciler.operations.backfills import Screen
+    from reconciler.operations.backfills import BackfillRequest, Screen
     from reconciler.operations.backfills import backfill as start
 
+    options, outputs = options_of(workspace), Outputs(log_file)
+    request = BackfillRequest(options, tuple(names), outputs=outputs, **wanted)
     runtime = runtime_of(workspace)
 
     async def approved(made: BackfillPlan) -> bool:

@@ -31,13 +31,12 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
-from reconciler.model.text import quoted, several, shortened
+from reconciler.model.text import listed, quoted, several, shortened
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, map_leaves, path_text, value_at
 from reconciler.planning.matcher import match
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan.words import first_of
 from reconciler.render.style import Colour
 from reconciler.render.yaml_line import yaml_line
 from reconciler.workspace.loading import Loaded
@@ -302,7 +301,7 @@ def _intended(comparison: EnvironmentComparison, options: RenderOptions) -> Tabl
         )
         columns = (Column("field"), why, names)
         rows = [
-            Row((Cell(path, code=True), Cell(f"{why}:"), Cell(first_of(keys, _MOST_NAMES))))
+            Row((Cell(path, code=True), Cell(f"{why}:"), Cell(listed(keys, _MOST_NAMES))))
             for (path, why), keys in _groups(comparison).items()
         ]
     return Table(columns, tuple(rows), title, headed=False, indent=6, folded=True)

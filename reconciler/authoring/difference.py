@@ -5,12 +5,87 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
-from reconciler.model.file_change import FileChange, Formatted, Moved, Side
+from reconciler.diagnostics import Diagnostic
+from reconciler.model.address import Address
+from reconciler.model.file_change import FileChange, Side
+from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
+from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.render.style import PLAIN, Colour, Style
 
 _CONTEXT = 3
 """Unchanged lines around a change."""
+
+
+class Formatted(Public, frozen=True, kw_only=True):
+    """Formatted files: `fmt --format json`.
+
+    `texts` are the new texts of the files that were not formatted, by name; `changes` are their
+    changes, if asked for.
+    """
+
+    version = 1
+    schema = "fmt"
+    internal = frozenset({"texts", "changes", "diagnostics"})
+
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange] = {}
+    diagnostics: tuple[Diagnostic, ...] = ()
+    written: bool = False
+    """Whether the files were written."""
+    files: int
+    """The number of files that were looked at."""
+    skipped: int = 0
+    """The number of files that can't be formatted safely."""
+
+    @derived
+    def changed(self) -> tuple[str, ...]:
+        """Paths of the files that were not formatted, relative to the workspace."""
+        return tuple(self.texts)
+
+    @derived
+    def diagnostics_(self) -> tuple[PublicDiagnostic, ...]:
+        """Why files were skipped."""
+        return tuple(map(public_diagnostic, self.diagnostics))
+
+    @derived
+    def diff(self) -> str:
+        """The unified difference, if asked for."""
+        return differences_as_text(self.changes)
+
+
+class Moved(Public, frozen=True, kw_only=True):
+    """A resource that was renamed in files: `mv --format json`.
+
+    `texts` are the new texts of the files by name.
+    """
+
+    version = 1
+    schema = "mv"
+    internal = frozenset({"texts", "changes"})
+
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange]
+    written: bool = True
+    """Whether the files were written."""
+    old: Address
+    """The former address."""
+    new: Address
+    """The address."""
+    former_name: str | None = None
+    """The name that was added to `renamed_from`."""
+    places: int
+    """The number of changed places."""
+
+    @derived
+    def changed(self) -> tuple[str, ...]:
+        """Paths of the changed files, relative to the workspace."""
+        return tuple(self.texts)
+
+    @derived
+    def diff(self) -> str:
+        """The unified difference."""
+        return differences_as_text(self.changes)
 
 
 def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN) -> str:
@@ -22,12 +97,12 @@ def formatted_as_text(formatted: Formatted, *, diff: bool = False, style: Style 
     """Return the name of each changed file, or a unified difference of all."""
     if diff:
         return differences_as_text(formatted.changes, style)
-    return "".join(f"{printable(name)}\n" for name in formatted.changed)
+    return "".join(f"{printable(name)}\n" for name in formatted.texts)
 
 
 def format_summary(formatted: Formatted, *, written: bool) -> str:
     """Return `2 files formatted, 5 files unchanged, 1 file skipped`."""
-    count = len(formatted.changed)
+    count = len(formatted.texts)
     counts = {
         "formatted" if written else "would be formatted": count,
         "unchanged": formatted.files - count - formatted.skipped,

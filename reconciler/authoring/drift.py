@@ -236,13 +236,13 @@ async def attributed(
 def _remark(error: NotOffered | ServiceError) -> str | None:
     """Return why the log cannot be read, None for an error that may pass."""
     if isinstance(error, NotOffered):
-        return f"who changed it is unknown: {error.message}"
+        return "the author is unknown: this server has no activity log for API keys"
     if error.status not in _REFUSED:
         return None
     if error.status == _WITHOUT_PLAN:
-        return "who changed it is unknown: the organization has no audit log (402)"
+        return "the author is unknown: the organization has no audit log (402)"
     return (
-        f"who changed it is unknown: the key may not read the activity log ({error.status}); "
+        f"the author is unknown: the key may not read the activity log ({error.status}); "
         "it needs the scope activity_log:read"
     )
 

@@ -13,7 +13,7 @@ import click
 from reconciler.authoring.recipes import RECIPES
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_format, exit_code_of_import
+from reconciler.cli.exit_codes import exit_code_of_import
 from reconciler.cli.options import (
     KINDS,
     NAMES,
@@ -23,6 +23,7 @@ from reconciler.cli.options import (
     folder_option,
     format_option,
     new_folder_option,
+    text_or_json_option,
     workspace_of,
     workspace_options,
 )
@@ -32,6 +33,7 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.kinds import all_kinds
 from reconciler.model.imported import Layout
+from reconciler.model.public import as_json
 from reconciler.model.text import printable
 from reconciler.render.formats import DEFAULT, writer_of
 
@@ -67,18 +69,29 @@ STDIN = Path("-")
 )
 @workspace_options
 @client_options
-@option("--project", **PARENTS, help="Only these projects and what is in them.")
+@option("--project", **PARENTS, help="Only these projects and their contents.")
 @option("--name", **NAMES, help="Only these objects: name, id, key, address or glob.")
 @option("--kind", **KINDS, help=f"Only objects of these kinds: {_KINDS}.")
-@option("--id", "ids", multiple=True, metavar="ID", help="Only these, even if no list shows them.")
+@option(
+    "--id",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="Only the object with this id, even if no list shows it.",
+)
 @layout_option
-@option("--into", default="", metavar="PATH", help="File or folder below the workspace.")
+@option("--into", default="", metavar="PATH", help="File or folder in the workspace to write to.")
 @option(
     "--force",
     is_flag=True,
-    help="Overwrite existing files with live state; report anything lost.",
+    help="Overwrite existing files with live state, and report what is lost.",
 )
-@option("--dry-run", is_flag=True, help="Show what would be written, as a diff.")
+@option(
+    "--share-secrets",
+    is_flag=True,
+    help="Use one variable for exports with the same host, bucket, account or warehouse project.",
+)
+@option("--dry-run", is_flag=True, help="Write nothing; show a diff.")
 @format_option("imported")
 def import_command(*, output_format: str, **options: Any) -> int:
     """Write live objects into files of the workspace. Does not change live state.
@@ -104,6 +117,7 @@ def import_command(*, output_format: str, **options: Any) -> int:
         into=options["into"],
         force=options["force"],
         dry_run=options["dry_run"],
+        share_secrets=options["share_secrets"],
     )
     return import_and_print(request, output_format)
 
@@ -140,27 +154,27 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     default="production",
     show_default=True,
     metavar="NAME",
-    help="The first environment.",
+    help="Name of the first environment.",
 )
 @option("--base-url", metavar="URL", help="Address of the service. [RECONCILER_BASE_URL]")
-@option("--organization", metavar="ID", help="Organization. [RECONCILER_ORGANIZATION]")
+@option("--organization", metavar="ID", help="Id of the organization. [RECONCILER_ORGANIZATION]")
 @option(
     "--api-key-variable",
     "key_variable",
     default="RECONCILER_API_KEY",
     show_default=True,
     metavar="VARIABLE",
-    help="Variable that holds the API key.",
+    help="Environment variable with the API key.",
 )
-@option("--import", "with_import", is_flag=True, help="Import live state too.")
+@option("--import", "with_import", is_flag=True, help="Also import live state.")
 @layout_option
 @option(
     "--ci",
     "host",
     type=click.Choice(tuple(RECIPES)),
-    help="Also write a pipeline into the repository; of an existing workspace, only this.",
+    help="Also write a CI pipeline. In an existing workspace, write only that.",
 )
-@option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
+@option("--schemas", is_flag=True, help="Only update the editor schemas.")
 def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 
@@ -217,18 +231,25 @@ def _print_files(files: tuple[str, ...]) -> None:
     page="docs/configuration.md",
 )
 @folder_option
-@option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
+@option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is not formatted.")
 @option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @option(
     "--stdin-filename",
     "name",
     metavar="PATH",
-    help="Name of the file on stdin, for messages and to recognize reconciler.yaml.",
+    help="Name of the file on stdin, for messages and to detect reconciler.yaml.",
 )
+@text_or_json_option()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def fmt_command(
-    folder: Path | None, files: tuple[Path, ...], *, name: str | None, check: bool, diff: bool
-) -> int:
+    folder: Path | None,
+    files: tuple[Path, ...],
+    *,
+    name: str | None,
+    check: bool,
+    diff: bool,
+    output_format: str,
+) -> ExitCode:
     """Format the files: keys in the order of the reference, indentation, blank lines.
 
     Values, quotes, comments and the order of resources stay as they are. Without FILES, formats
@@ -250,12 +271,16 @@ def fmt_command(
     else:
         text, formatted = "", format_workspace(folder_of(folder), files, write=write, diff=diff)
     print_warnings(formatted.diagnostics)
-    if STDIN in files and write:
+    if output_format == "json":
+        if STDIN in files and write:
+            raise BadUsage("--format json needs --check or --diff with -")
+        write_result(as_json(formatted))
+    elif STDIN in files and write:
         write_content(text)
-        return exit_code_of_format(formatted, check=check)
-    write_result(formatted_as_text(formatted, diff=diff, style=style_of(sys.stdout)))
-    write_note(f"{format_summary(formatted, written=write)}\n")
-    return exit_code_of_format(formatted, check=check)
+    else:
+        write_result(formatted_as_text(formatted, diff=diff, style=style_of(sys.stdout)))
+        write_note(f"{format_summary(formatted, written=write)}\n")
+    return ExitCode.ERROR if check and formatted.texts else ExitCode.FINE
 
 
 def _name_of(given: str | None) -> str:
@@ -275,12 +300,19 @@ def _name_of(given: str | None) -> str:
     page="docs/configuration.md",
 )
 @folder_option
-@option("--name", metavar="NAME", help="Also change `name:`, so that the plan is an update.")
+@option("--name", metavar="NAME", help="Also set `name:`, which renames the live object.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
+@text_or_json_option()
 @click.argument("old", shell_complete=completing.resources)
 @click.argument("new", required=False)
 def mv_command(
-    folder: Path | None, old: str, new: str | None, *, name: str | None, diff: bool
+    folder: Path | None,
+    old: str,
+    new: str | None,
+    *,
+    name: str | None,
+    diff: bool,
+    output_format: str,
 ) -> None:
     """Rename the key of a resource in all files that mention it, without changing live state.
 
@@ -294,5 +326,6 @@ def mv_command(
     from reconciler.authoring.renaming import MoveOptions, move
 
     moved = move(MoveOptions(folder_of(folder), old, new, name, write=not diff), os.environ)
-    write_result(moved_as_text(moved, diff=diff, style=style_of(sys.stdout)))
+    text = moved_as_text(moved, diff=diff, style=style_of(sys.stdout))
+    write_result(as_json(moved) if output_format == "json" else text)
     write_note(move_summary(moved))

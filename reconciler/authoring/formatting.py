@@ -13,12 +13,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 from msgspec import Struct
+from msgspec.structs import replace
 from yaml.nodes import Node
 
+from reconciler.authoring.difference import Formatted
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.model.file_change import FileChange, Formatted
+from reconciler.model.file_change import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.schemas import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
@@ -471,7 +473,8 @@ def format_workspace(
     names = _selected(folder, files, list(texts))
     formatted = _formatted({name: texts[name] for name in names}, collector, diff=diff)
     if write:
-        write_files(folder, formatted.changed)
+        write_files(folder, formatted.texts)
+        formatted = replace(formatted, written=True)
     return formatted
 
 
@@ -481,7 +484,7 @@ def format_text(raw: bytes, name: str, *, diff: bool = False) -> tuple[str, Form
     The text is that of a file of any workspace with this name. Raises InvalidConfiguration.
     """
     formatted = _formatted({name: raw}, DiagnosticCollector(), diff=diff)
-    text = formatted.changed.get(name)
+    text = formatted.texts.get(name)
     return raw.decode() if text is None else text, formatted
 
 
@@ -508,7 +511,13 @@ def _formatted(
     if collector.failed:
         raise InvalidConfiguration(diagnostics)
     skipped = sum(diagnostic.code == NOT_FORMATTED for diagnostic in diagnostics)
-    return Formatted(changed, len(texts), changes, skipped, diagnostics)
+    return Formatted(
+        texts=changed,
+        files=len(texts),
+        changes=changes,
+        skipped=skipped,
+        diagnostics=diagnostics,
+    )
 
 
 def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str, bytes]:

@@ -39,7 +39,7 @@ class ImportContext(Struct, frozen=True, dict=True):
     """Live state, the addresses of claimed objects, and all addresses in the files.
 
     `environment` is the one that resources are written for, "" if the workspace has only one.
-    `mask` masks known secrets.
+    `mask` masks known secrets. `share_secrets`: exports with the same account share variables.
     """
 
     live: Live
@@ -48,6 +48,7 @@ class ImportContext(Struct, frozen=True, dict=True):
     declared: AbstractSet[Address]
     environment: str
     mask: Mask
+    share_secrets: bool = False
 
     @cached_property
     def kinds_by_name(self) -> Mapping[str, Kind]:

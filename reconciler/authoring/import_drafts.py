@@ -10,13 +10,14 @@ import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
 from reconciler.authoring.import_choice import Adoption, declared_values, is_given, managed_fields
 from reconciler.authoring.yaml_text import Draft, reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left
@@ -48,6 +49,9 @@ from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
 
+Account: TypeAlias = tuple[str, ...]
+_IN_BODY = 3
+"""The length of the path of a field in the body of a variant."""
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -57,7 +61,8 @@ class Drafting(Struct):
     `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
     writes none. `variables` are those in use. `resources` are those of the files: their references
     to secrets are kept. `mask` masks known secrets. `dialect` is that of the server, if known.
-    `dropped` are fields to leave out, with the reason.
+    `dropped` are fields to leave out, with the reason. With `share_secrets`, exports with the same
+    account refer to the same variables.
     """
 
     defaults: Mapping[str, JSONObject]
@@ -67,8 +72,18 @@ class Drafting(Struct):
     mask: Mask
     dialect: Dialect | None
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
+    share_secrets: bool = False
     left: list[Left] = field(default_factory=list)
     secrets: list[tuple[str, Address]] = field(default_factory=list)
+    shared: dict[Account, SecretRef] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kinds = {kind.name: kind for kind in all_kinds()} if self.share_secrets else {}
+        for address, resource in self.resources.items():
+            for path, ref in secret_refs(resource.spec):
+                account = kinds and account_of(kinds[address.kind], resource.spec, path)
+                if account and not ref.is_literal:
+                    self.shared.setdefault(account, ref)
 
     def draft(self, adoption: Adoption) -> Draft | None:
         """Return the resource for an object, None if no file can contain it."""
@@ -103,7 +118,7 @@ class Drafting(Struct):
         values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:
-                put_at(values, path, self._reference(address, path))
+                put_at(values, path, self._reference(adoption, path, values))
             else:
                 remove(values, path)
         # Fields that look secret are not among the values, and are reported.
@@ -123,15 +138,22 @@ class Drafting(Struct):
             self._leave(adoption, path, reason)
         return values
 
-    def _reference(self, address: Address, path: Path) -> SecretRef:
+    def _reference(self, adoption: Adoption, path: Path, values: JSONObject) -> SecretRef:
+        address = adoption.address
         resource = self.resources.get(address)
         written = value_at(resource.spec, path) if resource is not None else MISSING
         # A literal secret is not copied to another file.
         if isinstance(written, SecretRef) and not written.is_literal:
             return written
-        variable = variable_for(address.key, path, self.variables)
+        account = account_of(adoption.kind, values, path) if self.share_secrets else None
+        if account in self.shared:
+            return self.shared[account]
+        variable = variable_for(account[1] if account else address.key, path, self.variables)
         self.variables.add(variable)
-        return SecretRef.of("env", variable)
+        made = SecretRef.of("env", variable)
+        if account is not None:
+            self.shared[account] = made
+        return made
 
     def _leave(self, adoption: Adoption, path: Path, reason: str) -> None:
         self.left.append(Left(adoption.live, path, reason))
@@ -196,6 +218,24 @@ def _parent_value(ref: ParentRef) -> JSON:
 def _identity(identity: str | None) -> JSON:
     """Return decimal ids as numbers, as the service shows them."""
     return int(identity) if identity is not None and identity.isdecimal() else identity
+
+
+def account_of(kind: Kind, values: JSONObject, path: Path) -> Account | None:
+    """Return what a secret signs in to, as far as the service shows it: its field comes last.
+
+    The parts are those of `x-account` in the schema of the destination, the first one not empty.
+    None for a secret without an account, such as one of another bucket for intermediate files.
+    """
+    for holder, _ in kind.variants:
+        value = values.get(holder.name)
+        if path[0] != holder.name or len(path) != _IN_BODY or not isinstance(value, dict):
+            continue
+        words = (schema(kind.name) or {})["properties"][holder.name]["x-variants"]
+        tag, body = value.get(words["tag"]), value.get(words["body"])
+        parts = variant_schema(words, tag).get("x-account", ())
+        if isinstance(body, dict) and parts and body.get(parts[0]):
+            return str(tag), *(str(body.get(part, "")) for part in parts), str(path[-1])
+    return None
 
 
 def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:

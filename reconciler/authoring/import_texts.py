@@ -119,6 +119,7 @@ def _drafted(
         mask=context.mask,
         dialect=context.live.dialect,
         dropped=dropped,
+        share_secrets=context.share_secrets,
     )
     drafts: dict[str, list[Draft]] = {}
     drafted: dict[Address, tuple[Adoption, str]] = {}

@@ -165,12 +165,21 @@ def _check_drafts(options: InitOptions, runtime: Runtime, files: Mapping[str, st
         }
         others = sorted(invalid_files - set(files))
         if not others:
+            _raise_unless_given(invalid)
             raise
         raise ReconcilerError(
             f"existing YAML files below the workspace are not valid resource files: "
             f"{', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
             hint="use a separate folder: reconciler init -C pipelines",
         ) from None
+
+
+def _raise_unless_given(invalid: InvalidConfiguration) -> None:
+    """Raise BadUsage if the address is wrong: the file that would contain it does not exist."""
+    for diagnostic in invalid.diagnostics:
+        if diagnostic.code == "bad-url":
+            message = diagnostic.message.replace("base_url", "--base-url", 1)
+            raise BadUsage(message, hint=diagnostic.hint) from None
 
 
 def _make(folder: Path) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.difference import differences_as_text
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.environments import OnlyIn, promotions
 from reconciler.authoring.placing import edited_texts, file_changes
@@ -17,6 +21,8 @@ from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange
+from reconciler.model.plan import Plan
+from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, several
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
@@ -25,23 +31,51 @@ from reconciler.workspace.writing import write_files
 _MOST_LISTED = 10
 
 
-class Promoted(Struct, frozen=True):
-    """A promotion that was written, or would be if not `written`.
+class Promoted(Public, frozen=True, kw_only=True):
+    """A promotion: `promote --format json`.
 
-    `edited` are the resources whose overrides change, `added` those that come into the second
-    environment, `removed` those that leave it. `left` are other resources that only the second
-    environment has.
+    `texts` are the new texts of the files by name.
     """
 
-    first: str
-    second: str
+    version = 1
+    schema = "promote"
+    internal = frozenset({"texts", "changes"})
+
     texts: Mapping[str, str]
     changes: Mapping[str, FileChange]
-    edited: tuple[Address, ...]
-    added: tuple[Address, ...] = ()
-    removed: tuple[Address, ...] = ()
-    left: tuple[OnlyIn, ...] = ()
     written: bool = True
+    """Whether the files were written."""
+    first: str
+    """The environment that has the values."""
+    second: str
+    """The environment that gets them."""
+    edited: tuple[Address, ...]
+    """Resources whose overrides change."""
+    added: tuple[Address, ...] = ()
+    """Resources that come into the second environment."""
+    removed: tuple[Address, ...] = ()
+    """Resources that leave the second environment."""
+    left: tuple[OnlyIn, ...] = ()
+    """Other resources that only the second environment has."""
+    plan: dict[str, Any] | None = None
+    """The plan of the second environment, as in the schema `plan`; null without one."""
+
+    def with_plan(self, plan: Plan) -> Promoted:
+        """Return the same with the plan that follows."""
+        # The codec takes 40 ms to import, which other results do not need.
+        from reconciler.model.codec.plan import encode
+
+        return replace(self, plan=orjson.loads(encode(plan)))
+
+    @derived
+    def changed(self) -> tuple[str, ...]:
+        """Paths of the changed files, relative to the workspace."""
+        return tuple(self.texts)
+
+    @derived
+    def diff(self) -> str:
+        """The unified difference of the files."""
+        return differences_as_text(self.changes)
 
 
 class PromoteRequest(Struct, frozen=True):

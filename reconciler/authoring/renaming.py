@@ -12,6 +12,7 @@ import yaml
 from msgspec import Struct
 from yaml.nodes import Node
 
+from reconciler.authoring.difference import Moved
 from reconciler.authoring.editing import check_text, copied, unsafe
 from reconciler.authoring.formatting import STEP, Block, block_of, content_end, line_end
 from reconciler.authoring.yaml_text import yaml_item
@@ -25,7 +26,7 @@ from reconciler.diagnostics import (
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange, Moved
+from reconciler.model.file_change import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
 from reconciler.model.schemas import common_properties

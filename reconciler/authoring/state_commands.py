@@ -47,7 +47,7 @@ from reconciler.model.text import printable
 @option(
     "--attribute/--no-attribute",
     default=True,
-    help="Read who changed it from the activity log, with a call for each drifted object.",
+    help="Say who changed each object; one call to the activity log for each.",
 )
 @format_option("drift")
 @client_options
@@ -98,8 +98,8 @@ def pull_command(
 
     NAME is an address, an id, a key, a name or a glob. A value goes into the layer that defines it
     if no other resource or environment has it from there, else into the resource or into the
-    overrides of the environment. For a value that comes from a reference, a terminal is asked.
-    Exits with 3 if something is left out. Secrets cannot be read, so they are never written.
+    overrides of the environment. On a terminal, asks about values that come from a reference. Exits
+    with 3 if a change could not be written. Secrets cannot be read, so they are never written.
     """
     from reconciler.authoring.drifting import pull_summary, pulled_as_text
     from reconciler.authoring.pulling import PullRequest, pull
@@ -146,7 +146,7 @@ def pull_command(
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @folder_option
 @files_options
-@option("--live", is_flag=True, help="Compare live states, with the connection of each.")
+@option("--live", is_flag=True, help="Compare live state instead of files.")
 @format_option("compared")
 @client_options
 def compare_command(
@@ -188,7 +188,7 @@ def compare_command(
     metavar="A",
     required=True,
     shell_complete=completing.environments,
-    help="Environment that has the values.",
+    help="Environment to take values from.",
 )
 @option(
     "--to",
@@ -196,11 +196,12 @@ def compare_command(
     metavar="B",
     required=True,
     shell_complete=completing.environments,
-    help="Environment that gets them.",
+    help="Environment to change.",
 )
-@option("--prune", is_flag=True, help="Take resources out of B that A does not have.")
+@option("--prune", is_flag=True, help="Also remove resources from B that A does not have.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
-@option("--no-plan", is_flag=True, help="Do not show the plan of B, which needs an API key.")
+@option("--no-plan", is_flag=True, help="Skip the plan of B, which needs an API key.")
+@text_or_json_option()
 @files_options
 @client_options
 def promote_command(
@@ -208,9 +209,9 @@ def promote_command(
     *,
     first: str,
     second: str,
-    prune: bool,
     diff: bool,
     no_plan: bool,
+    output_format: str,
     **options: Any,
 ) -> ExitCode:
     """Edit the files so that environment B has the values of A, then show the plan of B.
@@ -223,21 +224,28 @@ def promote_command(
     from reconciler.authoring.promoting import PromoteRequest, promote, promotion_summary
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.planning import plan
+    from reconciler.model.redaction import masked_in
     from reconciler.render.plan.text import plan_as_text
 
     workspace = workspace_of(options)
     world = runtime()
-    promoted = promote(
-        PromoteRequest(workspace, first, second, names, prune=prune, write=not diff), world
-    )
-    write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
+    what = PromoteRequest(workspace, first, second, names, prune=options["prune"], write=not diff)
+    promoted = promote(what, world)
+    is_json = output_format == "json"
+    if not is_json:
+        write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
     write_note(promotion_summary(promoted))
     if no_plan or not promoted.texts:
+        if is_json:
+            write_result(as_json(promoted))
         return ExitCode.FINE
     request = PlanRequest(replace(workspace, environment=second))
     drafts = promoted.texts if diff else None
     result = run_shown(lambda world: plan(request, world, drafts=drafts), world)
     print_warnings(result.diagnostics)
-    how = replace(render_options(), cost=cost_of(result))
-    write_result(f"\n{plan_as_text(result.plan, how)}")
+    if is_json:
+        write_result(as_json(promoted.with_plan(masked_in(result.plan, world.mask))))
+    else:
+        how = replace(render_options(), cost=cost_of(result))
+        write_result(f"\n{plan_as_text(result.plan, how)}")
     return exit_code_of_plan(result.plan, detailed=False)

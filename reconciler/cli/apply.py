@@ -73,12 +73,14 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
     "--plan-id",
     callback=_checked_id,
     metavar="ID",
-    help="Apply only the plan with this id, without a question: 8 to 64 digits.",
+    help="Apply without asking if the plan has this id: 8 to 64 digits of it.",
 )
-@option("--verify/--no-verify", default=True, help="Plan again afterwards.")
+@option("--verify/--no-verify", default=True, help="Plan again afterwards, which should be empty.")
 @option("--mark", is_flag=True, help="Record HEAD as the applied commit, and push it.")
-@option("--rollback", is_flag=True, help="Allow a commit that lacks the applied one.")
-@option("--shared", is_flag=True, help="Apply what PLAN_FILE and the plan of now have in common.")
+@option("--rollback", is_flag=True, help="Apply a commit older than the applied one.")
+@option(
+    "--shared", is_flag=True, help="Apply only the changes that PLAN_FILE and a new plan share."
+)
 @file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
 @log_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
 @text_or_json_option("json: only events on stdout, as in the audit log.")
@@ -93,10 +95,9 @@ def apply_command(
 ) -> int:
     """Print the plan, ask for approval, and apply it.
 
-    With PLAN_FILE, plan again and apply what the file contains, or nothing if the two plans
-    differ (exit code 4). An interrupted run can be repeated with the same file. It may also be a
-    file of `backfill --out`.
-    Without a terminal, --auto-approve, --plan-id or a plan file is needed.
+    With PLAN_FILE, plan again; if the new plan differs from the file, apply nothing and exit with
+    4. An interrupted run can be repeated with the same file. PLAN_FILE can also come from `backfill
+    --out`. Without a terminal, use --auto-approve, --plan-id or PLAN_FILE.
     """
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply

@@ -11,7 +11,6 @@ from reconciler.errors import ExitCode
 if TYPE_CHECKING:
     # A command imports only what it needs.
     from reconciler.commands.applying import Applied
-    from reconciler.model.file_change import Formatted
     from reconciler.model.imported import Imported
     from reconciler.model.logged_run import Audit
     from reconciler.model.plan import Plan
@@ -53,11 +52,6 @@ def exit_code_of_diagnostics(diagnostics: Iterable[Diagnostic]) -> ExitCode:
     """Return ERROR if any of them is an error."""
     failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
     return ExitCode.ERROR if failed else ExitCode.FINE
-
-
-def exit_code_of_format(formatted: Formatted, *, check: bool) -> ExitCode:
-    """Return ERROR if a check finds files that are not formatted."""
-    return ExitCode.ERROR if check and formatted.changed else ExitCode.FINE
 
 
 def exit_code_of_audit(audit: Audit) -> ExitCode:

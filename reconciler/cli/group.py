@@ -132,6 +132,11 @@ class LazyGroup(HasCommonOptions, click.Group):
             with formatter.section(section):
                 formatter.write_dl([(f"{name:{width}}", text) for name, text in commands.items()])
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where commands are compared."""
+        del ctx
+        formatter.write("\nWhich command when: docs/commands/README.md\n")
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reconciler.cli import completing
-from reconciler.cli.command import OUTPUT, GroupedOption, option
+from reconciler.cli.command import CONNECTION, OUTPUT, GroupedOption, option
 from reconciler.cli.streams import write_note
 from reconciler.commands.options import WorkspaceOptions, are_several
 from reconciler.errors import BadUsage
@@ -75,7 +75,7 @@ _workspace = partial(option, group="Workspace")
 _selection = partial(option, group="Selection")
 _planning = partial(option, group="Planning")
 output_option = partial(option, group=OUTPUT)
-_connection = partial(option, group="Connection")
+_connection = partial(option, group=CONNECTION)
 
 
 _folder = partial(
@@ -83,12 +83,12 @@ _folder = partial(
 )
 
 new_folder_option = _folder(
-    default=Path(), help="Folder of the workspace. Default: the current folder."
+    default=Path(), help="Folder of the workspace. Default: the current one."
 )
 
 folder_option = _folder(
-    help="Folder of the workspace. Default: the current folder or, outside of CI jobs, the nearest "
-    "one above it with reconciler.yaml.",
+    help="Folder of the workspace. Default: the current one or, outside of CI jobs, the nearest "
+    "parent with reconciler.yaml.",
 )
 
 
@@ -111,18 +111,18 @@ _environment = partial(
     metavar="NAME",
     shell_complete=completing.environments,
 )
-_DEFAULT_ENVIRONMENT = "Default: the only one, or `default:` of the workspace."
+_DEFAULT_ENVIRONMENT = "Default: the only one, or `default:` in reconciler.yaml."
 environment_option = _environment(callback=_single, help=f"Environment. {_DEFAULT_ENVIRONMENT}")
 environments_option = _environment(
-    help=f"Environment. Repeat it, or use a glob, for several. {_DEFAULT_ENVIRONMENT}"
+    help=f"Environment; repeatable, globs allowed. {_DEFAULT_ENVIRONMENT}"
 )
 files_options = _all(
     _workspace("--strict", is_flag=True, help="Treat warnings about the files as errors."),
     _workspace(
         "--trust-workspace",
         is_flag=True,
-        help="Let the files decide where the API key is sent and what is allowed. Default: on a "
-        "terminal, and not in a CI job.",
+        help="Trust the files to say where the API key is sent and what is allowed. Default: on a "
+        "terminal outside of CI jobs.",
     ),
 )
 
@@ -130,7 +130,7 @@ files_options = _all(
 base_option = _planning(
     "--base",
     metavar="REF",
-    help="Git reference to compare with. Default: the applied commit, that of the CI job, or the "
+    help="Git reference to compare with. Default: the applied commit, the CI job's base, or the "
     "default branch.",
 )
 
@@ -142,13 +142,13 @@ plan_options = _all(
     _selection(
         "--target",
         **NAMES,
-        help="Only these resources, and what they depend on: address, id, key, name or glob.",
+        help="Only these resources and their dependencies: address, id, key, name or glob.",
     ),
-    _selection("--exclude", **NAMES, help="All except these resources."),
+    _selection("--exclude", **NAMES, help="Skip these resources."),
     _selection("--kind", **KINDS, help="Only resources of these kinds."),
-    _selection("--project", **PARENTS, help="Only these projects and what is in them."),
+    _selection("--project", **PARENTS, help="Only these projects and their contents."),
     base_option,
-    _planning("--no-base", is_flag=True, help="Do not use git."),
+    _planning("--no-base", is_flag=True, help="Plan without git."),
     _planning(
         "--rotate-secrets",
         multiple=True,
@@ -156,12 +156,12 @@ plan_options = _all(
         flag_value="*",
         metavar="[NAME]",
         shell_complete=completing.resources,
-        help="Send secrets again: all, or those of these resources.",
+        help="Send secrets again: all, or those of NAME.",
     ),
     _planning(
         "--allow-replace",
         is_flag=True,
-        help="Allow changes that delete and create again.",
+        help="Allow changes that delete and re-create an object.",
     ),
 )
 
@@ -191,33 +191,33 @@ client_options = _all(
         "--parallelism",
         type=click.IntRange(min=1, max=64),
         metavar="N",
-        help="Requests at once. Default: 8.",
+        help="Maximum concurrent requests. Default: 8.",
     ),
     _connection(
         "--rate",
         callback=_rate,
         metavar="CALLS/SECONDS",
-        help="Most calls in a time, or off. Default: a little below the service's limits.",
+        help="Maximum calls per period, or off. Default: just below the service's limits.",
     ),
     _connection(
-        "--timeout", callback=_duration, metavar="S", help="Time for one request. Default: 30s."
+        "--timeout", callback=_duration, metavar="S", help="Timeout of one request. Default: 30s."
     ),
     _connection(
         "--max-wait",
         callback=_duration,
         metavar="S",
-        help="Longest wait that the service may ask for. Default: 15m.",
+        help="Longest Retry-After to accept. Default: 15m.",
     ),
     _connection(
         "--retry-for",
         callback=_duration,
         metavar="S",
-        help="How long a failed request is repeated. Default: 5m.",
+        help="How long to retry a failed request. Default: 5m.",
     ),
     _connection(
         "--insecure-http",
         is_flag=True,
-        help="Send the API key unencrypted to an http:// address that is not on this machine.",
+        help="Send the API key unencrypted to a remote http:// address.",
     ),
 )
 
@@ -285,8 +285,7 @@ def file_option(name: str, description: str, **attributes: Any) -> Callable[[_Fu
 
 since_option = file_option(
     "--since",
-    "Text of earlier comments of a pull request. Markdown says what changed since the last plan in "
-    "it. A file without one changes nothing.",
+    "Earlier comments of the pull request; Markdown says what changed since the last plan in them.",
 )
 
 
@@ -304,14 +303,14 @@ def _not_stdout(_: click.Context, param: click.Parameter, path: Path | None) -> 
 
 
 unmanaged_option = output_option(
-    "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
+    "--show-unmanaged", is_flag=True, help="List live objects that no file declares."
 )
 summary_option = output_option(
-    "--summary", is_flag=True, help="Show only counts, dangers and violations of a plan."
+    "--summary", is_flag=True, help="Show only counts, dangers and violations."
 )
 
 
-links_option = output_option("--links", is_flag=True, help="Show the address of the page.")
+links_option = output_option("--links", is_flag=True, help="Show links to the service's pages.")
 
 
 def folder_of(given: Path | None) -> Path:

@@ -97,8 +97,8 @@ def plan_command(
 ) -> int:
     """Show what would change to make live state match the configuration. Changes nothing.
 
-    Exits with 5 if the policy refuses the plan. Several environments are planned in one run, and
-    the exit code is the worst of theirs. One that fails does not stop the others.
+    Exits with 5 if the policy refuses the plan. With several environments, one that fails does not
+    stop the others, and the exit code is the worst.
     """
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.files import path_in_repository

@@ -12,7 +12,7 @@ import orjson
 from click.shell_completion import ShellComplete, get_completion_class
 from msgspec import Struct
 
-from reconciler.cli.command import command
+from reconciler.cli.command import command, full_help
 from reconciler.cli.group import COMMANDS, command_of
 from reconciler.cli.output import style_of
 from reconciler.cli.streams import write_result
@@ -46,7 +46,7 @@ def _commands(_: click.Context, __: click.Parameter, incomplete: str) -> list[st
 @click.argument("name", required=False, metavar="[COMMAND]", shell_complete=_commands)
 @click.pass_context
 def help_command(context: click.Context, name: str | None) -> None:
-    """Show the help of a command, or of the program."""
+    """Show all options and examples of a command, or list the commands."""
     root = context.find_root()
     if name is None:
         write_result(f"{root.command.get_help(root)}\n")
@@ -54,7 +54,8 @@ def help_command(context: click.Context, name: str | None) -> None:
     if name not in COMMANDS:
         raise BadUsage(f"unknown command '{name}'", hint=choice(name, COMMANDS, "commands"))
     shown = command_of(name)
-    write_result(f"{shown.get_help(shown.context_class(shown, info_name=name, parent=root))}\n")
+    with shown.context_class(shown, info_name=name, parent=root) as inner:
+        write_result(f"{full_help(inner)}\n")
 
 
 def _schemas(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

@@ -63,11 +63,11 @@ def show_command(
 ) -> None:
     """Print a plan that was saved with `--out FILE`, or a resource with its origins.
 
-    A plan is one of `plan --out FILE` or of `backfill --out FILE`.
+    PLAN_FILE comes from `plan --out FILE` or `backfill --out FILE`.
 
     With --resolved ADDRESS, defaults, overrides and references are filled in for the environment,
     and each field shows where it comes from. No network, secret or API key is needed. With a plan,
-    -C is the folder that paths of the output begin at, as with `plan -C`.
+    paths in the output are relative to -C, as with `plan -C`.
     """
     from reconciler.cli.runner_files import result_name, write_runner_files
     from reconciler.cli.running import runtime
@@ -111,7 +111,7 @@ def show_command(
     page="docs/reliability.md",
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@option("--run", metavar="ID", help="Only the run whose id begins so. Default: the last.")
+@option("--run", metavar="ID", help="Only the run whose id starts with ID. Default: the last.")
 @format_option("audit")
 def audit_command(file: Path, *, run: str | None, output_format: str) -> int:
     """Show who applied what, from the log of `apply --log-file FILE`.

@@ -208,7 +208,7 @@ class Transport(Struct, dict=True):
                 self._note(error, turn)
                 raise error from None
             self._note(None, turn)
-            return Answer(received.status, body, attempts.count, attempts.unclear)
+            return Answer(received.status, body, attempts.count, attempts.unclear, attempts.sent)
 
     def _note(self, error: ServiceError | None, turn: Turn) -> None:
         """Note how an attempt ended, None for a success."""

@@ -217,6 +217,8 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         await _check_approval(request, plan, screen)
         if request.asks:
             await stack.enter_async_context(lock)
+            # Others had time while a person decided: every object is checked.
+            planned = replace(planned, live=planned.live.of_old())
         bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
         stack.enter_context(transport.reporting_to(bus))
         report = await _execute(planned, session, transport, bus)

@@ -22,7 +22,7 @@ from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile, decode
 from reconciler.model.live import Live
 from reconciler.model.logged_run import Ending, LoggedChange, LoggedRun
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.text import printable, several
 from reconciler.planning.base import Base
@@ -182,7 +182,7 @@ async def saved_plan(
             "can't be combined with it"
         )
     saved = decode(read_file(file), name=str(file))
-    _check_place(saved, session.loaded)
+    check_place(saved.source, session.loaded)
     base = session.base(request) if undo is None else None
     _check_options(saved, request, base, undo)
     desired = session.loaded.desired
@@ -204,9 +204,9 @@ async def saved_plan(
     return SavedPlan(compared.plan, live, base, compared.differences)
 
 
-def _check_place(saved: Plan, loaded: Loaded) -> None:
+def check_place(source: PlanSource, loaded: Loaded) -> None:
     """Raise StalePlan if a plan was made for another environment or service."""
-    source, desired = saved.source, loaded.desired
+    desired = loaded.desired
     compared = {
         "environment": (source.environment, desired.environment),
         "organization": (source.organization, desired.organization),

@@ -76,17 +76,17 @@ class _Server(uvicorn.Server):
 
 
 @click.command("emulator")
-@click.option("--port", default=0, show_default=True, help="Port to listen on; 0 takes a free one.")
+@click.option("--port", default=0, show_default=True, help="Port to listen on; 0 picks a free one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--db",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Store everything in this file, to keep it after a restart. Default: memory.",
+    help="Keep state in this file across restarts. Default: in memory.",
 )
 @click.option(
     "--seed",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="YAML or JSON file with the initial organizations, projects, exports and keys.",
+    help="YAML or JSON file with initial organizations, projects, exports and keys.",
 )
 @click.option(
     "--dialect",
@@ -98,21 +98,21 @@ class _Server(uvicorn.Server):
 @click.option(
     "--faults",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="YAML or JSON file with the initial faults.",
+    help="YAML or JSON file with initial faults.",
 )
 @click.option(
     "--throttle",
     is_flag=False,
     flag_value="service",
     metavar="[CALLS/SECONDS,…]",
-    help="Limit the calls of each key: 480/60,4800/3600 unless other windows are given.",
+    help="Limit the calls of each key. Without windows: 480/60,4800/3600.",
 )
 @click.option(
     "--allow-host",
     "allowed_hosts",
     multiple=True,
     metavar="NAME",
-    help="Also serve requests for this host. Default: loopback and the bound address.",
+    help="Also accept requests for this host. Default: loopback and the bound address.",
 )
 @click.option(
     "--organization-list/--no-organization-list",

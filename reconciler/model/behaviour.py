@@ -129,7 +129,8 @@ class Rule(Struct, frozen=True):
     """A rule with its stable id, which `policy.deny` names.
 
     The first of `severities` is the default. `meaning` is the docstring of its function: when it
-    applies, what it means, and what to do. `judge` is called for changes with one of the `actions`.
+    applies, what it means, and what to do. `judge` is called for changes with one of the `actions`
+    that change the field `of`, if there is one.
     """
 
     id: str
@@ -138,10 +139,14 @@ class Rule(Struct, frozen=True):
     judge: Callable[[RuleContext], Outcome]
     actions: tuple[Action, ...]
     effect: Effect = Effect.OTHER
+    of: str = ""
 
     def __call__(self, context: RuleContext) -> Consequence | None:
         """Return the consequence of a change, if there is one."""
-        outcome = self.judge(context) if context.action in self.actions else None
+        applies = context.action in self.actions
+        if self.of:
+            applies = applies and context.field(*self.of.split(".")) is not None
+        outcome = self.judge(context) if applies else None
         if outcome is None:
             return None
         other, message = (None, outcome) if isinstance(outcome, str) else outcome
@@ -187,14 +192,17 @@ class Rules(Struct):
     def rule(
         self,
         rule_id: str,
-        *severities: Severity,
+        severities: Severity | tuple[Severity, ...],
         effect: Effect = Effect.OTHER,
+        *,
         on: tuple[Action, ...] = tuple(Action),
+        of: str = "",
     ) -> Callable[[Callable[[RuleContext], Outcome]], Rule]:
-        """Add the decorated function as a rule for changes with one of the actions."""
+        """Add the decorated function as a rule for changes with one of the actions, of a field."""
 
         def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
-            rule = Rule(rule_id, severities, str(judge.__doc__), judge, on, effect)
+            degrees = severities if isinstance(severities, tuple) else (severities,)
+            rule = Rule(rule_id, degrees, str(judge.__doc__), judge, on, effect, of)
             self.consequences.append(rule)
             return rule
 

@@ -90,8 +90,8 @@ class Variant(Struct, frozen=True):
     extras: tuple[Field, ...] = ()
     fixed_since: Dialect | None = None
     """The first dialect in which a change of the tag is a replacement."""
-    unlisted: frozenset[str] = frozenset()
-    """Tags whose objects are in no list: they can be read by id only."""
+    unlisted: Mapping[str, Dialect] = field(default_factory=dict)
+    """Tags whose objects are in no list, with their first dialect: they can be read by id only."""
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Fields of the body that say where an object writes, by tag, and words for them."""
     outermost: Mapping[str, tuple[str, str]] = field(default_factory=dict)

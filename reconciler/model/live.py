@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
@@ -72,6 +74,10 @@ class Live(Struct, frozen=True):
     """Kinds that the key may not list: only objects with a configured id are here."""
     unread: frozenset[tuple[str, str]] = frozenset()
     """Objects, by kind and id, whose contents were not read: a plan did not need them so far."""
+    read_at: float = -inf
+    """When reading began, in seconds of the clock."""
+    details_at: Mapping[tuple[str, str], float] = {}
+    """When objects were requested in full, by kind and id, in seconds of the clock."""
 
     @property
     def serves_organization(self) -> bool:
@@ -80,6 +86,14 @@ class Live(Struct, frozen=True):
         Real servers fail there (docs/service.md, 1.10), and keys limited to projects are refused.
         """
         return self.dialect is Dialect.INTERFACE and not self.unlisted
+
+    def seen_at(self, kind: str, live_id: str) -> float:
+        """Return when an object was requested that is here."""
+        return self.details_at.get((kind, live_id), self.read_at)
+
+    def of_old(self) -> Live:
+        """Return the same, read too long ago to serve as a check before a write."""
+        return replace(self, read_at=-inf, details_at={})
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """Return the objects of one kind, in the order of reading."""

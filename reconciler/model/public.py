@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -66,7 +67,12 @@ class Public(Struct, frozen=True):
 def as_json(value: object, *, indent: bool = True) -> str:
     """Return the public JSON of a value, in which control characters are escapes."""
     options = _OPTIONS | (orjson.OPT_INDENT_2 if indent else 0)
-    return plain_json(orjson.dumps(value, _plain, options).decode()) + "\n"
+    try:
+        text = orjson.dumps(value, _plain, options).decode()
+    except orjson.JSONEncodeError:
+        # orjson refuses half of a surrogate pair, which a message can quote from a file.
+        text = json.dumps(value, default=_plain, ensure_ascii=False, indent=2 if indent else None)
+    return plain_json(text) + "\n"
 
 
 def _plain(value: Any) -> Any:

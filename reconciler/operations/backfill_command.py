@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @option("--from", "first", metavar="TIME", help="Start of the range, ISO 8601.")
 @option("--to", "last", metavar="TIME", help="End of the range, exclusive.")
-@option("--gaps", is_flag=True, help="The gaps of the last seven days, or of the range.")
-@option("--failed", is_flag=True, help="Only those gaps whose runs failed.")
-@option("--since", metavar="DURATION", help="How far back gaps are closed: 6h, 30d, 2w.")
-@option("--since-pause", is_flag=True, help="All that the last pause left out.")
+@option("--gaps", is_flag=True, help="Backfill the gaps of the range or of the last seven days.")
+@option("--failed", is_flag=True, help="Only gaps whose runs failed.")
+@option("--since", metavar="DURATION", help="How far to look back for gaps: 6h, 30d, 2w.")
+@option("--since-pause", is_flag=True, help="Backfill the intervals that the last pause skipped.")
 @option("--cancel", "cancelled", is_flag=True, help="Cancel running backfills instead.")
 @option("--id", "row_id", metavar="ID", help="With --cancel: only this backfill.")
-@option("--wait", is_flag=True, help="Wait until the backfills ended, and report their runs.")
-@option("--dry-run", is_flag=True, help="Show the backfills, and start none.")
+@option("--wait", is_flag=True, help="Wait for the backfills to end, and report their runs.")
+@option("--dry-run", is_flag=True, help="Show the backfills; start none.")
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
 @file_option("--out", "Save the backfills for `apply FILE`, and start none; - for stdout.")
 @log_option("--log-file", "Append an audit log: JSON lines, one for each request.")
@@ -82,11 +82,8 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     complete.
     """
     from reconciler.cli.running import runtime
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfills import BackfillRequest
     from reconciler.operations.cancelling import cancel
 
-    workspace = workspace_of(options)
     if options["cancelled"]:
         if options["log_file"] is not None:
             raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
@@ -95,7 +92,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         begin = partial(stop_on_signals, world.stop)
         if len(names) != 1 or options["project"]:
             raise BadUsage("--cancel needs one NAME")
-        ids = run(cancel(names[0], options["row_id"], workspace, world, begin))
+        ids = run(cancel(names[0], options["row_id"], workspace_of(options), world, begin))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
     since, out, is_json = options["since"], options["out"], options["output_format"] == "json"
@@ -104,19 +101,28 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         raise BadUsage("--since needs --gaps, and excludes --from")
     if options["row_id"] is not None:
         raise BadUsage("--id needs --cancel")
-    request = BackfillRequest(
-        workspace,
-        names,
-        parents=options["project"],
-        **{key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause", "wait")},
-        dry_run=options["dry_run"] or out is not None,
-        auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
-        outputs=Outputs(options["log_file"]),
-    )
+    wanted = {key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause")}
     if since is not None:
-        request = replace(request, length=duration_of(since, option="--since"))
+        wanted["length"] = duration_of(since, option="--since")
+    if out is not None:
+        options["dry_run"] = True
+    request = request_of(names, options, parents=options["project"], **wanted)
     return started(request, is_json=is_json, out=out)
+
+
+def request_of(names: tuple[str, ...], options: dict[str, Any], **wanted: Any) -> BackfillRequest:
+    """Return a request for backfills, with the options that every command for them has."""
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfills import BackfillRequest
+
+    return BackfillRequest(
+        workspace_of(options),
+        names,
+        **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
+        can_ask=sys.stdin.isatty() and options["output_format"] != "json",
+        outputs=Outputs(options["log_file"]),
+        **wanted,
+    )
 
 
 def apply_saved(

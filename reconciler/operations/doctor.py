@@ -40,6 +40,7 @@ from reconciler.reading.access import (
     read_key,
     read_organizations,
     read_scope,
+    read_user,
     read_visible,
     write_scope,
 )
@@ -60,6 +61,8 @@ _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
 _NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
 _PACKAGE = "posthog-reconciler"
+_ROLES = {1: "member", 8: "admin", 15: "owner"}
+"""The levels of membership (docs/service.md, 12)."""
 
 
 class Health(Term):
@@ -139,6 +142,8 @@ class _Access(Struct, frozen=True):
         except ReconcilerError as error:
             return [_failure("key", error)]
         checks = list(self._about_key(key))
+        if key is not None:
+            checks.append(await self._user())
         checks.append(await self._organizations())
         checks += await self._visible(key)
         return checks
@@ -150,9 +155,22 @@ class _Access(Struct, frozen=True):
             )
             return
         scopes = "all scopes" if ALL in key.scopes else ", ".join(key.scopes) or "no scopes"
-        yield Check.fine("key", f"{quoted(printable(key.label))}: {printable(scopes)}")
+        made = f", created or rolled {printable(key.made_at[:10])}" if key.made_at else ""
+        yield Check.fine("key", f"{quoted(printable(key.label))}: {printable(scopes)}{made}")
         yield from self._scopes(key)
         yield from self._limits(key)
+
+    async def _user(self) -> Check:
+        name = "user of the key"
+        try:
+            user = await read_user(self.transport)
+        except ReconcilerError as error:
+            return _failure(name, error)
+        if user is None:
+            return Check.fine(name, "not shown to this key (scope user:read)")
+        level = user.levels.get(self._organization)
+        role = f", {_ROLES.get(level, f'level {level}')}" if level is not None else ""
+        return Check.fine(name, f"{printable(f'{user.name} {user.email}'.strip())}{role}")
 
     def _scopes(self, key: KeyAccess) -> Iterator[Check]:
         """Yield whether the key has the least scopes that a plan and an apply need."""

@@ -46,7 +46,7 @@ def pausing_options(function: _Function) -> _Function:
             "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completing.resources
         ),
         workspace_options,
-        option("--reason", metavar="TEXT", help="Why, for the audit log."),
+        option("--reason", metavar="TEXT", help="Reason to record in the audit log."),
         option("--write", is_flag=True, help="Also set `paused` in the files."),
         option("--auto-approve", is_flag=True, help="Do not ask for approval."),
         log_option("--log-file", "Append an audit log: JSON lines, one for each request."),
@@ -149,7 +149,7 @@ def pause_command(names: tuple[str, ...], **options: Any) -> int:
     page="docs/operations.md",
 )
 @pausing_options
-@option("--backfill", is_flag=True, help="Then backfill what the pause left out.")
+@option("--backfill", is_flag=True, help="Then backfill the intervals that the pause skipped.")
 def unpause_command(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
     """Unpause exports, after showing the plan and what the next apply does.
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import worst_of
 from reconciler.cli.options import (
     PARENTS,
     client_options,
@@ -95,7 +94,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     multiple=True,
     callback=_states,
     metavar="STATES",
-    help="Exit with 2 if an export is in one of these states, such as failing,lagging,paused.",
+    help="Exit with 2 if an export has one of these states: failing,lagging,paused.",
 )
 @option(
     "--watch",
@@ -103,10 +102,10 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     flag_value=_PAUSE,
     type=click.IntRange(min=1),
     metavar="[SECONDS]",
-    help=f"Show it again every {_PAUSE} seconds, or as often as given, until Ctrl-C.",
+    help=f"Refresh every SECONDS, by default {_PAUSE}, until Ctrl-C.",
 )
-@output_option("--all", "show_all", is_flag=True, help="List also the exports that are ok.")
-@output_option("--links", is_flag=True, help="Show the address of the page of each export.")
+@output_option("--all", "show_all", is_flag=True, help="Also list exports that are ok.")
+@output_option("--links", is_flag=True, help="Show a link to each export's page.")
 @file_option("--html", "Also write a page with charts and filters to this file.")
 @format_option("status")
 @client_options
@@ -125,7 +124,7 @@ def status_command(
     several environments, one that fails does not hide the others, and the exit code is the worst.
     """
     from reconciler.cli.running import run_shown, runtime
-    from reconciler.cli.several import print_errors, report_each
+    from reconciler.cli.several import Reporting
     from reconciler.operations.status import StatusRequest, status
 
     environments = one_environment(options)
@@ -139,14 +138,11 @@ def status_command(
         failed = any(export.state in fail_on for export in report.exports)
         return ExitCode.CHANGES if failed else ExitCode.FINE
 
-    async def read(world: Runtime) -> Reported[Any]:
-        if environments:
-            return await report_each(status, request, environments, world, code_of)
-        return await status(request, world)
+    reporting = Reporting(status, request, environments, code_of)
 
     def show() -> ExitCode:
         world = runtime()
-        result: Reported[Any] = run_shown(read, world)
+        result: Reported[Any] = run_shown(reporting.report, world)
         masked = replace(how, mask=world.mask)
         text = writer_of(output_format, name)(result.report, masked)
         if output_format == DEFAULT:
@@ -160,10 +156,7 @@ def status_command(
         if options["html"] is not None:
             _write_page(options["html"], name, result.report, masked)
         write_note(f"{result.calls} API calls\n")
-        if not environments:
-            return code_of(result.report)
-        print_errors(result.report)
-        return worst_of(item.exit_code for item in result.report)
+        return reporting.exit_code(result.report)
 
     return show() if watch is None else _watched(show, watch)
 
@@ -226,7 +219,7 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     type=click.Choice([order.value for order in RunOrder]),
     default=RunOrder.CREATED.value,
     show_default=True,
-    help="By when runs began, or by their intervals.",
+    help="Apply --since and --until to the start of runs, or to their intervals.",
 )
 @option(
     "--status",
@@ -234,16 +227,16 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     multiple=True,
     type=click.Choice(STATUSES, case_sensitive=False),
     metavar="STATUS",
-    help=f"Only runs in these statuses: {', '.join(STATUSES)}.",
+    help=f"Only runs with these statuses: {', '.join(STATUSES)}.",
 )
-@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Most runs.")
+@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum count.")
 @option("--all", "everything", is_flag=True, help="All runs, page by page.")
-@option("--follow", is_flag=True, help="Continue with new runs and changes of status.")
-@_retry_option("--retry", help="Export the interval of RUN again.")
-@_retry_option("--failed", help="With --retry: of every run that failed, in the last seven days.")
+@option("--follow", is_flag=True, help="Keep printing new runs and changes of status.")
+@_retry_option("--retry", help="Retry RUN: export its interval again.")
+@_retry_option("--failed", help="With --retry: all runs that failed in the last seven days.")
 @_retry_option("--cancel", "cancelled", help="Cancel RUN.")
-@_retry_option("--wait", help="With --retry: wait until the runs ended, and report them.")
-@_retry_option("--dry-run", help="With --retry: show the retries, and send nothing.")
+@_retry_option("--wait", help="With --retry: wait for the runs to end, and report them.")
+@_retry_option("--dry-run", help="With --retry: show the retries; send nothing.")
 @_retry_option("--auto-approve", help="With --retry: do not ask for approval.")
 @log_option("--log-file", "With --retry: append an audit log, JSON lines.")
 @format_option("runs")
@@ -302,24 +295,14 @@ def _check_action(run: str | None, *, follow: bool, options: dict[str, Any]) -> 
 
 
 def _retry(name: str, run: str | None, output_format: str, options: dict[str, Any]) -> ExitCode:
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfill_command import started
-    from reconciler.operations.backfills import BackfillRequest, Retries
+    from reconciler.operations.backfill_command import request_of, started
+    from reconciler.operations.backfills import Retries
 
     if output_format not in ("text", "json"):
         raise BadUsage(f"--retry does not support --format {output_format}")
-    is_json = output_format == "json"
-    request = BackfillRequest(
-        workspace_of(options),
-        (name,),
-        retries=Retries(run, *window_of(options)),
-        wait=options["wait"],
-        dry_run=options["dry_run"],
-        auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
-        outputs=Outputs(options["log_file"]),
-    )
-    return started(request, is_json=is_json)
+    options["output_format"] = output_format
+    request = request_of((name,), options, retries=Retries(run, *window_of(options)))
+    return started(request, is_json=output_format == "json")
 
 
 def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
@@ -390,14 +373,16 @@ def check_follow(output_format: str, last: Moment | None) -> None:
 @option(
     "--level",
     type=click.Choice(LEVELS, case_sensitive=False),
-    help="Only entries of this level and more important ones.",
+    help="Only entries of this level or above.",
 )
 @option("--search", metavar="TEXT", help="Only entries with this text; % and _ are wildcards.")
 @option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")
 @option("--until", metavar="TIME", help="Until a time, or a duration ago.")
-@option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Most entries.")
+@option(
+    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum count."
+)
 @option("--all", "everything", is_flag=True, help="All entries, page by page.")
-@option("--follow", is_flag=True, help="Continue with new entries until it is interrupted.")
+@option("--follow", is_flag=True, help="Keep printing new entries until Ctrl-C.")
 @format_option("logs")
 @links_option
 @client_options
@@ -447,7 +432,7 @@ def logs_command(
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @environments_options
-@option("--since", metavar="DURATION", help="How far back: 90m, 6h, 7d, 2w. Default: 7d.")
+@option("--since", metavar="DURATION", help="How far to look back: 90m, 6h, 7d, 2w. Default: 7d.")
 @option("--from", "first", metavar="TIME", help="Start of the window, ISO 8601.")
 @option("--to", "last", metavar="TIME", help="End of the window, ISO 8601. Default: now.")
 @format_option("gaps")
@@ -461,30 +446,22 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     is the worst.
     """
     from reconciler.cli.running import show_report
-    from reconciler.cli.several import print_errors, report_each
+    from reconciler.cli.several import Reporting
     from reconciler.operations.gaps import GapRequest, gaps
 
     environments, window = one_environment(options), window_options(options)
     request = GapRequest(workspace_of(options), names, **window)
-    if environments:
 
-        async def read(request: GapRequest, world: Runtime) -> Reported[GapReport]:
-            where = f"{request.workspace.environment}: "
-            return await gaps(request, world, partial(announce, where=where))
+    def code_of(report: GapReport) -> ExitCode:
+        return ExitCode.CHANGES if report.gaps else ExitCode.FINE
 
-        result = show_report(
-            "all_gaps",
-            output_format,
-            lambda world: report_each(read, request, environments, world, _code_of),
-        )
-        print_errors(result.report)
-        return worst_of(item.exit_code for item in result.report)
-    work = partial(gaps, request, announce=announce)
-    return _code_of(show_report("gaps", output_format, work).report)
+    async def read(request: GapRequest, world: Runtime) -> Reported[GapReport]:
+        where = f"{request.workspace.environment}: " if environments else ""
+        return await gaps(request, world, partial(announce, where=where))
 
-
-def _code_of(report: GapReport) -> ExitCode:
-    return ExitCode.CHANGES if report.gaps else ExitCode.FINE
+    reporting = Reporting(read, request, environments, code_of)
+    name = "all_gaps" if environments else "gaps"
+    return reporting.exit_code(show_report(name, output_format, reporting.report).report)
 
 
 def window_options(options: dict[str, Any]) -> dict[str, Any]:

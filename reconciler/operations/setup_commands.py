@@ -61,9 +61,9 @@ This can't be undone.
 def doctor_command(output_format: str, **options: Any) -> ExitCode:
     """Check the configuration, the way to the service, the API key, and git. Changes nothing.
 
-    A line that failed has its fix. Without a workspace, the service is the one that the variables
-    RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1 if a
-    check failed.
+    Failed checks say how to fix them. Without a workspace, the service is the one that the
+    variables RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1
+    if a check failed.
     """
     from reconciler.cli.running import show_report
     from reconciler.operations.doctor import diagnose
@@ -82,7 +82,7 @@ def doctor_command(output_format: str, **options: Any) -> ExitCode:
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
-@option("--yes", is_flag=True, help="Do not ask before the service connects to destinations.")
+@option("--yes", is_flag=True, help="Do not ask before connecting to destinations.")
 @format_option("preflight")
 @client_options
 def preflight_command(
@@ -90,8 +90,8 @@ def preflight_command(
 ) -> ExitCode:
     """Let the service test destinations with the configured credentials. Saves nothing.
 
-    The service really connects to each destination, and may create and drop a test table. NAME is
-    an address, an id, a key, a name or a glob. Only servers of dialect 2026 offer this to API keys;
+    The service connects to each destination, and may create and drop a test table. NAME is an
+    address, an id, a key, a name or a glob. Only servers of dialect 2026 offer this to API keys;
     for other exports the files, the policy and the secrets are checked. Exits with 1 if a test
     failed.
     """
@@ -140,7 +140,7 @@ def preflight_command(
 @workspace_options
 @option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
 @file_option("--out", "Write the new token to a file of mode 0600 (reset-token).")
-@option("--auto-approve", is_flag=True, help="Do not ask for the name (reset-token).")
+@option("--auto-approve", is_flag=True, help="Do not ask to type the name (reset-token).")
 @format_option("project_details")
 @client_options
 def projects_command(action: str, name: str | None, output_format: str, **options: Any) -> None:

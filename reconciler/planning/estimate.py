@@ -8,19 +8,19 @@ from math import ceil
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Kind, containers
 from reconciler.model.plan import Plan
 
 _CALLS: Mapping[Action, int] = {
     Action.CREATE: 1,
-    Action.UPDATE: 2,
-    Action.PAUSE: 2,
-    Action.UNPAUSE: 2,
-    Action.DELETE: 2,
+    Action.UPDATE: 1,
+    Action.PAUSE: 1,
+    Action.UNPAUSE: 1,
+    Action.DELETE: 1,
     Action.REPLACE: 5,
     Action.NO_OP: 0,
 }
-"""A check and a write; a replacement checks, creates, checks again, deletes and renames."""
+"""A write; a replacement checks, creates, checks again, deletes and renames."""
 _CALLS_OF_A_REST = 4
 """The rest of a replacement: two checks, then the old object is deleted, the new one renamed."""
 _PAGE = 100
@@ -35,7 +35,11 @@ def calls_of(plan: Plan, kinds: Sequence[Kind], *, verify: bool = True) -> int:
         return 0
     sizes = Counter(change.address.kind for change in plan.changes)
     sizes += Counter(unmanaged.address.kind for unmanaged in plan.unmanaged)
-    calls, checked_again = sum(map(_calls_of_change, plan.sending)), 0
+    calls, checked_again, parents = sum(map(_calls_of_change, plan.sending)), 0, containers(kinds)
+    # What is in an object to delete is listed.
+    calls += sum(
+        change.action is Action.DELETE and change.address.kind in parents for change in plan.sending
+    )
     for kind in kinds:
         survey = max(1, ceil(sizes[kind.name] / _PAGE))
         scopes = {

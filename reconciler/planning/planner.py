@@ -84,7 +84,7 @@ def make_plan(
         matching, by_name, base, context.now, ordered.changes, context.elsewhere
     )
     about = NoteContext(
-        *(matching, ordered.changes, unmanaged, policy, base, by_name, names, live.unread),
+        *(matching, ordered.changes, unmanaged, policy, decision.known, names, live.unread),
         refused=frozenset(address for item in doubled for address in item.addresses),
         environment=desired.environment if context.has_environments else "",
         elsewhere=context.elsewhere,

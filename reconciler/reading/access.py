@@ -14,6 +14,7 @@ from reconciler.model.values import JSON
 
 _ORGANIZATIONS = "/api/organizations/"
 KEY = Request("GET", "/api/personal_api_keys/@current/", Repeat.SAFE)
+_USER = Request("GET", "/api/users/@me/", Repeat.SAFE)
 _SINCE_2026 = frozenset({"description", "is_legacy_hashing"})
 """Fields that only servers of autumn 2026 show (docs/service.md, 12)."""
 ALL, _READ, _WRITE = "*", ":read", ":write"
@@ -29,6 +30,16 @@ class KeyAccess(Struct, frozen=True):
     scopes: tuple[str, ...]
     projects: tuple[str, ...] = ()
     organizations: tuple[str, ...] = ()
+    made_at: str = ""
+    """When it was last rolled or, before that, created, ISO 8601. Keys have no end."""
+
+
+class KeyUser(Struct, frozen=True):
+    """The user of an API key. `levels` are the levels of membership, by organization."""
+
+    name: str
+    email: str
+    levels: Mapping[str, int]
 
 
 class Visible(Struct, frozen=True):
@@ -54,7 +65,26 @@ async def read_key(transport: Transport) -> KeyAccess | None:
         _texts(body["scopes"]),
         _texts(body.get("scoped_teams")),
         _texts(body.get("scoped_organizations")),
+        str(body.get("last_rolled_at") or body.get("created_at") or ""),
     )
+
+
+async def read_user(transport: Transport) -> KeyUser | None:
+    """Return the user of the key, None if the key may not see it. Raises ServiceError."""
+    try:
+        body = (await transport.send(_USER)).body
+    except (Forbidden, NotFound):
+        return None
+    if not isinstance(body, Mapping):
+        raise InvalidResponse(f"{_USER.label}: the response is not a user")
+    name = " ".join(str(body[part]) for part in ("first_name", "last_name") if body.get(part))
+    listed = body.get("organizations")
+    items = (
+        [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    )
+    levels = {str(item.get("id")): item.get("membership_level") for item in items}
+    known = {key: level for key, level in levels.items() if isinstance(level, int)}
+    return KeyUser(name, str(body.get("email") or ""), known)
 
 
 async def read_organizations(transport: Transport) -> Mapping[str, str]:

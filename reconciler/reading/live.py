@@ -58,7 +58,7 @@ async def read_live(
 
     Raises ServiceError.
     """
-    depth = depth or Depth()
+    depth, read_at = depth or Depth(), transport.clock()
     reader = _Reader(transport, desired.organization, desired.in_order(), depth)
     surveys = await together(reader.survey(kind) for kind in kinds)
     objects: dict[str, tuple[LiveObject, ...]] = {}
@@ -79,7 +79,7 @@ async def read_live(
     dialect = _dialect(kinds, objects)
     if dialect is None:
         dialect = await dialect_of_key(transport)
-    live = Live(objects, dialect, frozenset(unlisted), frozenset(unread))
+    live = Live(objects, dialect, frozenset(unlisted), frozenset(unread), read_at)
     wanted = {
         (item.kind, item.id) for items in objects.values() for item in items if depth.in_full(item)
     }
@@ -225,11 +225,11 @@ async def read_details(
         ServiceError.
 
     """
-    objects, gone = dict(live.objects), set[tuple[str, str]]()
+    objects, gone, details_at = dict(live.objects), set[tuple[str, str]](), dict(live.details_at)
     for kind in kinds:
         items, left = live.of(kind.name), list[LiveObject]()
         short = [item for item in items if not item.complete and (kind.name, item.id) in wanted]
-        read = await _in_full(transport, kind, desired.organization, short)
+        read = await _in_full(transport, kind, desired.organization, short, details_at)
         for item in items:
             full, place = read.get(item.id, item), (kind.parent or "", item.parent_id or "")
             if full is None or kind.is_deleted(full.body) or place in gone:
@@ -237,22 +237,30 @@ async def read_details(
             else:
                 left.append(full)
         objects[kind.name] = tuple(left)
-    return replace(live, objects=objects)
+    return replace(live, objects=objects, details_at=details_at)
 
 
 async def _in_full(
-    transport: Transport, kind: Kind, organization: str, short: Sequence[LiveObject]
+    transport: Transport,
+    kind: Kind,
+    organization: str,
+    short: Sequence[LiveObject],
+    sent_at: dict[tuple[str, str], float],
 ) -> dict[str, LiveObject | None]:
-    """Return objects in full by id, None for those that are gone."""
+    """Return objects in full by id, None for those that are gone. Note when they were requested."""
     progress = Progress(transport, f"{kind.collection} in full")
     read: dict[str, LiveObject | None] = {}
     missing: list[LiveObject] = []
 
     async def complete(item: LiveObject) -> None:
+        routes = Routes(kind, organization, item.parent_id)
+        request = routes.read(item.id)
         try:
-            read[item.id] = await read_object(
-                transport, kind, organization, item.id, parent_id=item.parent_id
+            answer = await transport.send(request)
+            read[item.id] = live_object(
+                routes, answer.body, expected_id=item.id, complete=True, label=request.label
             )
+            sent_at[kind.name, item.id] = answer.sent_at
         except NotFound:
             missing.append(item)
             read[item.id] = None

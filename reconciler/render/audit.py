@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import asdict
 
+from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
 from reconciler.model.plan import Plan
+from reconciler.model.public import Public, as_json
 from reconciler.model.text import several
-from reconciler.render.diagnostics import safe_json
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import environment_as_text
 from reconciler.render.plan.words import SIGNS, summary, title
 from reconciler.render.style import Colour
 
-_FORMAT_VERSION = 1
 _COLOURS = {
     Ending.DONE: Colour.GREEN,
     Ending.ADOPTED: Colour.GREEN,
@@ -35,6 +34,89 @@ The outcome of {} is unknown. `reconciler plan` shows what is left to do;
 _UNKNOWN_REQUESTS = """\
 The outcome of {} is unknown. Look at the backfills and runs before you start one again.
 """
+
+
+class PublicChange(Public, frozen=True):
+    """A change of a run."""
+
+    address: Address
+    """The resource."""
+    action: str
+    """What was to be done."""
+    name: str
+    """The name of the object."""
+    ending: Ending
+    """How it ended."""
+    id: str | None
+    """The object that it created or changed; null if unknown."""
+    detail: str | None
+    """The error, or why it was skipped."""
+    twin_ids: tuple[str, ...]
+    """Objects of the same name and scope that stayed."""
+
+
+class PublicRequest(Public, frozen=True):
+    """A request that writes and has no clear answer."""
+
+    method: str
+    """The HTTP method."""
+    path: str
+    """The path."""
+    change_id: str | None
+    """The change that it belongs to."""
+    statuses: tuple[int | None, ...]
+    """The status of each attempt; null without an answer."""
+
+
+class PublicRun(Public, frozen=True, kw_only=True):
+    """A run of an audit log. Times are ISO 8601."""
+
+    id: str
+    """Its id."""
+    tool_version: str
+    """The version of the program."""
+    host: str
+    """The machine."""
+    user: str | None
+    """The user of the machine."""
+    actor: str | None
+    """The user of the CI job."""
+    job_url: str | None
+    """The page of the CI job."""
+    reason: str | None
+    """What the user gave as the reason."""
+    started_at: str
+    """The start."""
+    last_event_at: str
+    """The last line."""
+    environment: str
+    """The environment."""
+    base_url: str
+    """The address of the service."""
+    organization: str
+    """The organization."""
+    head: str | None
+    """The commit."""
+    plan_id: str
+    """The id of the plan."""
+    exit_code: int | None
+    """Null if the run was killed."""
+    verified: bool | None
+    """Whether the plan afterwards was empty; null if there was none."""
+    changes: tuple[PublicChange, ...]
+    """The changes, in the order of the plan."""
+    requests_without_answer: tuple[PublicRequest, ...]
+    """Requests whose outcome is unknown."""
+
+
+class PublicAudit(Public, frozen=True):
+    """The runs of an audit log: `audit --format json`."""
+
+    version = 1
+    schema = "audit"
+
+    runs: tuple[PublicRun, ...]
+    """The oldest first."""
 
 
 def audit_document(audit: Audit, _: RenderOptions) -> Document:
@@ -61,8 +143,8 @@ def audit_document(audit: Audit, _: RenderOptions) -> Document:
 
 
 def audit_as_json(audit: Audit, _: RenderOptions = DEFAULTS) -> str:
-    """Return an object for programs. Its keys are stable."""
-    return safe_json({"format_version": _FORMAT_VERSION, "runs": list(map(_run, audit.runs))})
+    """Return the public JSON of an audit log."""
+    return as_json(PublicAudit(tuple(map(_run, audit.runs))))
 
 
 def _line(run: LoggedRun) -> str:
@@ -134,30 +216,32 @@ def _requests(run: LoggedRun) -> Iterator[str]:
         yield f"  {request.method} {request.path}{change}"
 
 
-def _run(run: LoggedRun) -> dict[str, Any]:
+def _run(run: LoggedRun) -> PublicRun:
     source = run.plan.source
-    return {
+    return PublicRun(
         **asdict(run.info),
-        "started_at": run.started_at,
-        "last_event_at": run.last_event_at,
-        "environment": source.environment,
-        "base_url": source.base_url,
-        "organization": source.organization,
-        "head": source.head,
-        "plan_id": run.plan_id,
-        "exit_code": run.exit_code,
-        "verified": run.verified,
-        "changes": [
-            {
-                "address": str(logged.change.address),
-                "action": logged.change.action.value,
-                "name": logged.change.name,
-                "ending": logged.ending.value,
-                "id": logged.live_id,
-                "detail": logged.detail,
-                "twin_ids": list(logged.twin_ids),
-            }
+        started_at=run.started_at,
+        last_event_at=run.last_event_at,
+        environment=source.environment,
+        base_url=source.base_url,
+        organization=source.organization,
+        head=source.head,
+        plan_id=run.plan_id,
+        exit_code=run.exit_code,
+        verified=run.verified,
+        changes=tuple(
+            PublicChange(
+                address=logged.change.address,
+                action=logged.change.action.value,
+                name=logged.change.name,
+                ending=logged.ending,
+                id=logged.live_id,
+                detail=logged.detail,
+                twin_ids=logged.twin_ids,
+            )
             for logged in run.changes
-        ],
-        "requests_without_answer": [asdict(request) for request in run.unanswered],
-    }
+        ),
+        requests_without_answer=tuple(
+            PublicRequest(**asdict(request)) for request in run.unanswered
+        ),
+    )

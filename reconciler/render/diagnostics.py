@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.model.public import Public, as_json
 from reconciler.model.text import listed, plain_json, printable, several
 from reconciler.render.crop import crop
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -104,33 +105,74 @@ def _snippet(diagnostic: Diagnostic, at: Mark, line: str, style: Style) -> list[
     return [f"{gutter}{shown.text}", f"{' ' * (len(gutter) + shown.start)}{carets}"]
 
 
+class RelatedPlace(Public, frozen=True):
+    """A further place of a diagnostic."""
+
+    file: str
+    """Path, relative to the workspace."""
+    line: int
+    """Line, from 1."""
+    column: int
+    """Column in characters, from 1."""
+    message: str
+    """What is there."""
+
+
+class PublicDiagnostic(Public, frozen=True):
+    """A problem of the files."""
+
+    code: str
+    """Stable name of the problem, as in the list of diagnostics."""
+    severity: Level
+    """Errors stop a run."""
+    message: str
+    """The problem."""
+    environments: tuple[str, ...]
+    """The environments that have it; empty for all."""
+    hint: str | None
+    """The fix."""
+    file: str | None
+    """Path, relative to the workspace; null without a place."""
+    line: int | None
+    """Line, from 1."""
+    column: int | None
+    """Column in characters, from 1."""
+    related: tuple[RelatedPlace, ...]
+    """Further places."""
+
+
+class PublicDiagnostics(Public, frozen=True):
+    """Problems of the files, as `reconciler validate --format json` prints them."""
+
+    version = 1
+    schema = "diagnostics"
+
+    diagnostics: tuple[PublicDiagnostic, ...]
+    """All of them, in the order of the files."""
+
+
 def diagnostics_as_json(diagnostics: Sequence[Diagnostic], _: RenderOptions = DEFAULTS) -> str:
-    """Return an object with a list. Codes are stable, files relative to the workspace folder."""
-    return safe_json(
-        {"diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in diagnostics]}
+    """Return the public JSON of diagnostics."""
+    return as_json(PublicDiagnostics(tuple(map(public_diagnostic, diagnostics))))
+
+
+def public_diagnostic(diagnostic: Diagnostic) -> PublicDiagnostic:
+    """Return a diagnostic as public JSON has it."""
+    at = diagnostic.at
+    return PublicDiagnostic(
+        code=diagnostic.code,
+        severity=diagnostic.level,
+        message=diagnostic.message,
+        environments=diagnostic.environments,
+        hint=diagnostic.hint,
+        file=None if at is None else at.file,
+        line=None if at is None else at.line,
+        column=None if at is None else at.column,
+        related=tuple(
+            RelatedPlace(mark.file, mark.line, mark.column, label)
+            for mark, label in diagnostic.related
+        ),
     )
-
-
-def diagnostic_as_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """Return code, severity, message, hint and place of a diagnostic."""
-    return {
-        "code": diagnostic.code,
-        "severity": diagnostic.level.value,
-        "message": diagnostic.message,
-        "environments": list(diagnostic.environments),
-        "hint": diagnostic.hint,
-        **place_as_json(diagnostic.at),
-        "related": [
-            {**place_as_json(mark), "message": label} for mark, label in diagnostic.related
-        ],
-    }
-
-
-def place_as_json(at: Mark | None) -> dict[str, Any]:
-    """Return file, line and column, which are null without a place."""
-    if at is None:
-        return {"file": None, "line": None, "column": None}
-    return {"file": at.file, "line": at.line, "column": at.column}
 
 
 def place_as_text(at: Mark) -> str:

@@ -12,14 +12,71 @@ from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.planned import EnvironmentPlan, EnvironmentReport
-from reconciler.model.public import as_json
-from reconciler.model.text import plain_json, printable, several
-from reconciler.render.diagnostics import diagnostic_as_json
+from reconciler.model.public import Public, as_json
+from reconciler.model.text import printable, several
+from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.render.document import Block, Cell, Document, Facts, Heading, Lines
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan.words import counted
 from reconciler.render.style import Colour
+
+
+class PublicError(Public, frozen=True):
+    """Why an environment has no result."""
+
+    message: str
+    """The error."""
+    hint: str | None
+    """The fix."""
+    diagnostics: tuple[PublicDiagnostic, ...]
+    """The problems of the files, if these are the error."""
+
+
+class PublicPlan(Public, frozen=True):
+    """The plan of an environment, or its error."""
+
+    environment: str
+    """Its name."""
+    exit_code: int
+    """The exit code of `plan` for it alone."""
+    plan: dict[str, Any] | None
+    """As in the schema `plan`; null if there is an error."""
+    error: PublicError | None
+    """Null if there is a plan."""
+
+
+class PublicPlans(Public, frozen=True):
+    """Plans of several environments, as `plan -e '*' --format json` prints them."""
+
+    version = 1
+    schema = "plans"
+
+    environments: tuple[PublicPlan, ...]
+    """One for each environment."""
+
+
+class PublicReport(Public, frozen=True):
+    """The report of an environment, or its error."""
+
+    environment: str
+    """Its name."""
+    exit_code: int
+    """The exit code of the command for it alone."""
+    report: dict[str, Any] | None
+    """As in the schema of the command; null if there is an error."""
+    error: PublicError | None
+    """Null if there is a report."""
+
+
+class PublicReports(Public, frozen=True):
+    """Reports of several environments: `status` and `gaps` with `-e '*' --format json`."""
+
+    version = 1
+    schema = "reports"
+
+    environments: tuple[PublicReport, ...]
+    """One for each environment."""
 
 
 def plans_as_text(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEFAULTS) -> str:
@@ -32,18 +89,20 @@ def plans_as_text(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEF
 
 
 def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS) -> str:
-    """Return a list with an object for each environment: `plan` is null if there is an `error`."""
-    content = [
-        {
-            "environment": item.environment,
-            "exit_code": int(item.exit_code),
-            "plan": _encoded(item.plan) if item.plan is not None else None,
-            "error": error_as_json(item.error),
-        }
-        for item in plans
-    ]
-    text = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-    return plain_json(text)
+    """Return the public JSON of plans."""
+    return as_json(
+        PublicPlans(
+            tuple(
+                PublicPlan(
+                    environment=item.environment,
+                    exit_code=int(item.exit_code),
+                    plan=None if item.plan is None else orjson.loads(plan_as_json(item.plan)),
+                    error=_public_error(item.error),
+                )
+                for item in plans
+            )
+        )
+    )
 
 
 def counts_of(item: EnvironmentPlan) -> str:
@@ -64,44 +123,36 @@ def _section(item: EnvironmentPlan, options: RenderOptions) -> str:
     return f"{name}\n{options.style.paint(Colour.BOLD_RED, number)}: {first}\n"
 
 
-def _encoded(plan: Plan) -> Any:
-    # The codec takes 40 ms to import, which other results do not need.
-    from reconciler.model.codec.plan import encode
-
-    return orjson.loads(encode(plan))
-
-
-def error_as_json(error: ReconcilerError | None) -> dict[str, Any] | None:
-    """Return an error that prevented the plan or the report of an environment."""
+def _public_error(error: ReconcilerError | None) -> PublicError | None:
     if error is None:
         return None
     diagnostics = error.diagnostics if isinstance(error, InvalidConfiguration) else ()
-    return {
-        "message": error.message,
-        "hint": error.hint,
-        "diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in diagnostics],
-    }
+    return PublicError(error.message, error.hint, tuple(map(public_diagnostic, diagnostics)))
 
 
-def plan_as_json(plan: Plan, _: RenderOptions) -> str:
+def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
     """Return a plan as public JSON."""
+    # The codec takes 40 ms to import, which other results do not need.
     from reconciler.model.codec.plan import encode
 
     return encode(plan).decode()
 
 
 def reports_as_json(reports: Sequence[EnvironmentReport], _: RenderOptions) -> str:
-    """Return a list with an object for each environment: `report` or `error` is null."""
-    content = [
-        {
-            "environment": item.environment,
-            "exit_code": int(item.exit_code),
-            "report": None if item.report is None else orjson.loads(as_json(item.report)),
-            "error": error_as_json(item.error),
-        }
-        for item in reports
-    ]
-    return plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n"
+    """Return the public JSON of reports."""
+    return as_json(
+        PublicReports(
+            tuple(
+                PublicReport(
+                    environment=item.environment,
+                    exit_code=int(item.exit_code),
+                    report=None if item.report is None else orjson.loads(as_json(item.report)),
+                    error=_public_error(item.error),
+                )
+                for item in reports
+            )
+        )
+    )
 
 
 def reports_document(

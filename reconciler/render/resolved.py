@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reconciler.diagnostics import Mark
+from reconciler.model.address import Address
+from reconciler.model.public import Public, as_json
 from reconciler.model.resource import (
     FilledReference,
     ResolvedField,
@@ -16,7 +19,7 @@ from reconciler.model.resource import (
 )
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import JSON, MISSING, UNSET, FieldOrigin, Path, path_text
-from reconciler.render.diagnostics import place_as_json, place_as_text, safe_json
+from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Document, Lines
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.yaml_line import scalar, yaml_line
@@ -24,6 +27,93 @@ from reconciler.render.yaml_line import scalar, yaml_line
 _WIDEST = 56
 _LONGEST = 60
 _INDENT = "  "
+
+
+class PublicOrigin(Public, frozen=True):
+    """Where a value comes from."""
+
+    layer: str
+    """The layer, such as `resource` or `override production`."""
+    file: str | None
+    """Path, relative to the workspace; null without a place."""
+    line: int | None
+    """Line, from 1."""
+    column: int | None
+    """Column in characters, from 1."""
+
+
+class PublicReference(Public, frozen=True):
+    """A reference that was filled in."""
+
+    reference: str
+    """Its text."""
+    origin: PublicOrigin
+    """Where its value comes from."""
+
+
+class PublicOverridden(Public, frozen=True):
+    """The value of the field in a lower layer."""
+
+    written: Any
+    """The value, as written."""
+    origin: PublicOrigin
+    """Where it is."""
+
+
+class PublicField(Public, frozen=True):
+    """A field that the files manage."""
+
+    path: Path
+    """Its path in the resource."""
+    name: str
+    """The path as text."""
+    value: Any
+    """The value, with references in place of secrets; null if it is unset."""
+    unset: bool
+    """Whether `${unset}` leaves it unmanaged."""
+    secret: bool
+    """Whether it contains a secret."""
+    origin: PublicOrigin
+    """Where the value comes from."""
+    written: Any
+    """The text in the file, if references were filled in, else null."""
+    references: tuple[PublicReference, ...]
+    """The references that were filled in."""
+    overrides: tuple[PublicOverridden, ...]
+    """The same field in lower layers, the next one first."""
+
+
+class PublicParent(Public, frozen=True):
+    """The parent: a declared one has an address, a live one an id or a name."""
+
+    address: Address | None
+    """Its address."""
+    id: str | None
+    """Its id."""
+    name: str | None
+    """Its name."""
+    declared: Mark | None
+    """Where it is declared."""
+
+
+class PublicResource(Public, frozen=True):
+    """A resource with the origin of its fields: `show --resolved --format json`."""
+
+    version = 1
+    schema = "resolved"
+
+    address: Address
+    """Its address."""
+    environment: str
+    """The environment of the values."""
+    environments: tuple[str, ...]
+    """The environments that have the resource."""
+    declared: Mark
+    """Where it is declared."""
+    parent: PublicParent | None
+    """What it belongs to; null for the organization."""
+    fields: tuple[PublicField, ...]
+    """The fields, in the order of output."""
 
 
 def resolved_document(resource: ResolvedResource, _: RenderOptions) -> Document:
@@ -103,45 +193,45 @@ def _short(value: JSON) -> str:
 
 
 def resolved_as_json(resource: ResolvedResource, _: RenderOptions = DEFAULTS) -> str:
-    """Return an object with a list of fields. Its keys are stable."""
-    value = {
-        "address": str(resource.address),
-        "environment": resource.environment,
-        "environments": list(resource.environments),
-        "declared": place_as_json(resource.declared_at),
-        "parent": _parent_as_json(resource.parent),
-        "fields": [_field_as_json(field) for field in resource.fields],
-    }
-    return safe_json(value)
+    """Return the public JSON of a resource."""
+    return as_json(
+        PublicResource(
+            address=resource.address,
+            environment=resource.environment,
+            environments=resource.environments,
+            declared=resource.declared_at,
+            parent=None if resource.parent is None else _public_parent(resource.parent),
+            fields=tuple(map(_public_field, resource.fields)),
+        )
+    )
 
 
-def _parent_as_json(parent: ResolvedParent | None) -> dict[str, Any] | None:
-    if parent is None:
-        return None
-    address = str(parent.address) if parent.address is not None else None
-    place = place_as_json(parent.at) if parent.at is not None else None
-    return {"address": address, "id": parent.id, "name": parent.name, "declared": place}
+def _public_parent(parent: ResolvedParent) -> PublicParent:
+    return PublicParent(address=parent.address, id=parent.id, name=parent.name, declared=parent.at)
 
 
-def _field_as_json(field: ResolvedField) -> dict[str, Any]:
-    return {
-        "path": list(field.path),
-        "name": path_text(field.path),
-        "value": None if field.value is MISSING else field.value,
-        "unset": field.value is MISSING,
-        "secret": field.secret,
-        "origin": _origin(field.origin),
-        "written": None if field.written is MISSING else field.written,
-        "references": [
-            {"reference": reference.text, "origin": _origin(reference.origin)}
+def _public_field(field: ResolvedField) -> PublicField:
+    return PublicField(
+        path=field.path,
+        name=path_text(field.path),
+        value=None if field.value is MISSING else field.value,
+        unset=field.value is MISSING,
+        secret=field.secret,
+        origin=_public_origin(field.origin),
+        written=None if field.written is MISSING else field.written,
+        references=tuple(
+            PublicReference(reference.text, _public_origin(reference.origin))
             for reference in field.references
-        ],
-        "overrides": [
-            {"written": override.written, "origin": _origin(override.origin)}
+        ),
+        overrides=tuple(
+            PublicOverridden(override.written, _public_origin(override.origin))
             for override in field.overrides
-        ],
-    }
+        ),
+    )
 
 
-def _origin(origin: FieldOrigin) -> dict[str, Any]:
-    return {"layer": origin.layer, **place_as_json(origin.at)}
+def _public_origin(origin: FieldOrigin) -> PublicOrigin:
+    at = origin.at
+    if at is None:
+        return PublicOrigin(origin.layer, None, None, None)
+    return PublicOrigin(origin.layer, at.file, at.line, at.column)

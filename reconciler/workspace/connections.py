@@ -147,7 +147,7 @@ def _disagreement(
             return Unconnected(
                 f"`{name}` of environment {environment} is {quoted(own)}, but {variable} is "
                 f"{quoted(value)}",
-                f"correct one of them, or unset {_KEY} to use the key of the environment",
+                f"correct one of them: {_KEY} is sent only where both agree",
                 disagrees=True,
             )
     return None

@@ -52,7 +52,7 @@ from reconciler.workspace.schema.annotations import (
 )
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.workspace_file import Workspace, policy_of
-from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
+from reconciler.workspace.yaml.document import RESOURCE, Layer, Places, Unknown, is_misread
 
 if TYPE_CHECKING:
     from reconciler.workspace.parsed_files import Snapshots
@@ -379,7 +379,7 @@ class KindLayers(Struct, frozen=True):
     ) -> tuple[Layer, ...]:
         """Return the layers of a resource, topmost first."""
         document, path = declaration.document, declaration.path
-        own = Layer(document, path, "resource")
+        own = Layer(document, path, RESOURCE)
         below = (own,) if self.defaults is None else (own, self.defaults)
         if override is None:
             return below

@@ -361,7 +361,9 @@ def _suggestion(reference: Reference, context: FillContext) -> str | None:
             return UNSET
         if first in context.variables:
             return f"${{{VARIABLES.name}:{first}}}"
-        return f"${{env:{first}}}" if ENV_NAME.match(first) and first.isupper() else None
+        if not (ENV_NAME.match(first) and first.isupper()):
+            return None
+        return f"${{env:{first}}}, or for a secret ${{secret:env:{first}}}"
     close = nearest(word, plain_names())
     if word == SECRET or (close == SECRET and reference.is_secret):
         rest = _SEPARATOR.sub(":", rest)

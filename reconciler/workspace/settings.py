@@ -161,10 +161,10 @@ class Deciding(Struct, frozen=True):
         if not names:
             return connection
         message = untrusted(f"{listed(names, 3)} of environment {self.environment}", base.reason)
-        ways = [base.fix or "merge it first", "trust the files of this folder: --trust-workspace"]
-        # Outside of jobs they are probably those of the user.
-        first, last = ways if base.in_job else ways[::-1]
-        hint = f"{first}, set {', '.join(missing.values())}, or {last}"
+        # Outside of jobs the files are probably those of the user.
+        trust = "use --trust-workspace to trust the files of this folder"
+        ways = [base.fix or "merge it first", f"set {', '.join(missing.values())}"]
+        hint = ", or ".join([*ways, trust] if base.in_job else [trust, *ways])
         return Unconnected(message, hint, is_untrusted=True)
 
     def after_merge(self, settings: Settings, desired: Desired, loaded: References) -> Settings:

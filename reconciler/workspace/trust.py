@@ -123,8 +123,8 @@ def trusted_base(
                 return _of_branch(folder, repository, branch, in_job=in_job)
             if not environ.get(API_KEY) or all(map(environ.get, _BESIDE_KEY)):
                 return None
-            problem = f"{API_KEY} is set, but not {' and '.join(_BESIDE_KEY)}"
-            fix = f"set both next to the key, or unset {API_KEY}"
+            problem = f"{API_KEY} is set without {' and '.join(_BESIDE_KEY)}"
+            fix = f"unset {API_KEY}"
         except GitMissing:
             problem, fix = "git is not installed", "install git"
     return TrustedBase(in_job=in_job, problem=problem, fix=fix)

@@ -133,6 +133,8 @@ def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping
         )
     if wanted not in names:
         hint = choice(wanted, names, "environments")
+        if set(wanted) & set("*?["):
+            hint = f"this command takes one environment: {', '.join(names)}"
         raise BadUsage(f"unknown environment '{wanted}'", hint=hint)
     return str(wanted)
 

@@ -33,7 +33,7 @@ def write_private(path: Path, data: bytes) -> None:
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write texts by their paths in the workspace, in the given order, and create folders.
 
-    Existing files keep their mode, and only their owner can read new ones. A link to a file of the
+    Existing files keep their mode, and new ones have that of the umask. A link to a file of the
     workspace stays a link. If this process is killed, the next command finishes or rolls back.
     Raises ReconcilerError for other links, for a path outside the workspace, and for errors of the
     system.
@@ -51,12 +51,12 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
     if not drafts:
         return
     moves = {draft: target for draft, (_, target) in drafts.items()}
-    with _explained(NAME, folder), journal(root, moves) as written:
+    with _explained(NAME, folder), journal(root, moves) as complete:
         for draft, (name, target) in drafts.items():
             with _explained(name, folder):
-                mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
+                mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
                 _write(draft, files[name].encode(), mode=mode)
-        written.complete()
+        complete()
         for draft, (name, target) in drafts.items():
             with _explained(name, folder):
                 draft.replace(target)
@@ -92,13 +92,14 @@ def check_regular(path: Path) -> None:
         raise OSError(EINVAL, "it is not a regular file")
 
 
-def _write(path: Path, data: bytes, *, mode: int) -> None:
-    """Write a new file."""
+def _write(path: Path, data: bytes, *, mode: int | None) -> None:
+    """Write a new file. Without a mode, it has that of the umask."""
     # A private file must not be readable before it is complete.
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+    with os.fdopen(os.open(path, flags, 0o666 if mode is None else 0o600), "wb") as file:
         file.write(data)
-    path.chmod(mode)
+    if mode is not None:
+        path.chmod(mode)
 
 
 @contextmanager

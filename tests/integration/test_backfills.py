@@ -402,7 +402,7 @@ def test_a_saved_plan_is_stale_after_a_change_of_the_schedule_or_the_object(
     world.advance(hours=5)
     plan = saved(world, first="2026-10-19T03:00Z", last="2026-10-19T05:00Z")
     other = replace(plan, source=replace(plan.source, environment="other"))
-    with pytest.raises(StalePlan, match="another environment"):
+    with pytest.raises(StalePlan, match="made for environment other"):
         applied(world, other)
     world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
     with pytest.raises(StalePlan, match="schedule"):
@@ -616,7 +616,7 @@ def test_the_audit_of_an_unknown_backfill_names_its_request(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_apply_p4_backfill_of_all_failed_closes_failures_only_of_every_export(
+def test_apply_p1_backfill_of_all_failed_closes_failures_only_of_every_export(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     """A pause and missing runs stay; a project can be selected; a second command finds nothing."""
@@ -641,7 +641,7 @@ def test_apply_p4_backfill_of_all_failed_closes_failures_only_of_every_export(
     assert posts(world) == 2
 
 
-def test_apply_p4_the_command_asks_once_for_all_failed(
+def test_apply_p1_the_command_asks_once_for_all_failed(
     service_of: StartService, tmp_path: Path
 ) -> None:
     world = start(service_of, tmp_path, "2026")

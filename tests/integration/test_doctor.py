@@ -129,6 +129,17 @@ def test_errors_in_the_files_do_not_hide_the_service(
     assert checks["key"]["health"] == "fine"
 
 
+def test_issue_32_the_user_of_the_key_and_its_level(
+    service: RunningEmulator, tmp_path: Path
+) -> None:
+    write(tmp_path, WORKSPACE)
+    _, checks = checks_of(tmp_path, environ_of(service))
+    assert checks["user of the key"]["result"].endswith("owner")
+    assert "created or rolled 20" in checks["key"]["result"]
+    _, checks = checks_of(tmp_path, environ_of(service, "phx_read"))
+    assert checks["user of the key"]["result"] == "not shown to this key (scope user:read)"
+
+
 def test_an_unknown_key(service: RunningEmulator, tmp_path: Path) -> None:
     environ = environ_of(service, RECONCILER_API_KEY="phx_unknown_0123456789")
     ran, checks = checks_of(tmp_path, environ)
@@ -170,8 +181,6 @@ def test_trap_15_68_limits_come_from_the_key_or_are_unknown(
         assert checks["key"]["health"] == "warning"
         assert "scopes and limits are unknown" in checks["key"]["result"]
         assert "key limits" not in checks
-    # The user's current project is not that of the key.
-    assert not any(request["path"].startswith("/api/users/") for request in service.requests())
 
 
 def test_an_organization_that_the_key_does_not_see(

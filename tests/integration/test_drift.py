@@ -94,7 +94,7 @@ def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
     known = [field.attribution for field in daily.fields]
     if dialect == "interface":
         assert known == [None, None]
-        assert ["does not offer it" in remark for remark in result.remarks] == [True]
+        assert ["no activity log" in remark for remark in result.remarks] == [True]
         return
     assert not result.remarks
     assert all(isinstance(item, Attribution) and item.at for item in known)
@@ -116,7 +116,7 @@ def test_a_server_that_refuses_its_log_is_asked_once(applied: Applied) -> None:
     result = applied.drift().report
     asked = [item for item in applied.running.requests() if "activity_log" in item["path"]]
     assert len(asked) == 1
-    assert result.remarks == ("who changed it is unknown: the organization has no audit log (402)",)
+    assert result.remarks == ("the author is unknown: the organization has no audit log (402)",)
     assert len(result.objects) == 2
     assert applied.drift(attribute=False).report.remarks == ()
 

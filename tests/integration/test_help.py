@@ -45,18 +45,27 @@ def test_experience_20_help_fits_the_terminal(name: str) -> None:
 
 
 def test_experience_20_options_are_grouped() -> None:
-    shown = reconciler("plan", "-h").out
-    headings = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
-    assert headings == [
-        *("Options:", "Workspace:", "Selection:", "Planning:", "Connection:", "Output:"),
-        "Examples:",
-    ]
+    groups = ["Options:", "Workspace:", "Selection:", "Planning:", "Output:"]
+    assert _headings("--help") == groups
+    all_groups = ["Options:", "Workspace:", "Selection:", "Planning:", "Connection:", "Output:"]
+    assert _headings("--help-all") == [*all_groups, "Examples:"]
+
+
+def _headings(option: str) -> list[str]:
+    lines = reconciler("plan", option).out.splitlines()
+    return [line for line in lines if line.endswith(":") and line[0] != " "]
+
+
+def test_experience_7_the_help_of_plan_has_55_lines() -> None:
+    assert len(reconciler("plan", "--help", environ={"COLUMNS": "80"}).out.splitlines()) <= 55
+    assert "--max-wait" not in reconciler("plan", "--help").out
+    assert "--max-wait" in reconciler("plan", "--help-all").out
 
 
 def test_experience_34_short_forms_of_help_and_version() -> None:
     assert reconciler("-V").out == reconciler("--version").out
     assert reconciler("help").out == reconciler("--help").out
-    assert reconciler("help", "plan").out == reconciler("plan", "--help").out
+    assert reconciler("help", "plan").out == reconciler("plan", "--help-all").out
     assert "Did you mean 'reconciler --version'?" in reconciler("version").err
     unknown = reconciler("help", "plna")
     assert unknown.code == 64

@@ -92,7 +92,7 @@ def test_the_schemas_are_overwritten_after_an_upgrade(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--base-url", "http//x"], 1, "invalid base_url 'http//x'"),
+        (["--base-url", "http//x"], 64, "invalid --base-url 'http//x'"),
         (["-e", "a b"], 64, "invalid environment name 'a b'"),
         (["--api-key-variable", "phx_abcdef"], 64, "the name of an environment variable"),
         (["--import"], 64, "missing for --import: --base-url"),

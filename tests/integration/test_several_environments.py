@@ -97,8 +97,11 @@ def test_the_page_has_the_order_of_exit_codes() -> None:
     assert worst_of([]) is ExitCode.FINE
 
 
-def test_json_is_a_list_and_markdown_one_comment(folder: Path, emulator: RunningEmulator) -> None:
-    dev, staging, production = json.loads(plan(folder, emulator, "-e", "*", "--format", "json").out)
+def test_json_has_each_environment_and_markdown_one_comment(
+    folder: Path, emulator: RunningEmulator
+) -> None:
+    result = json.loads(plan(folder, emulator, "-e", "*", "--format", "json").out)
+    dev, staging, production = result["environments"]
     assert (dev["plan"], dev["exit_code"]) == (None, 1)
     assert dev["error"]["diagnostics"][0]["code"] == "unknown-variable"
     assert (staging["environment"], staging["exit_code"]) == ("staging", 0)
@@ -236,7 +239,7 @@ def test_issue_30_formats_of_several_reports(
     def shown(name: str) -> str:
         return at_night(command, night, emulator, "-e", "*", "--format", name).out
 
-    dev, staging, production = json.loads(shown("json"))
+    dev, staging, production = json.loads(shown("json"))["environments"]
     assert (dev["environment"], dev["report"], dev["exit_code"]) == ("dev", None, 1)
     assert dev["error"]["message"]
     assert (staging["error"], production["report"]["environment"]) == (None, "production")

@@ -47,7 +47,7 @@ _ADOPTED = {
 
 @pytest.mark.parametrize(
     ("page", "seed"),
-    [("quickstart", None), ("read-a-plan", None), ("adopt", _ADOPTED)],
+    [("quickstart", None), ("read-a-plan", None), ("scripts", None), ("adopt", _ADOPTED)],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_block_of_the_page_runs(

@@ -268,7 +268,7 @@ def test_what_only_the_files_of_this_folder_set_is_missing_on_the_trusted_branch
     here = job.plan()
     assert here.code == 1
     assert "error: `api_key` of environment prod cannot be trusted here: refs/" in here.err
-    assert "hint: merge it first, set RECONCILER_API_KEY, or trust the files" in here.err
+    assert "hint: merge it first, or set RECONCILER_API_KEY, or use --trust-workspace" in here.err
 
 
 def test_security_25_an_invalid_file_on_the_trusted_branch_is_an_error(job: Job) -> None:
@@ -533,8 +533,8 @@ NO_BRANCH = "the default branch is not in this clone"
         (nothing, (), {}, ""),
         (nothing, LOCAL, {}, ""),
         (nothing, LOCAL[:2], {}, ""),
-        (nothing, LOCAL[2:], {}, "RECONCILER_API_KEY is set, but not RECONCILER_BASE_URL and"),
-        (nothing, LOCAL[1:], {}, "RECONCILER_API_KEY is set, but not RECONCILER_BASE_URL and"),
+        (nothing, LOCAL[2:], {}, "RECONCILER_API_KEY is set without RECONCILER_BASE_URL and"),
+        (nothing, LOCAL[1:], {}, "RECONCILER_API_KEY is set without RECONCILER_BASE_URL and"),
         (nothing, (), {"CI": "true"}, NO_BRANCH),
         (nothing, (), {"RECONCILER_TRUST_REF": "refs/heads/main"}, "refs/heads/main at "),
         (with_a_remote, (), {}, NO_BRANCH),

@@ -270,19 +270,22 @@ def test_security_n8_a_log_with_another_name_is_refused(
     assert (victim.read_text(), mode_of(victim)) == ("text", 0o644)
 
 
-def test_security_17_new_files_of_import_and_init_are_private(
+def test_experience_6_new_files_of_import_and_init_have_the_mode_of_the_umask(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
+    umask = os.umask(0o022)
+    os.umask(umask)
+    expected = 0o666 & ~umask
     assert reconciler("init", "-C", tmp_path).code == 0
     for path in tmp_path.rglob("*.*"):
-        assert path.is_dir() or mode_of(path) == 0o600, path
+        assert path.is_dir() or mode_of(path) == expected, path
     emulator.call("POST", f"/api/organizations/{emulator.organization}/projects/", {"name": "New"})
     before = set(tmp_path.rglob("*.yaml"))
     ran = reconciler("import", "-C", tmp_path, environ=emulator.environ())
     assert ran.code == 0, ran.err
     written = set(tmp_path.rglob("*.yaml")) - before
     assert written
-    assert {mode_of(path) for path in written} == {0o600}
+    assert {mode_of(path) for path in written} == {expected}
 
 
 @pytest.mark.parametrize("target", [".git/config", ".git/hooks/pre-commit", "missing.yaml"])

@@ -30,13 +30,15 @@ class Tour:
 
     A block of YAML whose first line is `# FILE` is a file. A difference begins with `+++ FILE`, and
     its parts are separated by lines with @@. `address` is what the page calls the service.
-    `code` is the exit code of the last command of reconciler, which `echo $?` prints.
+    `code` is the exit code of the last command of reconciler, which `echo $?` prints, and
+    `plan_id` is the id of the last plan that was printed as JSON.
     """
 
     folder: Path
     environ: dict[str, str]
     address: str
     code: int = 0
+    plan_id: str = ""
 
     def follow(self, page: str) -> None:
         """Run every block of a text. Raise AssertionError if a command prints other lines."""
@@ -77,8 +79,13 @@ class Tour:
         asks = words[0] in ("apply", "unpause", "backfill") or "--retry" in words
         approval = ["--auto-approve"] if asks else []
         variables = {"NO_COLOR": "1", "COLUMNS": "100", "TERM": "xterm", **self.environ}
+        if "--plan-id" in words:
+            approval = []
+            words[words.index("--plan-id") + 1] = self.plan_id
         ran = reconciler(*words, *approval, environ=variables, terminal=True)
         self.code = ran.code
+        if '"plan_id": "' in ran.out:
+            self.plan_id = ran.out.partition('"plan_id": "')[2].partition('"')[0]
         # Progress overwrites the last line.
         text = re.sub(r"\r?.*\r\x1b\[K", "", ran.out + ran.err)
         return text.replace(self.environ["RECONCILER_BASE_URL"], self.address)

@@ -87,7 +87,7 @@ DESTINATION = variant_of(
     _SPECIAL,
     fixed_since=Dialect.V2026,
     # Hidden in lists, readable by id only (docs/service.md 1.3).
-    unlisted=frozenset({"Workflows"}),
+    unlisted={"Workflows": Dialect.V2026},
     places=PLACES,
     outermost=OUTERMOST,
     addressed_by=ADDRESSED_BY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import orjson
 from msgspec import Struct
@@ -12,7 +12,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.change import Change, Origin, Reason, Severity
 from reconciler.model.plan import Plan
-from reconciler.model.text import printable
+from reconciler.model.text import printable, several
 from reconciler.model.values import JSON
 from reconciler.render.style import Colour
 
@@ -83,7 +83,7 @@ def resources(plan: Plan) -> str:
     """Return the number of resources of a plan: `1 resource`, `1,204 resources`."""
     count = len({change.address for change in plan.changes})
     word = "selected resource" if plan.selection.partial else "resource"
-    return counted_nouns(count, word, f"{word}s")
+    return several(count, word)
 
 
 def counted_nouns(count: int, one: str, more: str) -> str:
@@ -135,13 +135,6 @@ def bare(value: JSON) -> str:
 def json_line(value: JSON) -> str:
     """Return a value as printable JSON on one line."""
     return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
-
-
-def first_of(names: Iterable[str], most: int) -> str:
-    """Return the first names, and the number of the others."""
-    listed = list(names)
-    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
 
 
 class Totals(Struct, frozen=True):

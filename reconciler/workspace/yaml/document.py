@@ -375,6 +375,10 @@ def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
     return members
 
 
+RESOURCE = "resource"
+"""The label of the layer of a resource itself."""
+
+
 class Layer(Struct, frozen=True):
     """One source of a resource's fields: a part of a document with a label."""
 
@@ -417,15 +421,15 @@ class Places(Mapping[Path, Mark]):
     def source_of(self, path: Path) -> tuple[Layer, Path]:
         """Return the layer of a field, and the path itself or the nearest one above it there.
 
-        A path below a reference to a list or a mapping is in no layer. The topmost layer and an
-        empty path are returned for a field that no layer has.
+        A path below a reference to a list or a mapping is in no layer. The layer of the resource
+        and an empty path are returned for a field that no layer has.
         """
         while path:
             layer = self.layer_of(path)
             if layer is not None:
                 return layer, path
             path = path[:-1]
-        return self.layers[0], ()
+        return next((layer for layer in self.layers if layer.label == RESOURCE), self.layers[0]), ()
 
     def written(self, path: Path) -> JSON:
         """Return the value of a field, or of the nearest part above it, with its references."""

@@ -207,6 +207,12 @@ def _report_other(
     if what in _REPORTED_LATE and began is not None:
         what = _REPORTED_LATE[what]
         at = Mark(at.file, began.line + 1, began.column + 1)
+    elif what in _UNCLOSED and began is not None and began.line + 1 < at.line:
+        related = ((at, "it is not closed before this"),)
+        at = Mark(at.file, began.line + 1, began.column + 1)
+        message = f"invalid YAML: {_UNCLOSED[what]}"
+        problems.error("bad-yaml", message, at=at, hint=hint, related=related)
+        return
     if _NO_BREAK_SPACE in document.line(at.line):
         hint = "replace the no-break space in this line by a space"
     message = f"invalid YAML: {what}"
@@ -235,6 +241,11 @@ _REPORTED_LATE = {
     "found unexpected end of stream": "unclosed quote",
 }
 """Errors that the parser notices later than they start: reported at the start."""
+_UNCLOSED = {
+    "did not find expected ',' or ']'": "this list is not closed, or lacks a comma",
+    "did not find expected ',' or '}'": "this mapping is not closed, or lacks a comma",
+}
+"""Errors that are reported at the start if the parser notices them in a later line."""
 _HINTS = {
     "mapping values are not allowed in this context": "quote a value that contains ': ', or check "
     "the indentation of this line",
