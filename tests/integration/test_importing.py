@@ -218,6 +218,25 @@ def test_the_secrets_to_set_are_listed(populated: RunningEmulator, tmp_path: Pat
     assert config["user"] == "${secret:env:RECONCILER_SECRET_LAKE_USER}"
 
 
+@pytest.mark.parametrize("dialect", ["interface", "2025"])
+def test_performance_a_plan_of_imported_projects_takes_pages_only(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    projects = [{"name": f"P{number}"} for number in range(30)]
+    projects.append({"name": "Careful", "anonymize_ips": True})
+    seed = {"organizations": [{"name": "Acme", "projects": projects}]}
+    service = service_of(seed, "--dialect", dialect)
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("import", "-C", tmp_path, "--into", "all.yaml", environ=service.environ())
+    assert ran.code == 0, ran.err
+    text = (tmp_path / "all.yaml").read_text()
+    assert (text.count("anonymize_ips: true"), text.count("anonymize_ips")) == (1, 1)
+    service.clear_requests()
+    assert "No changes." in reconciler("plan", "-C", tmp_path, environ=service.environ()).out
+    # Two lists, the key, the name of the organization, and the careful project.
+    assert len(service.requests()) == 5
+
+
 def test_issue_32_exports_with_the_same_account_share_variables(
     service_of: StartService, tmp_path: Path
 ) -> None:
