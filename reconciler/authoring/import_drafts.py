@@ -22,7 +22,7 @@ from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left
 from reconciler.model.integration import Integrations
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
@@ -63,10 +63,10 @@ class Drafting(Struct):
 
     `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
     writes none. `variables` are those in use. `resources` are those of the files: their references
-    to secrets are kept. `mask` masks known secrets. `integrations` are those of each parent: their
-    names are written if there are several environments, and are comments otherwise. `dropped` are
-    fields to leave out, with the reason. With `share_secrets`, exports with the same account refer
-    to the same variables.
+    to secrets are kept. `mask` masks known secrets. `dialect` is that of the server, if known.
+    `integrations` are those of each parent: their names are written if there are several
+    environments, and are comments otherwise. `dropped` are fields to leave out, with the reason.
+    With `share_secrets`, exports with the same account refer to the same variables.
     """
 
     defaults: Mapping[str, JSONObject]
@@ -74,6 +74,7 @@ class Drafting(Struct):
     variables: set[str]
     resources: Mapping[Address, Resource]
     mask: Mask
+    dialect: Dialect | None
     integrations: Mapping[str, Integrations] = field(default_factory=dict)
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     share_secrets: bool = False
@@ -131,7 +132,7 @@ class Drafting(Struct):
         if self.environment:
             body = named(kind, body, self._table(adoption))
         explicit = declared_values(kind, defaults).keys()
-        managed, stale = managed_fields(kind, body, explicit=explicit)
+        managed, stale = managed_fields(kind, body, dialect=self.dialect, explicit=explicit)
         values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:

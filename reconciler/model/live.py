@@ -65,13 +65,16 @@ class LiveObject(Struct, frozen=True):
 class Live(Struct, frozen=True):
     """All live objects for one plan. `dialect` is None if unknown.
 
-    An object that is missing here does not exist: reading fails if it cannot see all of them.
+    An object that is missing here does not exist, unless it is in a parent of `unread`: reading
+    fails if it cannot see all of them.
     """
 
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
     """Kinds that the key may not list: only objects with a configured id are here."""
+    unread: frozenset[tuple[str, str]] = frozenset()
+    """Objects, by kind and id, whose contents were not read: a plan did not need them so far."""
     read_at: float = -inf
     """When reading began, in seconds of the clock."""
     details_at: Mapping[tuple[str, str], float] = {}

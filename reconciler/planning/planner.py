@@ -85,7 +85,7 @@ def make_plan(
         matching, by_name, base, context.now, ordered.changes, context.elsewhere
     )
     about = NoteContext(
-        *(matching, ordered.changes, unmanaged, policy, decision.known, names),
+        *(matching, ordered.changes, unmanaged, policy, decision.known, names, live.unread),
         refused=frozenset(address for item in doubled for address in item.addresses),
         environment=desired.environment if context.has_environments else "",
         elsewhere=context.elsewhere,
