@@ -38,6 +38,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.text import listed, printable, several
 from reconciler.planning.duplicates import duplicates_of
+from reconciler.planning.integrations import IntegrationsNotRead, uses_any
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
 from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
@@ -135,6 +136,9 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     context = _context(session, live, matching, share_secrets=options.share_secrets)
     renamed = _renamed(session, live, matching)
     selected = _selected(options.choice, context, matching, loaded, placing, renamed)
+    users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
+    if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
+        raise IntegrationsNotRead(frozenset(unread))
 
     def replan(texts: Mapping[str, str]) -> Plan:
         workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)

@@ -29,6 +29,7 @@ from reconciler.planning.base import Base
 from reconciler.planning.details import touched_by
 from reconciler.planning.saved import compare
 from reconciler.planning.undo import AppliedPlan, undo_plan
+from reconciler.reading import Depth
 from reconciler.workspace.loading import Loaded
 
 _MOST_LISTED = 20
@@ -120,7 +121,7 @@ async def undo_of(
     context = session.plan_context(options)
     return await session.settled(
         transport,
-        await session.read(transport, in_full=touched_by(applied.plan)),
+        await session.read(transport, Depth(in_full=touched_by(applied.plan))),
         lambda live: session.judged(
             lambda policy: undo_plan(
                 applied, loaded.desired, live, policy, all_kinds(), context=context

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Consequence, Effect, FieldChange, Severity
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.request import Operation
@@ -67,8 +68,9 @@ class RuleContext(Struct, frozen=True):
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
     below a deleted one, managed or not. For refusals only, `siblings` are the live objects in the
-    same parent, with the names that the plan gives them, and `created` are the creates in it that
-    come before. `now` is when live state was read.
+    same parent, with the names that the plan gives them, `created` are the creates in it that come
+    before, and `integrations` are those of it, None if they were not read. `now` is when live state
+    was read.
     """
 
     change: Change
@@ -79,6 +81,7 @@ class RuleContext(Struct, frozen=True):
     children: Sequence[LiveObject] = ()
     siblings: Sequence[LiveObject] = ()
     created: Sequence[Change] = ()
+    integrations: Integrations | None = None
 
     @property
     def action(self) -> Action:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta, field
@@ -200,7 +201,7 @@ class Change(Public, frozen=True):
     """One planned action on one address."""
 
     with_secrets = frozenset({"body", "after_create", "seen"})
-    optional = frozenset({"runs", "reach", "new"})
+    optional = frozenset({"runs", "reach", "new", "integrations"})
 
     address: Address
     action: Action
@@ -249,6 +250,8 @@ class Change(Public, frozen=True):
     """Where the object writes after the change, and what. Absent if that can't be new."""
     new: tuple[NewPlace, ...] = ()
     """New places and queries, the worst first. Absent if there are none."""
+    integrations: Mapping[str, str] = {}
+    """Names of integrations by id, for readers. Absent if the configuration names none."""
 
     @derived
     def id(self) -> str:

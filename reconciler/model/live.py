@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.values import JSON
 
@@ -64,17 +65,22 @@ class LiveObject(Struct, frozen=True):
 class Live(Struct, frozen=True):
     """All live objects for one plan. `dialect` is None if unknown.
 
-    An object that is missing here does not exist: reading fails if it cannot see all of them.
+    An object that is missing here does not exist, unless it is in a parent of `unread`: reading
+    fails if it cannot see all of them.
     """
 
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
     """Kinds that the key may not list: only objects with a configured id are here."""
+    unread: frozenset[tuple[str, str]] = frozenset()
+    """Objects, by kind and id, whose contents were not read: a plan did not need them so far."""
     read_at: float = -inf
     """When reading began, in seconds of the clock."""
     details_at: Mapping[tuple[str, str], float] = {}
     """When objects were requested in full, by kind and id, in seconds of the clock."""
+    integrations: Mapping[str, Integrations] = {}
+    """The integrations of the parents that were read, by id of the parent."""
 
     @property
     def serves_organization(self) -> bool:

@@ -448,6 +448,7 @@ def _rule_contexts(context: GuardContext) -> Iterator[RuleContext]:
             dialect=context.live.dialect,
             siblings=siblings[kind, change.parent_id],
             created=created[kind, change.parent_id],
+            integrations=context.live.integrations.get(change.parent_id or ""),
         )
         if change.action is Action.CREATE:
             created[kind, change.parent_id].append(change)

@@ -153,6 +153,8 @@ class Match(Struct, frozen=True):
 class Matching(Struct, frozen=True):
     """The outcome: every resource with its object, and the objects that no resource claims.
 
+    live
+        The live state.
     former
         What the objects were at the git base.
     removed
@@ -165,6 +167,7 @@ class Matching(Struct, frozen=True):
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
     """
 
+    live: Live
     matches: Mapping[Address, Match]
     removed: Mapping[Address, Match]
     unmanaged: tuple[LiveObject, ...]
@@ -215,6 +218,7 @@ def match(
     matcher.raise_problems()
     matcher.claim_removed(desired)
     return Matching(
+        live=live,
         matches=matcher.matches,
         removed=matcher.removed,
         unmanaged=tuple(

@@ -39,9 +39,9 @@ class NoteContext(Struct, frozen=True):
     """What the notes are about.
 
     `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
-    may contain others, by kind and id. `refused` creates would double an object. `environment` is
-    that of the plan, "" if the workspace has no other. `elsewhere` are objects that another
-    environment declares, by kind and id.
+    may contain others, by kind and id, `unread` those whose contents were not read. `refused`
+    creates would double an object. `environment` is that of the plan, "" if the workspace has no
+    other. `elsewhere` are objects that another environment declares, by kind and id.
     """
 
     matching: Matching
@@ -50,6 +50,7 @@ class NoteContext(Struct, frozen=True):
     policy: Policy
     known: Known
     parent_names: Mapping[tuple[str, str], str]
+    unread: AbstractSet[tuple[str, str]]
     refused: AbstractSet[Address]
     environment: str
     elsewhere: AbstractSet[tuple[str, str]]
@@ -87,6 +88,19 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         refused=context.refused,
     )
     yield from rule_notes(context.policy, context.changes, context.known.kinds.values())
+    yield from _not_read(context)
+
+
+def _not_read(context: NoteContext) -> Iterator[Note]:
+    """Yield a note on each kind of which not every object was read."""
+    for kind in context.known.kinds.values():
+        count = sum(parent == kind.parent for parent, _ in context.unread)
+        if count:
+            yield Note(
+                "not-read",
+                f"{kind.collection} of {several(count, kind.parent or '')} not read: none are "
+                "declared there, and the server has no list for the organization",
+            )
 
 
 def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:

@@ -19,6 +19,7 @@ from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
+from reconciler.model.live import Live
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (
@@ -35,6 +36,7 @@ from reconciler.model.values import (
 )
 from reconciler.planning.base import Base
 from reconciler.planning.differ import is_ignored
+from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
@@ -324,6 +326,7 @@ class Known(Struct, frozen=True, dict=True):
     kinds: Mapping[str, Kind]
     now: datetime
     matches: Mapping[Address, Match]
+    live: Live
     only_live: bool = False
 
     @cached_property
@@ -351,7 +354,8 @@ class Known(Struct, frozen=True, dict=True):
                 continue
             match = self.matches.get(address)
             live = _fields(match) if match else {}
-            spec, lifecycle = live if self.only_live else resource.spec, resource.lifecycle
+            declared = resolved(match, resource, self.live, as_live=True) if match else resource
+            spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
             if self.runs(places.kind, spec):
                 users[*reach.pair, str(resource.parent)].append(address)

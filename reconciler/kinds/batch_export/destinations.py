@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.kinds.batch_export.integrations import INTEGRATIONS
 from reconciler.model.field_types import OpenObject, SetOf, Text
 from reconciler.model.kind import Dialect, Field, variant_of
 
@@ -92,4 +93,5 @@ DESTINATION = variant_of(
     outermost=OUTERMOST,
     addressed_by=ADDRESSED_BY,
     summaries=SUMMARIES,
+    integrations=INTEGRATIONS,
 )

@@ -61,6 +61,7 @@ SHAPES: dict[Any, Any] = {
     SecretRef: _Parts,
     datetime: str,
     Mapping[str, Any]: dict[str, Any],
+    Mapping[str, str]: dict[str, str],
 }
 """What public JSON has for the values of some types."""
 

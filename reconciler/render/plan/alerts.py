@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.text import listed, printable, shortened
 from reconciler.planning.places import INSIDE, PARENT
-from reconciler.render.plan.words import nouns
+from reconciler.render.plan.words import nouns, with_names
 
 HEADING = "New places and queries"
 _TO = " -> "
@@ -53,7 +54,8 @@ def new_lines(plan: Plan) -> tuple[NewLine, ...]:
         for item in change.new:
             # An address that gets a secret is in the line of the secret.
             if item.text not in receivers:
-                groups.setdefault((item.sort, item.text), []).append((change, item))
+                shown = replace(item, text=with_names(item.text, change))
+                groups.setdefault((item.sort, shown.text), []).append((change, shown))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
     return tuple(_line(members) for _, members in ranked)
 

@@ -28,6 +28,7 @@ _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
 _BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
 """A text that reads the same without quotes: it is not a number."""
 _WORDS = ("true", "false", "null")
+_INTEGRATION = re.compile(r"\b(integration|authorization|bucket_credentials) (\d+)\b")
 _CREATES = (Action.CREATE, Action.REPLACE)
 _CHANGES = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
 _DESTROYS = (Action.DELETE, Action.REPLACE)
@@ -152,3 +153,10 @@ def totals_of(plan: Plan) -> Totals:
 
 def _count(plan: Plan, actions: tuple[Action, ...]) -> int:
     return len({change.address for change in plan.effective if change.action in actions})
+
+
+def with_names(text: str, change: Change) -> str:
+    """Return a text with the names of integrations before their ids, as far as they are known."""
+    if not change.integrations:
+        return text
+    return _INTEGRATION.sub(lambda at: f"{at[1]} {change.integrations.get(at[2], at[2])}", text)

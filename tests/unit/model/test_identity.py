@@ -108,6 +108,7 @@ OUTSIDE = [
     ("update", {"parent_name": "Web", "old_parent_name": "App"}),
     ("update", {"reach": ("s3://b",), "new": (NewPlace(Novelty.BUCKET, "s3://b", "s3://b"),)}),
     ("update", {"parent": ParentRef(id="1")}),
+    ("update", {"integrations": {"7": "lake (7)"}}),
     ("update", {"fields": tuple(reversed(UPDATE.fields))}),
     ("update", {"fields": tuple(replace(entry, origin=Origin.LIVE) for entry in UPDATE.fields)}),
     ("update", {"depends_on": tuple(reversed(UPDATE.depends_on))}),
