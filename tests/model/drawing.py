@@ -9,6 +9,7 @@ import copy
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tests.model.declared import KINDS, base_commit, declared, loaded_files
@@ -656,7 +657,7 @@ class Drawing:
         elif what == "rename":
             body["name"] = dice.choice((f"{body['name']} (do not touch)", self.free_name()))
         elif what == "interrupted":  # A replacement, after its old object was deleted.
-            own = body["name"].partition(" (replaces")[0]
+            own = body["name"].partition(" (replaces")[0].strip()
             body["name"] = f"{own} (replaces {_id_of('e99')})"
         elif what == "spaces":
             body["name"] = f" {body['name']} "
@@ -1091,5 +1092,6 @@ def _options(drawing: Drawing, world: World) -> None:
     names = [name for name in world.commits[world.head].files if name != "reconciler.yaml"]
     if drawing.chance(0.1):
         world.sparse = (dice.choice(names),)
-        if not valid(checked_out(world)):
+        later = replace(world, work=world.later or world.work)
+        if not (valid(checked_out(world)) and valid(checked_out(later))):
             world.sparse = ()
