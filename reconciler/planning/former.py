@@ -93,11 +93,17 @@ class FormerObjects(Struct):
             self.known_as.setdefault((resource.address.kind, name.strip()), []).append(live)
 
     def is_as_today(self, kind: Kind, resource: Resource, parent_id: str | None) -> bool:
-        """Return whether all versions of a resource are that of today, in the parent of today."""
+        """Return whether no version of a resource differs from today, nor the name of its parent.
+
+        Another live object may have the name that its parent had in between.
+        """
         for version in self.history.versions.get(resource.address, ()):
-            if version.resource is not resource or self.scopes(kind, version) != (parent_id,):
+            is_same = version.resource is resource or version.resource == resource
+            if not is_same or self.scopes(kind, version) != (parent_id,):
                 return False
-        return True
+        key = resource.parent.key if resource.parent is not None else None
+        parents = self.history.resources(Address(kind.parent or "", key or ""))
+        return len({parent.name.strip() for parent in parents}) <= 1
 
     def of(self, kind: Kind, address: Address) -> list[LiveObject]:
         """Return the objects that any version of a resource was, newest version first."""

@@ -284,3 +284,19 @@ def test_plan_d3_prune_true_in_a_sparse_checkout_is_a_violation(
     assert repo.exports() == {"a", "b"}
     repo.git.run("sparse-checkout", "disable")
     assert repo.run("plan", *words).code == 0
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_model_g1_a_former_name_of_an_unchanged_resource_can_be_taken(
+    repo: Repo, *, is_changed: bool
+) -> None:
+    """It makes no difference whether the other files changed since the base."""
+    exports: dict[str, Any] = {"a": {"lifecycle": {"renamed_from": ["old"]}}, "b": {}}
+    repo.commit(**exports)
+    assert repo.apply("--no-base").code == 0
+    parent, own = repo.running.state()["projects"][-1]["id"], repo.running.exports()["b"]["id"]
+    path = f"/api/projects/{parent}/batch_exports/{own}/"
+    repo.running.call("PATCH", path, {"name": "old"}).raise_for_status()
+    repo.write(**exports, **({"c": {}} if is_changed else {}))
+    planned = repo.run("plan")
+    assert f"Plan: {1 + is_changed} to create, 0 to update, 0 to delete" in planned.out, planned.err

@@ -161,8 +161,9 @@ class Identity:
     def _has_second(self, resource: Resource) -> bool:
         """Return whether another object than by its name is the resource by the base."""
         address, parent = resource.address, self.parent_of(resource)
-        history = self.of_key(address)
+        history, project = self.of_key(address), (resource.parent or ("", ""))[1]
         is_same = all(was == resource and self.scopes(n, was) == [parent] for n, was in history)
+        is_same &= len({was.name for _, was in self.of_key(project)}) <= 1
         if resource.pinned is not None or (self.matched[address] is not None and is_same):
             return False
         return bool(self._may_become(resource, [*self.former(address), *self.elsewhere(address)]))
