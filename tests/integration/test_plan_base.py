@@ -300,3 +300,14 @@ def test_model_g1_a_former_name_of_an_unchanged_resource_can_be_taken(
     repo.write(**exports, **({"c": {}} if is_changed else {}))
     planned = repo.run("plan")
     assert f"Plan: {1 + is_changed} to create, 0 to update, 0 to delete" in planned.out, planned.err
+
+
+def test_model_g2_a_base_with_two_resources_of_an_object(repo: Repo) -> None:
+    """At the base, b has the object of a by its `id`, so all that differs from b is drift."""
+    repo.commit(a={})
+    assert repo.apply("--no-base").code == 0
+    repo.commit(a={}, b={"id": repo.running.exports()["a"]["id"], "interval": "day"})
+    changes = json.loads(repo.run("plan", "--format", "json").out)["changes"]
+    (change,) = [change for change in changes if change["address"] == "batch_export.b"]
+    origins = {".".join(field["path"]): field["origin"] for field in change["fields"]}
+    assert origins == {"name": "live", "interval": "live"}

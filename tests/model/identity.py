@@ -226,9 +226,11 @@ class Identity:
         ]
 
     def at_base(self, item: Live | None) -> list[Resource]:
-        """Return how the base declares a live object: several if it is not certain."""
+        """Return how the base declares a live object: by id, else by name, else by former names."""
         keys = self.versions[0] if self.versions and item else {}
-        return [was for key, was in keys.items() if self.certain(0, key) is item]
+        found = [was for key, was in keys.items() if self.certain(0, key) is item]
+        pinned = [was for was in found if was.pinned is not None]
+        return pinned or [was for was in found if item and item.is_called(was.name)] or found
 
     # The removed resources
 

@@ -91,8 +91,8 @@ FAULTS = (
         "O1",
         "a change of the branch is shown as drift",
         "reconciler/planning/former.py",
-        "certain[0].resource if certain and certain[0].number == 0 else None",
-        "versions[0].resource if versions else None",
+        "[version.resource for version in certain if version.number == 0]",
+        "[version.resource for version in versions[:1]]",
     ),
     Fault(
         "O1 adopted",
