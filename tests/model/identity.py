@@ -246,11 +246,7 @@ class Identity:
             anywhere = [item for item in self.live if (item.kind, item.name) in places]
             found = [item for number, _ in numbered for item in self.of_version(number, address)]
             scopes = [self.scopes(number, was) for number, was in numbered]
-            objects[address] = [
-                *found,
-                *self.elsewhere(address),
-                *([] if any(scopes) else anywhere),
-            ]
+            objects[address] = found + self.elsewhere(address) + ([] if any(scopes) else anywhere)
             own[address] = found if all(len(ids) <= 1 for ids in scopes) else []
 
         def free(address: str) -> list[Live]:
