@@ -268,6 +268,9 @@ def test_plan_d3_what_a_sparse_checkout_leaves_out_is_kept(repo: Repo, *, is_mov
     refused = repo.apply("--mark")
     assert refused.code == 1
     assert "these files differ from it: more/" in refused.err
+    without_a_remote(repo)
+    assert repo.apply().code == 0
+    assert record(repo) is None
 
 
 @pytest.mark.parametrize("words", [(), ("--no-base",)])
