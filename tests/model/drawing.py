@@ -24,6 +24,8 @@ PROJECTS = ("Web", "App", "Lab", "New", "Other", "Renamed")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 SHARE_OF_MARKED = 0.06
 SHARE_OF_ADOPTED = 0.05
+SHARE_OF_FORMER = 0.03
+SHARE_OF_CASES = 0.04
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -938,6 +940,7 @@ def drawn(seed: int, dialect: str) -> World:
         world.later = None
     if marking.random() < SHARE_OF_ADOPTED:
         _adopt(world, marking)
+    _add_odd(world, random.Random(f"{seed} {dialect} odd"))  # noqa: S311
     return world
 
 
@@ -971,6 +974,29 @@ def _adopt(world: World, dice: random.Random) -> None:
         live[bodies[key]["name"]]["interval"] = "week"
         for value in base.values():
             value.get("batch_exports", {}).pop(key, None)
+
+
+def _add_odd(world: World, dice: random.Random) -> None:
+    """Add an uncommitted export with two former names, or projects whose names differ in case."""
+    work, projects = copy.deepcopy(world.work), copy.deepcopy(world.projects)
+    names = sorted(loaded_files(work) & work.keys())
+    live = {project["name"]: project for project in projects}
+    own = {key: body["name"] for name in names for key, body in work[name]["projects"].items()}
+    keys = [key for key, name in own.items() if name in live]
+    if names and keys and dice.random() < SHARE_OF_FORMER:
+        key, former = dice.choice(keys), ["First", "Second"]
+        rest: Body = {"interval": "day", "destination": {"type": "NoOp", "config": {"arg": "x"}}}
+        body = {"name": "Third", "project": key, **rest, "lifecycle": {"renamed_from": former}}
+        work[names[0]]["batch_exports"]["third"] = body
+        for name in dice.choice((former, former, former[:1], former[1:])):
+            other = {"id": _id_of(f"e9{len(name)}"), "name": name, **copy.deepcopy(rest)}
+            live[own[key]]["batch_exports"].append(other)
+    if names and dice.random() < SHARE_OF_CASES:
+        for name in dice.sample(("Fresh", "FRESH", "fresh"), 2):
+            work[names[0]]["projects"][f"{name}-{dice.randrange(9)}"] = {"name": name}
+    changed = replace(world, work=work)
+    if work != world.work and valid(work) and valid(checked_out(changed)):
+        world.work, world.projects, world.later = work, projects, None
 
 
 def _exports_of(files: Files) -> list[Body]:
