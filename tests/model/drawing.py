@@ -26,6 +26,7 @@ SHARE_OF_MARKED = 0.06
 SHARE_OF_ADOPTED = 0.05
 SHARE_OF_FORMER = 0.03
 SHARE_OF_CASES = 0.04
+SHARE_OF_ABSENT = 0.05
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -940,7 +941,10 @@ def drawn(seed: int, dialect: str) -> World:
         world.later = None
     if marking.random() < SHARE_OF_ADOPTED:
         _adopt(world, marking)
-    _add_odd(world, random.Random(f"{seed} {dialect} odd"))  # noqa: S311
+    odd = random.Random(f"{seed} {dialect} odd")  # noqa: S311
+    _add_odd(world, odd)
+    if odd.random() < SHARE_OF_ABSENT:
+        _delete_at_base(world, odd)
     return world
 
 
@@ -997,6 +1001,23 @@ def _add_odd(world: World, dice: random.Random) -> None:
     changed = replace(world, work=work)
     if work != world.work and valid(work) and valid(checked_out(changed)):
         world.work, world.projects, world.later = work, projects, None
+
+
+def _delete_at_base(world: World, dice: random.Random) -> None:
+    """Let the base delete an export that is declared again now, and that is not live."""
+    commit = world.commits[base_commit(world)]
+    base, work = copy.deepcopy(commit.files), declared(checked_out(world), world.environment)
+    exports = [pair for value in base.values() for pair in value.get("batch_exports", {}).items()]
+    bodies = {key: body for key, body in exports if f"batch_export.{key}" in work}
+    if bodies:
+        key = dice.choice(sorted(bodies))
+        bodies[key]["state"] = "absent"
+        if valid(base):
+            commit.files = base
+            names = {bodies[key]["name"], work[f"batch_export.{key}"].name}
+            for project in world.projects:
+                kept = [body for body in project["batch_exports"] if body["name"] not in names]
+                project["batch_exports"] = kept
 
 
 def _exports_of(files: Files) -> list[Body]:
