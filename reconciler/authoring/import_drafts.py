@@ -54,13 +54,11 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 class Drafting(Struct):
     """Makes drafts, and notes what is left out and which secrets they refer to.
 
-    `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
-    writes none. `variables` are those in use. `resources` are those of the files: their references
-    to secrets are kept. `mask` masks known secrets. `dropped` are fields to leave out, with the
-    reason.
+    `environment` is written to each resource, "" writes none. `variables` are those in use.
+    `resources` are those of the files: their references to secrets are kept. `mask` masks known
+    secrets. `dropped` are fields to leave out, with the reason.
     """
 
-    defaults: Mapping[str, JSONObject]
     environment: str
     variables: set[str]
     resources: Mapping[Address, Resource]
@@ -69,10 +67,12 @@ class Drafting(Struct):
     left: list[Left] = field(default_factory=list)
     secrets: list[tuple[str, Address]] = field(default_factory=list)
 
-    def draft(self, adoption: Adoption) -> Draft | None:
-        """Return the resource for an object, None if no file can contain it."""
+    def draft(self, adoption: Adoption, defaults: JSONObject) -> Draft | None:
+        """Return the resource for an object, None if no file can contain it.
+
+        `defaults` are those of its kind in its file.
+        """
         kind, address = adoption.kind, adoption.address
-        defaults = self.defaults.get(kind.name, {})
         values = {**self._values(adoption, defaults), **self._common(adoption)}
         fit, left_out = fitting(kind, values, defaults=defaults, subject=str(address))
         if fit is None:
@@ -158,7 +158,7 @@ class Drafting(Struct):
 
 
 def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
-    """Return the fields that do not have the values of the defaults of the workspace."""
+    """Return the fields that do not have the values of the defaults."""
     tags = [(holder.name, variant.tag) for holder, variant in kind.variants]
     replaced = {
         path[0]

@@ -32,7 +32,7 @@ from reconciler.model.naming import Named, Names
 from reconciler.model.schemas import common_properties
 from reconciler.model.text import quoted
 from reconciler.model.values import JSON, MISSING, Path, mapping_of, put_at, value_at
-from reconciler.workspace.declarations import Declaration, declarations, is_key
+from reconciler.workspace.declarations import DEFAULTS, Declaration, declarations, is_key
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.redaction import side_of
 from reconciler.workspace.references import escaped
@@ -115,10 +115,10 @@ def _mentions(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> 
     """Yield every place that mentions the resource."""
     value = document.value if isinstance(document.value, dict) else {}
     children = [kind for kind in kinds if kind.parent == renaming.kind.name]
+    for kind in children:
+        yield from _parents(value, (DEFAULTS, kind.name), kind, renaming)
     if document.file == WORKSPACE_FILE:
         yield from _in_policies(value, renaming)
-        for kind in children:
-            yield from _parents(value, ("defaults", kind.name), kind, renaming)
         return
     path = (renaming.kind.collection, renaming.old)
     if value_at(value, path) is not MISSING:

@@ -16,6 +16,8 @@ from reconciler.errors import LoadingStopped, UnreadableFile
 from reconciler.model.address import PathGlob, TooComplex, has_wildcard, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.text import listed
+from reconciler.model.values import mapping_of
+from reconciler.workspace.declarations import DEFAULTS
 from reconciler.workspace.sources import (
     MAX_FILES,
     MAX_PATTERNS,
@@ -328,7 +330,9 @@ class Recognition(Struct, frozen=True, dict=True):
             document = parse(raw, file, DiagnosticCollector())
         if document.unread or not isinstance(document.value, dict):
             return self._line.search(raw) is None
-        return not any(map(self.is_similar, document.value))
+        only_defaults = document.value.keys() == {DEFAULTS}
+        keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
+        return not any(map(self.is_similar, keys))
 
     def is_similar(self, key: str) -> bool:
         """Return whether a key is a collection, or probably intended to be one."""
