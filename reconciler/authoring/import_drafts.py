@@ -73,6 +73,7 @@ class Drafting(Struct):
         `defaults` are those of its kind in its file.
         """
         kind, address = adoption.kind, adoption.address
+        defaults = _applying(kind, defaults, adoption.live.body)
         values = {**self._values(adoption, defaults), **self._common(adoption)}
         fit, left_out = fitting(kind, values, defaults=defaults, subject=str(address))
         if fit is None:
@@ -157,17 +158,19 @@ class Drafting(Struct):
                     yield tuple(part for part in path if isinstance(part, str))
 
 
-def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
-    """Return the fields that do not have the values of the defaults."""
+def _applying(kind: Kind, defaults: JSONObject, body: JSONObject) -> JSONObject:
+    """Return the defaults for a live object, without those of another type of destination."""
     tags = [(holder.name, variant.tag) for holder, variant in kind.variants]
     replaced = {
-        path[0]
-        for path in tags
-        if value_at(defaults, path) not in (MISSING, value_at(values, path))
+        path[0] for path in tags if value_at(defaults, path) not in (MISSING, value_at(body, path))
     }
+    return {name: value for name, value in defaults.items() if name not in replaced}
+
+
+def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
+    """Return the fields that do not have the values of the defaults."""
     for path, default in declared_values(kind, defaults).items():
-        # The defaults of another type of destination do not apply.
-        if path[0] not in replaced and is_given(kind, values, path, default):
+        if is_given(kind, values, path, default):
             remove(values, path)
     parent = kind.parent_key
     if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:
