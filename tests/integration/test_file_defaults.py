@@ -11,6 +11,7 @@ import yaml
 from reconciler.kinds import all_kinds
 from reconciler.model.resource import Desired
 from reconciler.workspace.loading import load
+from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.drifting import Applied
 from tests.support.emulator import RunningEmulator
@@ -248,6 +249,15 @@ def test_import_with_force_reports_the_lost_defaults(applied: Applied) -> None:
     assert "Removed from lake.yaml: its `defaults` (resources have the values)\n" in ran.err
     assert "defaults" not in yaml.safe_load(applied.text("lake.yaml"))
     assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
+
+
+def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    text = page.partition("```yaml\n# lake.yaml\n")[2].partition("```")[0]
+    own = "version: 1\nsecrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]\n"
+    files = {"reconciler.yaml": own, "projects.yaml": PROJECTS, "lake.yaml": text}
+    ran = run(write(tmp_path, files), "validate", "--strict")
+    assert ran.code == 0, ran.out
 
 
 def test_thirty_exports_of_ten_projects(tmp_path: Path) -> None:
