@@ -385,7 +385,9 @@ def namesakes(attempt: Attempt, context: ImportContext, loaded: Loaded) -> Itera
 
 def _place_of(address: Address, loaded: Loaded, kind: Kind) -> tuple[str, str, str]:
     """Return kind, name and name of the parent, as far as the file has them."""
-    body = loaded.declared[address].body
+    declaration = loaded.declared[address]
+    defaults = loaded.defaults_in(declaration.document.file).get(address.kind, {})
+    body = {**defaults, **declaration.body}
     parent_name = ""
     if kind.parent is not None and kind.parent_key is not None:
         parent_name = str(body.get(kind.parent_key))

@@ -243,6 +243,18 @@ def test_import_beside_a_file_that_cannot_be_extended_repeats_its_defaults(
     assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
 
 
+def test_import_knows_the_project_of_the_defaults_in_another_environment(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    alone = "prefix: web/}}, environments: [staging]}"
+    files = FILES | {"lake.yaml": LAKE.replace("prefix: web/}}}", alone)}
+    applied = Applied.of(tmp_path / "w", emulator, files, "staging", **SECRETS)
+    ran = run_import(applied.folder, emulator, "-e", "production", "--name", "Events of web")
+    assert ran.code == 0, ran.err
+    expected = "Same name as a resource of another environment: batch_export.events-of-web "
+    assert f"{expected}(batch_export.lake-web)\n" in ran.err
+
+
 def test_import_with_force_reports_the_lost_defaults(applied: Applied) -> None:
     ran = run_import(applied.folder, applied.running, "--into", "lake.yaml", "--force", **SECRETS)
     assert ran.code == 0, ran.err

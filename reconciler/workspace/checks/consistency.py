@@ -58,30 +58,32 @@ def _check_default_environment(workspace: Workspace, problems: DiagnosticCollect
 
 
 def _check_defaults(resolved: ResolvedWorkspace) -> None:
-    context = resolved.context
-    for document in context.documents:
-        for name in mapping_of(value_at(document.value, (DEFAULTS,))):
-            layer = default_layer(document, name)
-            if name not in context.kinds:
-                context.problems.error(
-                    "unknown-field",
-                    f"unknown kind '{name}' in `defaults`",
-                    at=document.key_mark((DEFAULTS, name)),
-                    hint=choice(name, context.kinds),
-                )
-            elif layer is not None:
-                _check_default_fields(context, name, layer)
-
-
-def _check_default_fields(context: EnvironmentContext, kind: str, layer: Layer) -> None:
-    problems = context.problems
-    known = (schema(kind) or {}).get("properties", {})
+    context, problems = resolved.context, resolved.context.problems
     # An error in a default is reported by the resources that use it.
     reported = {
         (diagnostic.code, diagnostic.at)
         for diagnostic in problems.diagnostics
         if problems.environment in (*diagnostic.environments, "")
     }
+    for document in context.documents:
+        for name in mapping_of(value_at(document.value, (DEFAULTS,))):
+            layer = default_layer(document, name)
+            if name not in context.kinds:
+                problems.error(
+                    "unknown-field",
+                    f"unknown kind '{name}' in `defaults`",
+                    at=document.key_mark((DEFAULTS, name)),
+                    hint=choice(name, context.kinds),
+                )
+            elif layer is not None:
+                _check_default_fields(context, name, layer, reported)
+
+
+def _check_default_fields(
+    context: EnvironmentContext, kind: str, layer: Layer, reported: set[Any]
+) -> None:
+    problems = context.problems
+    known = (schema(kind) or {}).get("properties", {})
     if context.snapshots is None:  # An old mistake in a default does not prevent a plan.
         check_default_values(layer, context.kinds[kind], context, reported)
     for field in mapping_of(layer.value):
