@@ -24,11 +24,10 @@ from reconciler.model.file_change import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.schemas import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
-from reconciler.workspace.declarations import DEFAULTS
 from reconciler.workspace.redaction import side_of
 from reconciler.workspace.resource_files import Recognition, ResourceFiles, with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
-from reconciler.workspace.workspace_file import read_workspace
+from reconciler.workspace.workspace_file import DEFAULTS, read_workspace
 from reconciler.workspace.writing import write_files
 from reconciler.workspace.yaml.document import (
     MERGE_TAG,

@@ -31,10 +31,10 @@ from reconciler.model.plan import Plan
 from reconciler.model.redaction import redact_line
 from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import JSON, Path, leaves, path_text, references_in, secret_refs
-from reconciler.workspace.declarations import DEFAULTS
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.redaction import redact_file
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
+from reconciler.workspace.workspace_file import DEFAULTS
 from reconciler.workspace.yaml.document import Parser
 from reconciler.workspace.yaml.loader import parse
 

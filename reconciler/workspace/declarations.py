@@ -15,10 +15,9 @@ from reconciler.model.values import Path, mapping_of, value_at
 from reconciler.workspace.hints import shortened
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.workspace_file import DEFAULTS
 from reconciler.workspace.yaml.document import Document, Unknown
 
-DEFAULTS = "defaults"
-"""The key of default fields by kind, in resource files and in the workspace file."""
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 

@@ -35,7 +35,7 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.workspace.checks.values import ANNOTATIONS, check_fields, relevant
-from reconciler.workspace.declarations import DEFAULTS, Declaration, Undetermined
+from reconciler.workspace.declarations import Declaration, Undetermined
 from reconciler.workspace.hints import NOT_FILLED, converted
 from reconciler.workspace.references import References, reads_environment
 from reconciler.workspace.schema.annotations import (
@@ -53,7 +53,7 @@ from reconciler.workspace.schema.annotations import (
 )
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.sources import WORKSPACE_FILE
-from reconciler.workspace.workspace_file import Workspace, policy_of
+from reconciler.workspace.workspace_file import DEFAULTS, Workspace, policy_of
 from reconciler.workspace.yaml.document import (
     RESOURCE,
     Document,

@@ -25,7 +25,6 @@ from reconciler.workspace.checks.consistency import (
 )
 from reconciler.workspace.connections import Connected, Unconnected
 from reconciler.workspace.declarations import (
-    DEFAULTS,
     Declaration,
     Undetermined,
     declarations,
@@ -56,6 +55,7 @@ from reconciler.workspace.sources import (
     Source,
 )
 from reconciler.workspace.workspace_file import (
+    DEFAULTS,
     Workspace,
     branch_of,
     chosen_environment,

@@ -17,7 +17,6 @@ from reconciler.model.address import PathGlob, TooComplex, has_wildcard, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.text import listed
 from reconciler.model.values import mapping_of
-from reconciler.workspace.declarations import DEFAULTS
 from reconciler.workspace.sources import (
     MAX_FILES,
     MAX_PATTERNS,
@@ -29,7 +28,7 @@ from reconciler.workspace.sources import (
     is_passed_over,
     leaves_workspace,
 )
-from reconciler.workspace.workspace_file import Workspace
+from reconciler.workspace.workspace_file import DEFAULTS, Workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import Parse, parse
 

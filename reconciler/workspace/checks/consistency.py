@@ -17,12 +17,12 @@ from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema, schema
 from reconciler.model.values import Path, mapping_of, path_text, value_at
 from reconciler.workspace.checks.values import OF_ONE_VALUE, check_fields
-from reconciler.workspace.declarations import DEFAULTS, Declaration
+from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.hints import converted
 from reconciler.workspace.layers import EnvironmentContext, default_layer
 from reconciler.workspace.schema.annotations import annotated
 from reconciler.workspace.schema.validation import CheckContext, check
-from reconciler.workspace.workspace_file import Workspace, check_rule_words
+from reconciler.workspace.workspace_file import DEFAULTS, Workspace, check_rule_words
 from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
 
 _PER_ENVIRONMENT = ("environments", "overrides")
