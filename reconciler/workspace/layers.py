@@ -416,7 +416,8 @@ class KindLayers(Struct, frozen=True):
         known = self._defaults.get(document.file)
         if known is None:
             known = Defaults()
-            for file in (self.workspace, document)[: 1 + (document.file != WORKSPACE_FILE)]:
+            own = [] if document.file == WORKSPACE_FILE else [document]
+            for file in (self.workspace, *own):
                 layer = default_layer(file, self.kind.name)
                 if layer is not None:
                     values = self._over(known.values, mapping_of(layer.value))
