@@ -86,6 +86,11 @@ STDIN = Path("-")
     is_flag=True,
     help="Overwrite existing files with live state, and report what is lost.",
 )
+@option(
+    "--share-secrets",
+    is_flag=True,
+    help="Use one variable for exports with the same host, bucket, account or warehouse project.",
+)
 @option("--dry-run", is_flag=True, help="Write nothing; show a diff.")
 @format_option("imported")
 def import_command(*, output_format: str, **options: Any) -> int:
@@ -112,6 +117,7 @@ def import_command(*, output_format: str, **options: Any) -> int:
         into=options["into"],
         force=options["force"],
         dry_run=options["dry_run"],
+        share_secrets=options["share_secrets"],
     )
     return import_and_print(request, output_format)
 
@@ -173,16 +179,19 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
-    not overwritten.
+    not overwritten. If address, organization and API key are set, the example is one that the
+    server accepts.
     """
     from reconciler.authoring.importing import ImportOptions
     from reconciler.authoring.initialising import (
         InitOptions,
+        dialect_of_server,
         has_workspace,
         initialise,
         refresh_schemas,
     )
     from reconciler.cli.running import runtime
+    from reconciler.cli.signals import run
 
     workspace = InitOptions(**options)
     if schemas:
@@ -191,7 +200,9 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
     if host is not None and has_workspace(workspace.folder):
         _print_recipe(host, workspace)
         return ExitCode.FINE
-    _print_files(initialise(workspace, runtime()))
+    world = runtime()
+    dialect = None if workspace.with_import else run(dialect_of_server(workspace, world))
+    _print_files(initialise(workspace, world, dialect))
     if host is not None:
         _print_recipe(host, workspace)
     if not workspace.with_import:

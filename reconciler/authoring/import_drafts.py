@@ -10,17 +10,19 @@ import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
 from reconciler.authoring.import_choice import Adoption, declared_values, is_given, managed_fields
 from reconciler.authoring.yaml_text import Draft, reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left
-from reconciler.model.kind import Kind
+from reconciler.model.integration import Integrations
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
@@ -31,6 +33,7 @@ from reconciler.model.schemas import (
     schema,
     variant_schema,
 )
+from reconciler.model.text import printable, safe_output
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -43,11 +46,15 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
+from reconciler.planning.integrations import named
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
 
+Account: TypeAlias = tuple[str, ...]
+_IN_BODY = 3
+"""The length of the path of a field in the body of a variant."""
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -56,16 +63,31 @@ class Drafting(Struct):
 
     `environment` is written to each resource, "" writes none. `variables` are those in use.
     `resources` are those of the files: their references to secrets are kept. `mask` masks known
-    secrets. `dropped` are fields to leave out, with the reason.
+    secrets. `dialect` is that of the server, if known. `integrations` are those of each parent:
+    their names are written if there are several environments, and are comments otherwise. `dropped`
+    are fields to leave out, with the reason. With `share_secrets`, exports with the same account
+    refer to the same variables.
     """
 
     environment: str
     variables: set[str]
     resources: Mapping[Address, Resource]
     mask: Mask
+    dialect: Dialect | None
+    integrations: Mapping[str, Integrations] = field(default_factory=dict)
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
+    share_secrets: bool = False
     left: list[Left] = field(default_factory=list)
     secrets: list[tuple[str, Address]] = field(default_factory=list)
+    shared: dict[Account, SecretRef] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kinds = {kind.name: kind for kind in all_kinds()} if self.share_secrets else {}
+        for address, resource in self.resources.items():
+            for path, ref in secret_refs(resource.spec):
+                account = kinds and account_of(kinds[address.kind], resource.spec, path)
+                if account and not ref.is_literal:
+                    self.shared.setdefault(account, ref)
 
     def draft(self, adoption: Adoption, defaults: JSONObject) -> Draft | None:
         """Return the resource for an object, None if no file can contain it.
@@ -93,17 +115,30 @@ class Drafting(Struct):
         for _, ref in secret_refs(ordered):
             if ref not in existing:
                 self.secrets += [(source.argument, address) for source in ref.sources]
-        return Draft(kind.collection, address.key, ordered)
+        return Draft(kind.collection, address.key, ordered, dict(self._comments(adoption, ordered)))
+
+    def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
+        """Yield the names of integrations beside the ids that are written."""
+        table = self._table(adoption)
+        for path, _ in adoption.kind.integration_fields(spec):
+            item = table.of_id(value_at(spec, path))
+            if item is not None and item.name:
+                yield path, safe_output(self.mask(printable(str(item))))
+
+    def _table(self, adoption: Adoption) -> Integrations:
+        return self.integrations.get(adoption.live.parent_id or "", Integrations())
 
     def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return the fields to write, with secrets as references."""
         kind, address, body = adoption.kind, adoption.address, adoption.live.body
+        if self.environment:
+            body = named(kind, body, self._table(adoption))
         explicit = declared_values(kind, defaults).keys()
-        managed, stale = managed_fields(kind, body, explicit=explicit)
+        managed, stale = managed_fields(kind, body, dialect=self.dialect, explicit=explicit)
         values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:
-                put_at(values, path, self._reference(address, path))
+                put_at(values, path, self._reference(adoption, path, values))
             else:
                 remove(values, path)
         # Fields that look secret are not among the values, and are reported.
@@ -123,15 +158,22 @@ class Drafting(Struct):
             self._leave(adoption, path, reason)
         return values
 
-    def _reference(self, address: Address, path: Path) -> SecretRef:
+    def _reference(self, adoption: Adoption, path: Path, values: JSONObject) -> SecretRef:
+        address = adoption.address
         resource = self.resources.get(address)
         written = value_at(resource.spec, path) if resource is not None else MISSING
         # A literal secret is not copied to another file.
         if isinstance(written, SecretRef) and not written.is_literal:
             return written
-        variable = variable_for(address.key, path, self.variables)
+        account = account_of(adoption.kind, values, path) if self.share_secrets else None
+        if account in self.shared:
+            return self.shared[account]
+        variable = variable_for(account[1] if account else address.key, path, self.variables)
         self.variables.add(variable)
-        return SecretRef.of("env", variable)
+        made = SecretRef.of("env", variable)
+        if account is not None:
+            self.shared[account] = made
+        return made
 
     def _leave(self, adoption: Adoption, path: Path, reason: str) -> None:
         self.left.append(Left(adoption.live, path, reason))
@@ -198,6 +240,24 @@ def _parent_value(ref: ParentRef) -> JSON:
 def _identity(identity: str | None) -> JSON:
     """Return decimal ids as numbers, as the service shows them."""
     return int(identity) if identity is not None and identity.isdecimal() else identity
+
+
+def account_of(kind: Kind, values: JSONObject, path: Path) -> Account | None:
+    """Return what a secret signs in to, as far as the service shows it: its field comes last.
+
+    The parts are those of `x-account` in the schema of the destination, the first one not empty.
+    None for a secret without an account, such as one of another bucket for intermediate files.
+    """
+    for holder, _ in kind.variants:
+        value = values.get(holder.name)
+        if path[0] != holder.name or len(path) != _IN_BODY or not isinstance(value, dict):
+            continue
+        words = (schema(kind.name) or {})["properties"][holder.name]["x-variants"]
+        tag, body = value.get(words["tag"]), value.get(words["body"])
+        parts = variant_schema(words, tag).get("x-account", ())
+        if isinstance(body, dict) and parts and body.get(parts[0]):
+            return str(tag), *(str(body.get(part, "")) for part in parts), str(path[-1])
+    return None
 
 
 def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:

@@ -118,7 +118,10 @@ def _drafted(
         variables=used,
         resources=loaded.desired.resources,
         mask=context.mask,
+        dialect=context.live.dialect,
+        integrations=context.live.integrations,
         dropped=dropped,
+        share_secrets=context.share_secrets,
     )
     drafts: dict[str, list[Draft]] = {}
     drafted: dict[Address, tuple[Adoption, str]] = {}

@@ -31,12 +31,14 @@ from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.imported import Adopted, Imported, Layout, Left, Lost, NeededSecret
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.text import listed, printable, several
 from reconciler.planning.duplicates import duplicates_of
+from reconciler.planning.integrations import IntegrationsNotRead, uses_any
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
 from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
@@ -46,6 +48,7 @@ from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.writing import write_files
 
 _MOST = 10
+_MOST_USERS = 3
 _COLUMNS = tuple(
     Column(title, before, padded=False)
     for title, before in (("resource", ""), ("name", " "), ("file", " in "))
@@ -56,7 +59,8 @@ class ImportOptions(Struct, frozen=True):
     """What to import, and into which files.
 
     Without a layout, resources are written beside those of the same parent. `into` is a folder or
-    a file. `force` overwrites existing files with live state; `dry_run` writes nothing.
+    a file. `force` overwrites existing files with live state; `dry_run` writes nothing. With
+    `share_secrets`, exports with the same account refer to the same variables.
     """
 
     workspace: WorkspaceOptions
@@ -65,6 +69,7 @@ class ImportOptions(Struct, frozen=True):
     into: str = ""
     force: bool = False
     dry_run: bool = False
+    share_secrets: bool = False
 
 
 class _Selected(Struct, frozen=True):
@@ -128,9 +133,12 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     """Return what is to be written and reported."""
     loaded = session.loaded
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
-    context = _context(session, live, matching)
+    context = _context(session, live, matching, share_secrets=options.share_secrets)
     renamed = _renamed(session, live, matching)
     selected = _selected(options.choice, context, matching, loaded, placing, renamed)
+    users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
+    if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
+        raise IntegrationsNotRead(frozenset(unread))
 
     def replan(texts: Mapping[str, str]) -> Plan:
         workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)
@@ -164,11 +172,23 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         gone=tuple(itertools.starmap(Lost, gone)),
         namesakes=tuple(effects.namesakes(attempt, context, loaded)),
         changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
+        unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
         written=not options.dry_run,
     )
 
 
-def _context(session: Session, live: Live, matching: Matching) -> ImportContext:
+def _unlisted(choice: Choice, dialect: Dialect | None) -> Iterator[str]:
+    """Yield what no list of the server has, of the kinds that are imported."""
+    for kind in all_kinds():
+        for _, variant in kind.variants if not choice.kinds or kind.name in choice.kinds else ():
+            for tag, first in variant.unlisted.items():
+                if dialect is not None and dialect.is_since(first):
+                    yield f"{kind.name} of type {tag}"
+
+
+def _context(
+    session: Session, live: Live, matching: Matching, *, share_secrets: bool
+) -> ImportContext:
     loaded = session.loaded
     return ImportContext(
         live,
@@ -181,6 +201,7 @@ def _context(session: Session, live: Live, matching: Matching) -> ImportContext:
         declared=loaded.declared.keys(),
         environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
         mask=session.mask,
+        share_secrets=share_secrets,
     )
 
 
@@ -300,6 +321,9 @@ def remarks_on_import(imported: Imported) -> str:
         lines += _secrets(imported) if imported.secrets else []
     lines += [f"Not imported: {_left(left)}" for left in imported.refused]
     lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
+    if imported.unlisted:
+        types = listed(imported.unlisted, _MOST)
+        lines.append(f"In no list of this server, so import them with --id: {types}")
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
@@ -320,10 +344,16 @@ def remarks_on_import(imported: Imported) -> str:
 
 
 def _secrets(imported: Imported) -> Iterator[str]:
-    width = max(len(secret.variable) for secret in imported.secrets)
-    count = several(len(imported.secrets), "secret")
+    users: dict[str, list[Address]] = {}
+    for secret in imported.secrets:
+        users.setdefault(secret.variable, []).append(secret.address)
+    width = max(map(len, users))
+    count = several(len(users), "secret")
     yield f"Set {count} as environment variables (the API does not return secrets):"
-    yield from (f"  {secret.variable:{width}}  {secret.address}" for secret in imported.secrets)
+    for variable, addresses in users.items():
+        yield f"  {variable:{width}}  {listed(list(map(str, addresses)), _MOST_USERS)}"
+    if len(users) < len(imported.secrets):
+        yield "Exports with the same host, bucket, account or warehouse project share them."
     yield "They are needed to create or update a destination, not to plan."
 
 

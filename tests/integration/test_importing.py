@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.conftest import StartService
-from tests.support.cli import reconciler
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator, start_emulator
 from tests.support.fields import (
     BY_INTEGRATION,
@@ -215,6 +216,67 @@ def test_the_secrets_to_set_are_listed(populated: RunningEmulator, tmp_path: Pat
     config = resources(folder)["batch_exports"]["lake"]["destination"]["config"]
     assert config["password"] == "${secret:env:RECONCILER_SECRET_LAKE_PASSWORD}"
     assert config["user"] == "${secret:env:RECONCILER_SECRET_LAKE_USER}"
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025"])
+def test_performance_a_plan_of_imported_projects_takes_pages_only(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    projects = [{"name": f"P{number}"} for number in range(30)]
+    projects.append({"name": "Careful", "anonymize_ips": True})
+    seed = {"organizations": [{"name": "Acme", "projects": projects}]}
+    service = service_of(seed, "--dialect", dialect)
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("import", "-C", tmp_path, "--into", "all.yaml", environ=service.environ())
+    assert ran.code == 0, ran.err
+    text = (tmp_path / "all.yaml").read_text()
+    assert (text.count("anonymize_ips: true"), text.count("anonymize_ips")) == (1, 1)
+    service.clear_requests()
+    assert "No changes." in reconciler("plan", "-C", tmp_path, environ=service.environ()).out
+    # Two lists, the key, the name of the organization, and the careful project.
+    assert len(service.requests()) == 5
+
+
+def test_issue_32_exports_with_the_same_account_share_variables(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    def export(name: str, kind: str, **config: object) -> dict[str, object]:
+        return {"name": name, "destination": {"type": kind, "config": config}}
+
+    keys = {"aws_access_key_id": "AK", "aws_secret_access_key": "S"}
+    bucket = {"prefix": "x", "region": "eu", **keys}
+    table = {"user": "u", "password": "p", "schema": "s", "database": "app", "port": 5432}
+    exports = [
+        export("a", "S3", bucket_name="lake", **bucket),
+        export("b", "S3", bucket_name="lake", **bucket),
+        export("c", "S3", bucket_name="other", **bucket),
+        export("d", "Postgres", host="db.acme.com", table_name="t", **table),
+        export("e", "Postgres", host="db.acme.com", table_name="u", **table),
+        export("f", "Postgres", host="db.acme.com", table_name="u", **{**table, "port": 5433}),
+        export("g", "HTTP", url="https://eu.i.posthog.com/batch/", token="t1"),
+        export("h", "HTTP", url="https://eu.i.posthog.com/batch/", token="t2"),
+    ]
+    projects = [{"name": "Web", "batch_exports": exports}]
+    service = service_of({"organizations": [{"name": "Acme", "projects": projects}]})
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    command = ("-C", tmp_path, "--share-secrets", "--into", "all.yaml")
+    ran = reconciler("import", *command, "--name", "[!b]", environ=service.environ())
+    assert ran.code == 0, ran.err
+    ran = reconciler("import", *command, environ=service.environ())
+    assert ran.code == 0, ran.err
+    assert "1 batch_export" in ran.out
+    plan = reconciler("plan", "-C", tmp_path, environ=service.environ())
+    assert "No changes." in plan.out
+    resources = yaml.safe_load((tmp_path / "all.yaml").read_text())["batch_exports"]
+    used = {
+        key: sorted(re.findall(r"\{secret:env:RECONCILER_SECRET_(\w+)\}", str(body)))
+        for key, body in resources.items()
+    }
+    assert used["a"] == used["b"] == ["LAKE_AWS_ACCESS_KEY_ID", "LAKE_AWS_SECRET_ACCESS_KEY"]
+    assert used["c"] == ["OTHER_AWS_ACCESS_KEY_ID", "OTHER_AWS_SECRET_ACCESS_KEY"]
+    assert used["d"] == used["e"] == ["DB_ACME_COM_PASSWORD", "DB_ACME_COM_USER"]
+    assert used["f"] == ["DB_ACME_COM_PASSWORD_2", "DB_ACME_COM_USER_2"]
+    assert (used["g"], used["h"]) == (["G_TOKEN"], ["H_TOKEN"])
 
 
 def test_with_a_git_base_the_plan_is_empty_too(populated: RunningEmulator, tmp_path: Path) -> None:
@@ -444,7 +506,7 @@ def test_mistakes_in_files_are_reported_before_the_first_request(
 
 
 @pytest.mark.parametrize("dialect", ["2026"])
-def test_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
+def test_apply_p4_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
     config = {"hog_function_id": "abc"}
     hidden = an_export("Flow", destination={"type": "Workflows", "config": config})
     identity = "0190a000-0000-4000-8000-000000000001"
@@ -459,7 +521,11 @@ def test_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Pat
     (tmp_path / "seed.json").write_text(json.dumps(seed))
     with start_emulator(seed=tmp_path / "seed.json", extra=("--dialect", dialect)) as running:
         folder = new_workspace(tmp_path / "workspace")
-        assert run(folder, running, "--id", identity).code == 0
+        note = "In no list of this server, so import them with --id: batch_export of type Workflows"
+        listed = run(folder, running, "--dry-run")
+        assert (listed.out.count("Flow"), listed.err.count(note)) == (0, 1)
+        by_id = run(folder, running, "--id", identity)
+        assert (by_id.code, note in by_id.err) == (0, False)
         (flow,) = resources(folder)["batch_exports"].values()
         assert flow["id"] == identity
         assert plan(folder, running).code == 0
