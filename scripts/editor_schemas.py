@@ -78,7 +78,8 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
         "description": "A resource file: maps from a key to a resource.",
         "type": "object",
         "additionalProperties": False,
-        "properties": collections,
+        "properties": {"defaults": _defaults(kinds), **collections},
+        "allOf": [_default_rule(kind, *one) for kind in kinds for one in _variants(kind)],
         "$defs": {
             **{kind.name: _whole_resource(kind) for kind in kinds},
             **_shared(kinds),
@@ -86,12 +87,16 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
     }
 
 
+def _defaults(kinds: Sequence[Kind]) -> Schema:
+    composed = _composed(known_schema("workspace")["properties"]["defaults"], references=False)
+    fields = {kind.name: {"$ref": f"#/$defs/{kind.name}.fields"} for kind in kinds}
+    return {**composed, "properties": fields}
+
+
 def _workspace(kinds: Sequence[Kind]) -> Schema:
     node = known_schema("workspace")
     composed = _composed(node, references=False, required=True)
-    composed["properties"]["defaults"]["properties"] = {
-        kind.name: {"$ref": f"#/$defs/{kind.name}.fields"} for kind in kinds
-    }
+    composed["properties"]["defaults"] = _defaults(kinds)
     _complete_policy(composed["properties"]["policy"], kinds)
     environment = composed["properties"]["environments"]["additionalProperties"]
     _complete_policy(environment["properties"]["policy"], kinds)
@@ -173,24 +178,37 @@ def _paths(kind: Kind) -> set[str]:
 
 def _override_rule(field: str, folder: str, tag: str, variant: Variant) -> Schema:
     """Return the rule that an override without a type has the type of its resource."""
-    named = {
-        "type": "object",
-        "properties": {variant.tag: {"const": tag}},
-        "required": [variant.tag],
-    }
-    body = {"type": "object", "properties": {variant.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
-    tagged = {
-        "type": "object",
-        "properties": {variant.tag: {}},
-        "required": [variant.tag],
-    }
-    inherited = {"if": {"not": tagged}, "then": body}
-    override = {"type": "object", "properties": {field: inherited}}
-    overrides = {"type": "object", "additionalProperties": override}
+    overrides = _each(_of_type(field, folder, tag, variant))
     return {
-        "if": {"type": "object", "properties": {field: named}, "required": [field]},
+        "if": _with(field, _with(variant.tag, {"const": tag})),
         "then": {"type": "object", "properties": {"overrides": overrides}},
     }
+
+
+def _default_rule(kind: Kind, field: str, folder: str, tag: str, variant: Variant) -> Schema:
+    """Return the rule that a resource without a type has the type of the defaults of its file."""
+    fields = _with(field, _with(variant.tag, {"const": tag}))
+    resources = _each(_of_type(field, folder, tag, variant))
+    return {
+        "if": _with("defaults", _with(kind.name, fields)),
+        "then": {"type": "object", "properties": {kind.collection: resources}},
+    }
+
+
+def _of_type(field: str, folder: str, tag: str, variant: Variant) -> Schema:
+    """Return the schema of a layer whose type is that of a lower one, unless it has its own."""
+    body = {"type": "object", "properties": {variant.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
+    inherited = {"if": {"not": _with(variant.tag, _ANYTHING)}, "then": body}
+    return {"type": "object", "properties": {field: inherited}}
+
+
+def _each(node: Schema) -> Schema:
+    return {"type": ["object", "null"], "additionalProperties": node}
+
+
+def _with(name: str, node: Schema) -> Schema:
+    """Return the schema of a mapping that has a key with a value of a schema."""
+    return {"type": "object", "properties": {name: node}, "required": [name]}
 
 
 def _variants(kind: Kind) -> list[tuple[str, str, str, Variant]]:

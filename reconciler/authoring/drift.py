@@ -142,7 +142,7 @@ class Placed(Public, frozen=True):
     path: Path
     value: JSON
     layer: str
-    """`resource`, `override ENVIRONMENT` or `defaults`."""
+    """`resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`."""
     at: Mark
     """The value before the edit."""
     replaces: str = ""

@@ -27,7 +27,7 @@ from reconciler.model.values import MISSING, Path, value_at
 from reconciler.workspace.redaction import side_of
 from reconciler.workspace.resource_files import Recognition, ResourceFiles, with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
-from reconciler.workspace.workspace_file import read_workspace
+from reconciler.workspace.workspace_file import DEFAULTS, read_workspace
 from reconciler.workspace.writing import write_files
 from reconciler.workspace.yaml.document import (
     MERGE_TAG,
@@ -98,10 +98,9 @@ def file_schema(file: str, kinds: Sequence[Kind]) -> Schema:
     """Return the schema of a file, with the keys of each mapping in order."""
     if PurePosixPath(file).name == WORKSPACE_FILE:
         return _workspace(kinds)
-    return {
-        "additionalProperties": False,
-        "properties": {kind.collection: {"additionalProperties": _kind(kind)} for kind in kinds},
-    }
+    collections = {kind.collection: {"additionalProperties": _kind(kind)} for kind in kinds}
+    properties = {DEFAULTS: _defaults(kinds), **collections}
+    return {"additionalProperties": False, "properties": properties}
 
 
 def _kind(kind: Kind) -> Schema:
@@ -113,8 +112,11 @@ def _kind(kind: Kind) -> Schema:
 
 def _workspace(kinds: Sequence[Kind]) -> Schema:
     known = schema("workspace") or {}
-    defaults = {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
-    return {**known, "properties": {**known.get("properties", {}), "defaults": defaults}}
+    return {**known, "properties": {**known.get("properties", {}), DEFAULTS: _defaults(kinds)}}
+
+
+def _defaults(kinds: Sequence[Kind]) -> Schema:
+    return {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
 
 
 def schema_below(document: Document, node: Schema, path: Path, name: str) -> Schema:
@@ -127,11 +129,14 @@ def schema_below(document: Document, node: Schema, path: Path, name: str) -> Sch
 
 
 def _tag(document: Document, path: Path, name: str) -> Any:
-    """Return the tag at a path; an override without one has that of its resource."""
+    """Return the tag at a path; a layer without one has that of the layers below in its file."""
     tag = value_at(document.value, (*path, name))
     if tag is MISSING and _OVERRIDES in path:
         at = path.index(_OVERRIDES)
-        tag = value_at(document.value, (*path[:at], *path[at + 2 :], name))
+        return _tag(document, (*path[:at], *path[at + 2 :]), name)
+    if tag is MISSING:
+        kind = next((kind.name for kind in all_kinds() if kind.collection == path[0]), "")
+        tag = value_at(document.value, (DEFAULTS, kind, *path[2:], name))
     return tag
 
 

@@ -61,15 +61,14 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 class Drafting(Struct):
     """Makes drafts, and notes what is left out and which secrets they refer to.
 
-    `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
-    writes none. `variables` are those in use. `resources` are those of the files: their references
-    to secrets are kept. `mask` masks known secrets. `dialect` is that of the server, if known.
-    `integrations` are those of each parent: their names are written if there are several
-    environments, and are comments otherwise. `dropped` are fields to leave out, with the reason.
-    With `share_secrets`, exports with the same account refer to the same variables.
+    `environment` is written to each resource, "" writes none. `variables` are those in use.
+    `resources` are those of the files: their references to secrets are kept. `mask` masks known
+    secrets. `dialect` is that of the server, if known. `integrations` are those of each parent:
+    their names are written if there are several environments, and are comments otherwise. `dropped`
+    are fields to leave out, with the reason. With `share_secrets`, exports with the same account
+    refer to the same variables.
     """
 
-    defaults: Mapping[str, JSONObject]
     environment: str
     variables: set[str]
     resources: Mapping[Address, Resource]
@@ -90,10 +89,13 @@ class Drafting(Struct):
                 if account and not ref.is_literal:
                     self.shared.setdefault(account, ref)
 
-    def draft(self, adoption: Adoption) -> Draft | None:
-        """Return the resource for an object, None if no file can contain it."""
+    def draft(self, adoption: Adoption, defaults: JSONObject) -> Draft | None:
+        """Return the resource for an object, None if no file can contain it.
+
+        `defaults` are those of its kind in its file.
+        """
         kind, address = adoption.kind, adoption.address
-        defaults = self.defaults.get(kind.name, {})
+        defaults = _applying(kind, defaults, adoption.live.body)
         values = {**self._values(adoption, defaults), **self._common(adoption)}
         fit, left_out = fitting(kind, values, defaults=defaults, subject=str(address))
         if fit is None:
@@ -198,17 +200,19 @@ class Drafting(Struct):
                     yield tuple(part for part in path if isinstance(part, str))
 
 
-def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
-    """Return the fields that do not have the values of the defaults of the workspace."""
+def _applying(kind: Kind, defaults: JSONObject, body: JSONObject) -> JSONObject:
+    """Return the defaults for a live object, without those of another type of destination."""
     tags = [(holder.name, variant.tag) for holder, variant in kind.variants]
     replaced = {
-        path[0]
-        for path in tags
-        if value_at(defaults, path) not in (MISSING, value_at(values, path))
+        path[0] for path in tags if value_at(defaults, path) not in (MISSING, value_at(body, path))
     }
+    return {name: value for name, value in defaults.items() if name not in replaced}
+
+
+def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
+    """Return the fields that do not have the values of the defaults."""
     for path, default in declared_values(kind, defaults).items():
-        # The defaults of another type of destination do not apply.
-        if path[0] not in replaced and is_given(kind, values, path, default):
+        if is_given(kind, values, path, default):
             remove(values, path)
     parent = kind.parent_key
     if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:

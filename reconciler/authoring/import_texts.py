@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import yaml
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.authoring.import_choice import Adoption, ImportContext, key_of
 from reconciler.authoring.import_drafts import Drafting
@@ -33,6 +34,7 @@ from reconciler.model.values import JSON, Path, leaves, path_text, references_in
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.redaction import redact_file
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
+from reconciler.workspace.workspace_file import DEFAULTS
 from reconciler.workspace.yaml.document import Parser
 from reconciler.workspace.yaml.loader import parse
 
@@ -112,7 +114,6 @@ def _drafted(
         for source in ref.sources
     }
     drafting = Drafting(
-        defaults=loaded.defaults,
         environment=context.environment,
         variables=used,
         resources=loaded.desired.resources,
@@ -125,12 +126,18 @@ def _drafted(
     drafts: dict[str, list[Draft]] = {}
     drafted: dict[Address, tuple[Adoption, str]] = {}
     for adoption in new:
-        draft = drafting.draft(adoption)
+        file = placing.file_of(adoption)
+        defaults = loaded.defaults_in("" if placing.overwrite else file)
+        draft = drafting.draft(adoption, defaults.get(adoption.kind.name, {}))
         if draft is not None:
-            file = placing.file_of(adoption)
             drafts.setdefault(file, []).append(draft)
             drafted[adoption.address] = (adoption, file)
     placed = placing.texts(drafts)
+    applied = {file: loaded.defaults_in(name) for file, (name, _) in placed.items()}
+    if any(own is not loaded.defaults_in(file) for file, own in applied.items()):
+        # A file that can't be extended has other defaults than the one beside it.
+        loaded = replace(loaded, defaults={**loaded.defaults, **applied})
+        return _drafted(new, context, loaded, placing, dropped)
     return Attempt(
         dict(placed.values()),
         {address: (adoption, placed[file][0]) for address, (adoption, file) in drafted.items()},
@@ -339,6 +346,8 @@ def removed_from_files(
             if "overrides" not in path[:1] and _has_plain_reference(value):
                 yield file, f"{value} in {path_text(path)} of {address} (replaced by its value)"
     for file, text in before.items():
+        if file in loaded.defaults:
+            yield file, f"its `{DEFAULTS}` (resources have the values)"
         yield from ((file, what) for what in _removed_extras(text, attempt.texts[file]))
 
 
@@ -379,7 +388,9 @@ def namesakes(attempt: Attempt, context: ImportContext, loaded: Loaded) -> Itera
 
 def _place_of(address: Address, loaded: Loaded, kind: Kind) -> tuple[str, str, str]:
     """Return kind, name and name of the parent, as far as the file has them."""
-    body = loaded.declared[address].body
+    declaration = loaded.declared[address]
+    defaults = loaded.defaults_in(declaration.document.file).get(address.kind, {})
+    body = {**defaults, **declaration.body}
     parent_name = ""
     if kind.parent is not None and kind.parent_key is not None:
         parent_name = str(body.get(kind.parent_key))

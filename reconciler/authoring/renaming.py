@@ -38,7 +38,7 @@ from reconciler.workspace.redaction import side_of
 from reconciler.workspace.references import escaped
 from reconciler.workspace.resource_files import Recognition, ResourceFiles
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
-from reconciler.workspace.workspace_file import read_workspace
+from reconciler.workspace.workspace_file import DEFAULTS, read_workspace
 from reconciler.workspace.writing import write_files
 from reconciler.workspace.yaml.document import Document, is_block_list
 from reconciler.workspace.yaml.loader import parse
@@ -115,10 +115,10 @@ def _mentions(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> 
     """Yield every place that mentions the resource."""
     value = document.value if isinstance(document.value, dict) else {}
     children = [kind for kind in kinds if kind.parent == renaming.kind.name]
+    for kind in children:
+        yield from _parents(value, (DEFAULTS, kind.name), kind, renaming)
     if document.file == WORKSPACE_FILE:
         yield from _in_policies(value, renaming)
-        for kind in children:
-            yield from _parents(value, ("defaults", kind.name), kind, renaming)
         return
     path = (renaming.kind.collection, renaming.old)
     if value_at(value, path) is not MISSING:

@@ -390,8 +390,9 @@ def map_leaves(
 class FieldOrigin(Struct, frozen=True):
     """A place that sets a field.
 
-    `layer` is "resource", "override <environment>" or "defaults"; for a reference, it is the
-    mapping of the variables, "environment", "default" or "file". `at` is None outside of files.
+    `layer` is "resource", "override <environment>", "defaults of <file name>" or "defaults"; for a
+    reference, it is the mapping of the variables, "environment", "default" or "file". `at` is None
+    outside of files.
     """
 
     layer: str

@@ -11,8 +11,11 @@ from msgspec import Struct, field
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice
 from reconciler.model.kind import Kind
-from reconciler.model.values import Path
+from reconciler.model.values import Path, mapping_of, value_at
 from reconciler.workspace.hints import shortened
+from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.workspace_file import DEFAULTS
 from reconciler.workspace.yaml.document import Document, Unknown
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -72,6 +75,8 @@ def undetermined_in(
         for collection, members in document.value.items():
             # Below an unknown collection there may be resources of any kind.
             names = {collections[collection]} if collection in collections else all_kinds
+            if collection == DEFAULTS:
+                continue
             if isinstance(members, dict):
                 addresses |= {Address(kind, key) for kind in names for key in members}
             elif members is not None:
@@ -93,12 +98,14 @@ def declarations(
             continue
         for collection, members in document.value.items():
             kind = collections.get(collection)
-            if kind is None:
+            if collection == DEFAULTS:
+                _check_defaults(document, kinds, problems)
+            elif kind is None:
                 problems.error(
                     "unknown-field",
                     f"unknown field '{collection}' in a resource file",
                     at=document.key_mark((collection,)),
-                    hint=choice(collection, collections),
+                    hint=choice(collection, (*collections, DEFAULTS)),
                 )
             elif not isinstance(members, dict):
                 if members is not None and not isinstance(members, Unknown):
@@ -111,6 +118,24 @@ def declarations(
             else:
                 _collect(kind, document, collection, members, declared, problems)
     return declared
+
+
+def _check_defaults(
+    document: Document, kinds: Sequence[Kind], problems: DiagnosticCollector
+) -> None:
+    """Report defaults of a file that are not mappings, and those without effect."""
+    fields = value_at(document.value, (DEFAULTS,))
+    context = CheckContext(document.file, document.mark, document.key_mark, problems)
+    check("workspace", {"version": 1, DEFAULTS: fields}, context)
+    for kind in kinds:
+        if kind.name in mapping_of(fields) and kind.collection not in mapping_of(document.value):
+            problems.warning(
+                "no-effect",
+                f"`defaults.{kind.name}` without effect: {document.file} has no "
+                f"`{kind.collection}`",
+                at=document.key_mark((DEFAULTS, kind.name)),
+                hint=f"move it to {WORKSPACE_FILE}, or to the file of the resources",
+            )
 
 
 def _report_no_mapping(document: Document, problems: DiagnosticCollector) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -51,8 +52,16 @@ from reconciler.workspace.schema.annotations import (
     shape_of,
 )
 from reconciler.workspace.schema.validation import CheckContext, check
-from reconciler.workspace.workspace_file import Workspace, policy_of
-from reconciler.workspace.yaml.document import RESOURCE, Layer, Places, Unknown, is_misread
+from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.workspace_file import DEFAULTS, Workspace, policy_of
+from reconciler.workspace.yaml.document import (
+    RESOURCE,
+    Document,
+    Layer,
+    Places,
+    Unknown,
+    is_misread,
+)
 
 if TYPE_CHECKING:
     from reconciler.workspace.parsed_files import Snapshots
@@ -66,13 +75,17 @@ _HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
 
 
 class EnvironmentContext(Struct):
-    """What resolving the resources of one environment needs, and what it collects."""
+    """What resolving the resources of one environment needs, and what it collects.
+
+    `documents` are all files, that of the workspace included.
+    """
 
     environment: str
     workspace: Workspace
     kinds: Mapping[str, Kind]
     references: References
     problems: DiagnosticCollector
+    documents: Collection[Document] = ()
     undetermined: Undetermined = field(default_factory=Undetermined)
     snapshots: Snapshots | None = None
     places: dict[Address, Places] = field(default_factory=dict)
@@ -87,7 +100,7 @@ class EnvironmentContext(Struct):
     def layers_of(self, kind: Kind) -> KindLayers:
         """Return what the resources of a kind share."""
         if kind.name not in self._kind_layers:
-            layers = KindLayers.of(kind, self.workspace, self.environment, self._filled)
+            layers = KindLayers.of(kind, self.workspace.document, self.environment, self._filled)
             self._kind_layers[kind.name] = layers
         return self._kind_layers[kind.name]
 
@@ -231,7 +244,7 @@ def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) ->
     layers = context.layers_of(kind)
     override, body = layers.override(declaration), declaration.body
     places = Places(layers.layers_of(declaration, override))
-    own = layers.merged(body, override)
+    own = layers.merged(declaration, override)
     if not own.keys().isdisjoint(_PER_ENVIRONMENT):
         own = dict(own)
         for key in _PER_ENVIRONMENT:
@@ -336,38 +349,50 @@ def _parent(value: JSON) -> ParentRef | None:
     return ParentRef(key=value) if isinstance(value, str) else None
 
 
+def default_layer(document: Document, kind: str) -> Layer | None:
+    """Return the defaults of a kind in a file, None without any."""
+    name = PurePosixPath(document.file).name
+    label = DEFAULTS if document.file == WORKSPACE_FILE else f"{DEFAULTS} of {name}"
+    layer = Layer(document, (DEFAULTS, kind), label)
+    return layer if mapping_of(layer.value) else None
+
+
+class Defaults(Struct, frozen=True):
+    """The defaults of a kind for the resources of a file: the layers, topmost first, and merged."""
+
+    layers: tuple[Layer, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
 class KindLayers(Struct, frozen=True):
     """What the resources of a kind share in one environment.
 
-    `defaults` is their lowest layer, None without defaults. `canonical` are the kind's own names of
-    fields by any name, `holders` the fields that have variants, and `tags` the keys that choose
-    one. `filled` returns a text with its references filled in. `_managed` remembers the managed
-    fields of each shape.
+    `workspace` is the file whose defaults are the lowest layer. `canonical` are the kind's own
+    names of fields by any name, `holders` the fields that have variants, and `tags` the keys that
+    choose one. `filled` returns a text with its references filled in. `_defaults` remembers the
+    defaults of each file, `_managed` the managed fields of each shape.
     """
 
     kind: Kind
     environment: str
-    defaults: Layer | None
-    default_values: Mapping[str, Any]
+    workspace: Document
     canonical: Mapping[str, str]
     holders: tuple[str, ...]
     tags: frozenset[str]
     filled: Callable[[str], JSON]
+    _defaults: dict[str, Defaults] = field(default_factory=dict)
     _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, kind: Kind, workspace: Workspace, environment: str, filled: Callable[[str], JSON]
+        cls, kind: Kind, workspace: Document, environment: str, filled: Callable[[str], JSON]
     ) -> KindLayers:
         """Return what the resources of a kind share. Of two fields the first one has a name."""
-        values = workspace.section("defaults", kind.name)
-        layer = Layer(workspace.document, ("defaults", kind.name), "defaults")
         names = [(item.name, name) for item in kind.fields for name in (item.name, *item.aliases)]
         return cls(
             kind,
             environment,
-            layer if values else None,
-            layer.value if values else {},
+            workspace,
             {name: own for own, name in reversed(names)},
             tuple(item.name for item, _ in kind.variants),
             annotations_of(kind.name).tags,
@@ -380,17 +405,33 @@ class KindLayers(Struct, frozen=True):
         """Return the layers of a resource, topmost first."""
         document, path = declaration.document, declaration.path
         own = Layer(document, path, RESOURCE)
-        below = (own,) if self.defaults is None else (own, self.defaults)
+        below = (own, *self.defaults(document).layers)
         if override is None:
             return below
         inside = (*path, "overrides", self.environment)
         return (Layer(document, inside, f"override {self.environment}"), *below)
 
+    def defaults(self, document: Document) -> Defaults:
+        """Return the defaults for the resources of a file: its own over those of the workspace."""
+        known = self._defaults.get(document.file)
+        if known is None:
+            known = Defaults()
+            own = [] if document.file == WORKSPACE_FILE else [document]
+            for file in (self.workspace, *own):
+                layer = default_layer(file, self.kind.name)
+                if layer is not None:
+                    values = self._over(known.values, mapping_of(layer.value))
+                    known = Defaults((layer, *known.layers), values)
+            self._defaults[document.file] = known
+        return known
+
     def merged(
-        self, body: Mapping[str, Any], override: Mapping[str, Any] | None
+        self, declaration: Declaration, override: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
         """Return the layers of a resource as one. References are not filled in."""
-        merged = self._over(self.default_values, body) if self.defaults is not None else body
+        merged, defaults = declaration.body, self.defaults(declaration.document)
+        if defaults.layers:
+            merged = self._over(defaults.values, merged)
         return self._over(merged, override) if override is not None else merged
 
     def managed(self, fields: Mapping[str, Any]) -> ManagedFields:

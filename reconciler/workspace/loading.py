@@ -17,7 +17,7 @@ from reconciler.model.connection import ClientOptions, Connection, SecretSetting
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE, Policy
 from reconciler.model.resource import Desired
-from reconciler.model.values import JSONObject, value_at
+from reconciler.model.values import JSONObject, mapping_of, value_at
 from reconciler.workspace.checks.consistency import (
     ResolvedWorkspace,
     check_consistency,
@@ -55,6 +55,7 @@ from reconciler.workspace.sources import (
     Source,
 )
 from reconciler.workspace.workspace_file import (
+    DEFAULTS,
     Workspace,
     branch_of,
     chosen_environment,
@@ -97,7 +98,8 @@ class Loaded(Struct, frozen=True):
     declared
         All resources, those of other environments included.
     defaults
-        The defaults by kind, with their references filled in.
+        The defaults of the workspace file and of each file that has its own over them, by file and
+        kind, with their references filled in.
     globs
         The patterns of resource files.
     files
@@ -122,7 +124,7 @@ class Loaded(Struct, frozen=True):
     places: Mapping[Address, Places]
     variables: Places
     declared: Mapping[Address, Declaration]
-    defaults: Mapping[str, JSONObject]
+    defaults: Mapping[str, Mapping[str, JSONObject]]
     globs: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
     documents: tuple[Document, ...] = ()
@@ -132,6 +134,10 @@ class Loaded(Struct, frozen=True):
     client: ClientOptions = field(default_factory=ClientOptions)
     after_merge: tuple[Refusal, ...] = ()
     merge_hint: str = ""
+
+    def defaults_in(self, file: str) -> Mapping[str, JSONObject]:
+        """Return the defaults by kind for the resources of a file, which may not exist yet."""
+        return self.defaults.get(file) or self.defaults[WORKSPACE_FILE]
 
     def __repr__(self) -> str:
         # The declarations and the documents may hold literal secrets.
@@ -362,6 +368,7 @@ class _Loader(Struct, frozen=True):
             kinds={kind.name: kind for kind in self.kinds},
             references=references,
             problems=self.problems,
+            documents=files.documents.values(),
             undetermined=files.undetermined.copied(),
             snapshots=self.snapshots,
         )
@@ -412,7 +419,7 @@ class _Loader(Struct, frozen=True):
             places=context.places,
             variables=references.places,
             declared=files.declared,
-            defaults=_defaults(workspace, self.kinds, references),
+            defaults=_defaults(context),
             globs=resource_globs(workspace),
             skipped=files.skipped,
             mark_prefix=mark_prefix_of(workspace, self.problems),
@@ -423,16 +430,20 @@ class _Loader(Struct, frozen=True):
         )
 
 
-def _defaults(
-    workspace: Workspace, kinds: Sequence[Kind], references: References
-) -> Mapping[str, JSONObject]:
-    """Return the defaults of each kind, references filled in."""
+def _defaults(context: EnvironmentContext) -> Mapping[str, Mapping[str, JSONObject]]:
+    """Return the defaults of each kind, references filled in, by the file that has some."""
     # An error in a default is reported by the resources that use it.
-    silent = replace(references, problems=DiagnosticCollector())
+    silent = replace(context.references, problems=DiagnosticCollector())
     return {
-        kind.name: converted(
-            kind.name,
-            silent.with_inputs(workspace.section("defaults", kind.name), workspace.mark),
-        )
-        for kind in kinds
+        document.file: {
+            kind.name: converted(
+                kind.name,
+                silent.with_inputs(
+                    context.layers_of(kind).defaults(document).values, document.mark
+                ),
+            )
+            for kind in context.kinds.values()
+        }
+        for document in context.documents
+        if document.file == WORKSPACE_FILE or DEFAULTS in mapping_of(document.value)
     }

@@ -16,6 +16,7 @@ from reconciler.errors import LoadingStopped, UnreadableFile
 from reconciler.model.address import PathGlob, TooComplex, has_wildcard, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.text import listed
+from reconciler.model.values import mapping_of
 from reconciler.workspace.sources import (
     MAX_FILES,
     MAX_PATTERNS,
@@ -27,7 +28,7 @@ from reconciler.workspace.sources import (
     is_passed_over,
     leaves_workspace,
 )
-from reconciler.workspace.workspace_file import Workspace
+from reconciler.workspace.workspace_file import DEFAULTS, Workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import Parse, parse
 
@@ -328,7 +329,9 @@ class Recognition(Struct, frozen=True, dict=True):
             document = parse(raw, file, DiagnosticCollector())
         if document.unread or not isinstance(document.value, dict):
             return self._line.search(raw) is None
-        return not any(map(self.is_similar, document.value))
+        only_defaults = document.value.keys() == {DEFAULTS}
+        keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
+        return not any(map(self.is_similar, keys))
 
     def is_similar(self, key: str) -> bool:
         """Return whether a key is a collection, or probably intended to be one."""

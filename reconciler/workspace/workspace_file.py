@@ -25,6 +25,8 @@ from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
 
 IMPLICIT_ENVIRONMENT = "default"
+DEFAULTS = "defaults"
+"""The key of default fields by kind, in resource files and in the workspace file."""
 _MISNAMED = "reconciler.yml"
 
 _REF_PREFIX = re.compile(

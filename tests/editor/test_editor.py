@@ -119,6 +119,36 @@ def test_completion_knows_the_type_of_the_destination(
     assert "bucket_name" not in offered
 
 
+def test_a_resource_has_the_type_of_the_defaults_of_its_file(
+    server: LanguageServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "tables.yaml"
+    path.write_text(
+        f"# yaml-language-server: $schema={(SCHEMAS / 'resources.schema.json').as_uri()}\n"
+        "defaults:\n"
+        "  batch_export:\n"
+        "    interval: hour\n"
+        "    environments: [a]\n"
+        "    destination: {type: BigQuery, config: {datasetid: d}}\n"
+        "batch_exports:\n"
+        "  tables: {project: web, name: Tables, destination: {config: {table: t}}}\n"
+        "  lake: {project: web, destination: {type: S3, config: {prefix: p}}}\n"
+        "  more:\n"
+        "    destination:\n"
+        "      config:\n"
+        "        \n",
+        encoding="utf-8",
+    )
+    assert server.findings(path) == [
+        (5, "Property environments is not allowed."),
+        (6, "Property datasetid is not allowed."),
+        (8, "Property table is not allowed."),
+    ]
+    offered = server.completions(path, line=13, column=9)
+    assert {"project_id", "table_id"} <= set(offered)
+    assert "bucket_name" not in offered
+
+
 def test_completion_offers_known_values(server: LanguageServer, tmp_path: Path) -> None:
     path = tmp_path / "lake.yaml"
     path.write_text(

@@ -25,7 +25,10 @@ _comments = st.sampled_from(["", "  # web", " # lake: web"])
 @st.composite
 def _exports(draw: st.DrawFn, projects: list[str]) -> list[str]:
     """Draw lines of exports whose parents are written in any place and style."""
-    lines = ["batch_exports:"]
+    lines = []
+    if draw(st.booleans()):
+        lines += ["defaults:", "  batch_export:", f"    project: {draw(st.sampled_from(projects))}"]
+    lines += ["batch_exports:"]
     for key in draw(st.lists(st.sampled_from(_KEYS), min_size=1, max_size=3, unique=True)):
         parent, quote = draw(st.sampled_from(projects)), draw(_quotes)
         beside = draw(_comments)
@@ -57,7 +60,8 @@ def _workspaces(draw: st.DrawFn) -> tuple[dict[str, str], list[str], str]:
         top += ["policy:", "  prune:", f"    project.{projects[0]}: git{draw(_comments)}"]
     declared = [f"  {key}: {{name: P {key}}}{draw(_comments)}" for key in projects]
     exports = draw(_exports(projects))
-    keys = [line.strip().split(":")[0].strip("'\"") for line in exports[1:] if line[2] not in " #"]
+    below = exports[exports.index("batch_exports:") + 1 :]
+    keys = [line.strip().split(":")[0].strip("'\"") for line in below if line[2] not in " #"]
     end = draw(st.sampled_from(["\n", "\r\n"]))
     files = {
         "reconciler.yaml": top,

@@ -98,8 +98,11 @@ def _files(draw: st.DrawFn) -> dict[str, str]:
         for layer in (body, *body.get("overrides", {}).values()):
             if "name" in layer:
                 layer["name"] += key
+    own = {"defaults": {"batch_export": draw(_overrides)}} if draw(st.booleans()) else {}
+    for body in own.values():
+        body["batch_export"].pop("name", None)
     dumped = yaml.safe_dump(
-        json.loads(json.dumps({"batch_exports": exports})),
+        json.loads(json.dumps({**own, "batch_exports": exports})),
         sort_keys=False,
         default_flow_style=draw(st.sampled_from([None, False])),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -15,15 +15,15 @@ from reconciler.model.kind import Kind, containers
 from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema, schema
-from reconciler.model.values import Path, path_text
+from reconciler.model.values import Path, mapping_of, path_text, value_at
 from reconciler.workspace.checks.values import OF_ONE_VALUE, check_fields
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.hints import converted
-from reconciler.workspace.layers import EnvironmentContext
+from reconciler.workspace.layers import EnvironmentContext, default_layer
 from reconciler.workspace.schema.annotations import annotated
 from reconciler.workspace.schema.validation import CheckContext, check
-from reconciler.workspace.workspace_file import Workspace, check_rule_words
-from reconciler.workspace.yaml.document import Places, Unknown, is_misread
+from reconciler.workspace.workspace_file import DEFAULTS, Workspace, check_rule_words
+from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
 
 _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
@@ -58,34 +58,36 @@ def _check_default_environment(workspace: Workspace, problems: DiagnosticCollect
 
 
 def _check_defaults(resolved: ResolvedWorkspace) -> None:
-    workspace = resolved.context.workspace
-    for name, fields in workspace.section("defaults").items():
-        if name not in resolved.context.kinds:
-            resolved.context.problems.error(
-                "unknown-field",
-                f"unknown kind '{name}' in `defaults`",
-                at=workspace.document.key_mark(("defaults", name)),
-                hint=choice(name, resolved.context.kinds),
-            )
-        elif isinstance(fields, dict):
-            _check_default_fields(resolved.context, name, fields)
-
-
-def _check_default_fields(
-    context: EnvironmentContext, kind: str, fields: Mapping[str, object]
-) -> None:
-    workspace, problems = context.workspace, context.problems
-    known = (schema(kind) or {}).get("properties", {})
+    context, problems = resolved.context, resolved.context.problems
     # An error in a default is reported by the resources that use it.
     reported = {
         (diagnostic.code, diagnostic.at)
         for diagnostic in problems.diagnostics
         if problems.environment in (*diagnostic.environments, "")
     }
+    for document in context.documents:
+        for name in mapping_of(value_at(document.value, (DEFAULTS,))):
+            layer = default_layer(document, name)
+            if name not in context.kinds:
+                problems.error(
+                    "unknown-field",
+                    f"unknown kind '{name}' in `defaults`",
+                    at=document.key_mark((DEFAULTS, name)),
+                    hint=choice(name, context.kinds),
+                )
+            elif layer is not None:
+                _check_default_fields(context, name, layer, reported)
+
+
+def _check_default_fields(
+    context: EnvironmentContext, kind: str, layer: Layer, reported: set[Any]
+) -> None:
+    problems = context.problems
+    known = (schema(kind) or {}).get("properties", {})
     if context.snapshots is None:  # An old mistake in a default does not prevent a plan.
-        check_default_values(context.kinds[kind], context, reported, without=_PER_RESOURCE)
-    for field in fields:
-        at = workspace.document.key_mark(("defaults", kind, field))
+        check_default_values(layer, context.kinds[kind], context, reported)
+    for field in mapping_of(layer.value):
+        at = layer.document.key_mark((*layer.path, field))
         if field in _PER_RESOURCE:
             message = f"'{field}' is not allowed in `defaults.{kind}`"
             problems.error("not-a-default", message, at=at)
@@ -458,21 +460,18 @@ def _check_similar_names(resolved: ResolvedWorkspace) -> None:
 
 
 def check_default_values(
-    kind: Kind, context: EnvironmentContext, reported: set[Any], *, without: Container[str]
+    layer: Layer, kind: Kind, context: EnvironmentContext, reported: set[Any]
 ) -> None:
-    """Report wrong values in the defaults of a kind, each field by itself.
+    """Report wrong values in the defaults of a kind in a file, each field by itself.
 
     Required fields may be missing, and fields may contradict each other, since resources add and
     replace fields. `reported` are the codes and places of errors, to which new ones are added.
-    Fields in `without` have no place in defaults.
     """
-    layers, problems = context.layers_of(kind), context.problems
-    if layers.defaults is None:
-        return
-    places = Places((layers.defaults,))
+    layers, problems, places = context.layers_of(kind), context.problems, Places((layer,))
     # An error in a reference is reported by the resources that use it.
     references = replace(context.references, problems=DiagnosticCollector(), _cached={})
-    own = {name: value for name, value in layers.default_values.items() if name not in without}
+    fields = mapping_of(layer.value).items()
+    own = {name: value for name, value in fields if name not in _PER_RESOURCE}
     values: Any = references.with_inputs(own, places.near)
     if references.has_inputs:
         values = converted(kind.name, values)

@@ -136,7 +136,7 @@ def test_a_variable_of_another_machine_may_be_a_number_but_not_a_list(tmp_path: 
 
 def test_a_number_of_the_defaults_is_typed_for_import_too(tmp_path: Path) -> None:
     own = WORKSPACE + 'defaults: {batch_export: {offset_hour: "${env:PORT}"}}\n'
-    defaults = loaded(tmp_path, "projects: {}\n", {"PORT": "5"}, own).defaults
+    defaults = loaded(tmp_path, "projects: {}\n", {"PORT": "5"}, own).defaults_in("new.yaml")
     assert defaults["batch_export"] == {"offset_hour": 5}
 
 

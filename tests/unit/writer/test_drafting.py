@@ -17,13 +17,13 @@ def adopted(**body: Any) -> Adoption:
 
 
 def drafting() -> Drafting:
-    return Drafting({}, "", set(), {}, lambda text: text, None)
+    return Drafting("", set(), {}, lambda text: text, None)
 
 
 def test_plan_v11_an_object_that_is_not_imported_has_one_cause() -> None:
     noting = drafting()
     config = {"bucket_name": "b", "region": "r", "prefix": ["no text"]}
-    assert noting.draft(adopted(destination={"type": "S3", "config": config})) is None
+    assert noting.draft(adopted(destination={"type": "S3", "config": config}), {}) is None
     (left,) = noting.left
     assert left.why.startswith("destination.config.prefix: ")
     assert "missing field" not in left.why
@@ -31,7 +31,7 @@ def test_plan_v11_an_object_that_is_not_imported_has_one_cause() -> None:
 
 def test_plan_v9_a_live_value_that_seems_misspelt_is_imported() -> None:
     noting = drafting()
-    draft = noting.draft(adopted(interval="dayly", destination={"type": "NoOp", "config": {}}))
+    draft = noting.draft(adopted(interval="dayly", destination={"type": "NoOp", "config": {}}), {})
     assert draft is not None
     assert draft.fields["interval"] == "dayly"
     assert noting.left == []

@@ -1,0 +1,317 @@
+"""`defaults:` of a resource file in every command that reads or edits files, end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reconciler.kinds import all_kinds
+from reconciler.model.resource import Desired
+from reconciler.workspace.loading import load
+from tests.conftest import ROOT
+from tests.support.cli import Ran, reconciler, write
+from tests.support.drifting import Applied
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.importing import run_import, run_plan
+
+WORKSPACE = """\
+version: 1
+defaults:
+  batch_export: {paused: true}
+environments: {staging: {}, production: {}}
+"""
+PROJECTS = "projects:\n  web: {name: Web}\n  app: {name: App}\n"
+LAKE = """\
+# Exports to the lake.
+defaults:
+  batch_export:
+    project: web  # most of them
+    interval: hour
+    destination:
+      type: S3
+      config:
+        bucket_name: acme
+        region: eu-central-1
+        aws_access_key_id: ${secret:env:RECONCILER_SECRET_ID}
+        aws_secret_access_key: ${secret:env:RECONCILER_SECRET_KEY}
+
+batch_exports:
+  lake-web: {name: Events of web, destination: {config: {prefix: web/}}}
+  lake-app: {project: app, name: Events of app, destination: {config: {prefix: app/}}}
+"""
+OTHER = """\
+batch_exports:
+  archive: {project: web, name: Archive, interval: day, destination: {type: NoOp, config: {}}}
+"""
+FILES = {
+    "reconciler.yaml": WORKSPACE,
+    "projects.yaml": PROJECTS,
+    "lake.yaml": LAKE,
+    "other.yaml": OTHER,
+}
+SECRETS = {"RECONCILER_SECRET_ID": "an-access-key", "RECONCILER_SECRET_KEY": "a-secret-value"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "w", FILES)
+
+
+@pytest.fixture
+def applied(tmp_path: Path, emulator: RunningEmulator) -> Applied:
+    files = FILES | {"reconciler.yaml": "version: 1\n"}
+    return Applied.of(tmp_path / "w", emulator, files, **SECRETS)
+
+
+def run(folder: Path, command: str, *words: str) -> Ran:
+    return reconciler(command, "-C", folder, *words)
+
+
+def desired(folder: Path) -> Desired:
+    return load(folder, kinds=all_kinds(), environment="staging", environ={}).desired
+
+
+def test_defaults_of_a_file_are_over_those_of_the_workspace_and_of_no_other_file(
+    folder: Path,
+) -> None:
+    more = LAKE.replace("interval: hour", "interval: hour\n    paused: false")
+    write(folder, {"lake.yaml": more})
+    exports = {
+        address.key: item.spec
+        for address, item in desired(folder).resources.items()
+        if address.kind == "batch_export"
+    }
+    assert {key: spec["paused"] for key, spec in exports.items()} == {
+        "archive": True,
+        "lake-app": False,
+        "lake-web": False,
+    }
+    assert exports["lake-app"]["destination"]["config"]["prefix"] == "app/"
+    assert exports["archive"]["destination"] == {"type": "NoOp", "config": {}}
+
+
+def test_show_names_the_file_of_the_defaults(folder: Path) -> None:
+    ran = run(folder, "show", "--resolved", "lake-app", "-e", "staging")
+    lines = {line.split(":")[0].strip(): line for line in ran.out.splitlines()}
+    assert lines["interval"].endswith("# lake.yaml:5 defaults of lake.yaml")
+    assert lines["paused"].endswith("# reconciler.yaml:3 defaults")
+    assert lines["project"].endswith(
+        "# lake.yaml:16 resource; overrides web (lake.yaml:4 defaults of lake.yaml)"
+    )
+    ran = run(folder, "show", "--resolved", "lake-app", "-e", "staging", "--format", "json")
+    fields = {field["name"]: field for field in json.loads(ran.out)["fields"]}
+    assert fields["interval"]["origin"] == {
+        "layer": "defaults of lake.yaml",
+        "file": "lake.yaml",
+        "line": 5,
+        "column": 5,
+    }
+    key = fields["destination.config.aws_access_key_id"]
+    assert (key["secret"], key["value"]) == (True, "${secret:env:RECONCILER_SECRET_ID}")
+
+
+def test_fmt_puts_defaults_first_and_knows_their_type(folder: Path) -> None:
+    assert run(folder, "fmt", "--check").code == 0
+    head, defaults, resources = LAKE.partition("defaults:\n")
+    defaults, _, resources = resources.partition("\nbatch_exports:\n")
+    unordered = defaults.replace("    interval: hour\n", "") + "    interval: hour\n"
+    swapped = resources.replace(
+        "lake-web: {name: Events of web, destination: {config: {prefix: web/}}}",
+        "lake-web:\n    name: Events of web\n    destination:\n      config:\n"
+        "        compression: gzip\n        prefix: web/",
+    )
+    text = f"{head}batch_exports:\n{swapped}defaults:\n{unordered}"
+    write(folder, {"lake.yaml": text})
+    before = desired(folder)
+    assert run(folder, "fmt").code == 0
+    formatted = (folder / "lake.yaml").read_text()
+    assert list(yaml.safe_load(formatted)) == ["defaults", "batch_exports"]
+    assert formatted.index("interval: hour") < formatted.index("type: S3")
+    assert formatted.index("prefix: web/") < formatted.index("compression: gzip")
+    specs = [
+        {address: item.spec for address, item in one.resources.items()}
+        for one in (before, desired(folder))
+    ]
+    assert specs[0] == specs[1]
+
+
+def test_pull_writes_into_the_resource(applied: Applied) -> None:
+    applied.change("Events of app", interval="day")
+    config = {**applied.live("Events of web")["destination"]["config"], "region": "us-east-1"}
+    applied.change("Events of web", destination={"type": "S3", "config": config})
+    placed = applied.pull().report.placed
+    assert {(str(item.address), item.layer, str(item.at)) for item in placed} == {
+        ("batch_export.lake-app", "resource", "lake.yaml:5:15"),
+        ("batch_export.lake-web", "resource", "lake.yaml:10:17"),
+    }
+    assert applied.text("lake.yaml") == LAKE.replace(
+        "prefix: web/", "prefix: web/, region: us-east-1"
+    ).replace("prefix: app/}}", "prefix: app/}}, interval: day")
+    assert applied.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_pull_writes_into_the_defaults_of_the_only_resource(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    text = "".join(line for line in LAKE.splitlines(keepends=True) if "lake-app" not in line)
+    files = {"reconciler.yaml": "version: 1\n", "projects.yaml": PROJECTS, "lake.yaml": text}
+    applied = Applied.of(tmp_path / "w", emulator, files, **SECRETS)
+    applied.change("Events of web", interval="day")
+    (placed,) = applied.pull().report.placed
+    assert placed.layer == "defaults of lake.yaml"
+    assert applied.text("lake.yaml") == text.replace("interval: hour", "interval: day")
+    assert applied.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_mv_follows_the_project_of_the_defaults(folder: Path) -> None:
+    before = desired(folder)
+    ran = run(folder, "mv", "web", "shop")
+    assert ran.err == "Renamed project.web to project.shop: 3 places in 3 files\n"
+    assert (folder / "lake.yaml").read_text() == LAKE.replace("project: web", "project: shop")
+    after = desired(folder)
+    assert [item.spec for item in after.in_order()] == [item.spec for item in before.in_order()]
+
+
+def test_promote_writes_overrides_over_the_defaults(folder: Path) -> None:
+    assert run(folder, "compare", "staging", "production").code == 0
+    own = "prefix: app/}}, overrides: {staging: {interval: day}}}"
+    write(folder, {"lake.yaml": LAKE.replace("prefix: app/}}}", own)})
+    compared = run(folder, "compare", "staging", "production")
+    assert compared.code == 2
+    assert "day in staging, hour in production" in compared.out
+    ran = run(folder, "promote", "--from", "staging", "--to", "production", "--no-plan")
+    assert ran.code == 0, ran.err
+    text = (folder / "lake.yaml").read_text()
+    assert text.partition("batch_exports:")[0] == LAKE.partition("batch_exports:")[0]
+    assert run(folder, "compare", "staging", "production").code == 0
+
+
+def test_a_change_of_the_defaults_is_one_of_the_files(applied: Applied) -> None:
+    write(applied.folder, {"lake.yaml": LAKE.replace("interval: hour", "interval: day")})
+    applied.git.commit("day")
+    ran = applied.run("plan", "--base", "HEAD~1", "--format", "json")
+    changes = {item["address"]: item for item in json.loads(ran.out)["changes"] if item["fields"]}
+    assert changes.keys() == {"batch_export.lake-app", "batch_export.lake-web"}
+    assert [change["reasons"] for change in changes.values()] == [["changed_in_files"]] * 2
+    # A removed default is a removed field: both exports get the service's own value.
+    write(applied.folder, {"lake.yaml": LAKE})
+    Git(applied.folder).commit("hour")
+    assert applied.run("plan", "--base", "HEAD~1", "--detailed-exitcode").code == 0
+
+
+def test_import_beside_defaults_writes_what_differs(applied: Applied) -> None:
+    path = applied.path_of("Events of app").rpartition("/batch_exports/")[0]
+    destination = applied.live("Events of app")["destination"]
+    config = {
+        **destination["config"],
+        "prefix": "new/",
+        "aws_access_key_id": "another-key",
+        "aws_secret_access_key": "another-secret",
+    }
+    body = {"name": "New", "interval": "hour", "destination": {"type": "S3", "config": config}}
+    applied.running.call("POST", f"{path}/batch_exports/", body).raise_for_status()
+    ran = run_import(applied.folder, applied.running, **SECRETS)
+    assert ran.code == 0, ran.err
+    text = applied.text("lake.yaml")
+    assert text.startswith(LAKE)
+    new = yaml.safe_load(text)["batch_exports"]["new"]
+    assert new["project"] == "app"
+    assert "interval" not in new
+    assert new["destination"] == {"type": "S3", "config": {"prefix": "new/"}}
+    assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
+
+
+def test_import_beside_a_file_that_cannot_be_extended_repeats_its_defaults(
+    applied: Applied,
+) -> None:
+    flow = LAKE.replace("batch_exports:\n", "batch_exports: {\n").replace("}}}\n", "}}},\n") + "}\n"
+    write(applied.folder, {"lake.yaml": flow})
+    assert applied.run("plan", "--detailed-exitcode").code == 0
+    path = applied.path_of("Events of app").rpartition("/batch_exports/")[0]
+    noop = {"type": "NoOp", "config": {}}
+    body = {"name": "New", "interval": "hour", "destination": noop}
+    applied.running.call("POST", f"{path}/batch_exports/", body).raise_for_status()
+    ran = run_import(applied.folder, applied.running, **SECRETS)
+    assert ran.code == 0, ran.err
+    assert applied.text("lake.yaml") == flow
+    new = yaml.safe_load(applied.text("lake-2.yaml"))["batch_exports"]["new"]
+    assert (new["project"], new["interval"]) == ("app", "hour")
+    assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
+
+
+def test_import_knows_the_project_of_the_defaults_in_another_environment(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    alone = "prefix: web/}}, environments: [staging]}"
+    files = FILES | {"lake.yaml": LAKE.replace("prefix: web/}}}", alone)}
+    applied = Applied.of(tmp_path / "w", emulator, files, "staging", **SECRETS)
+    ran = run_import(applied.folder, emulator, "-e", "production", "--name", "Events of web")
+    assert ran.code == 0, ran.err
+    expected = "Same name as a resource of another environment: batch_export.events-of-web "
+    assert f"{expected}(batch_export.lake-web)\n" in ran.err
+
+
+def test_import_with_force_reports_the_lost_defaults(applied: Applied) -> None:
+    ran = run_import(applied.folder, applied.running, "--into", "lake.yaml", "--force", **SECRETS)
+    assert ran.code == 0, ran.err
+    assert "Removed from lake.yaml: its `defaults` (resources have the values)\n" in ran.err
+    assert "defaults" not in yaml.safe_load(applied.text("lake.yaml"))
+    assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
+
+
+def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    text = page.partition("```yaml\n# lake.yaml\n")[2].partition("```")[0]
+    files = {"reconciler.yaml": "version: 1\n", "projects.yaml": PROJECTS, "lake.yaml": text}
+    ran = run(write(tmp_path, files), "validate", "--strict")
+    assert ran.code == 0, ran.out
+
+
+def test_thirty_exports_of_ten_projects(tmp_path: Path) -> None:
+    """One line for each export in place of thirteen, with the same meaning."""
+    resources, lines = [], []
+    for name, text in thirty().items():
+        projects = "".join(f"  p{number}: {{name: P{number}}}\n" for number in range(10))
+        own = {"reconciler.yaml": "version: 1\n", "projects.yaml": f"projects:\n{projects}"}
+        folder = write(tmp_path / name, {**own, "lake.yaml": text})
+        assert run(folder, "validate").code == 0
+        assert run(folder, "fmt").code == 0
+        lines.append((folder / "lake.yaml").read_text().count("\n"))
+        loaded = load(folder, kinds=all_kinds(), environment=None, environ={}).desired
+        resources.append(
+            [(item.address, item.parent, item.spec) for item in loaded.in_order()],
+        )
+    assert lines == [391, 43]
+    assert resources[0] == resources[1]
+    assert len(resources[0]) == 40
+
+
+def thirty() -> dict[str, str]:
+    """Return thirty exports of ten projects, without defaults and with them."""
+    head, _, _ = LAKE.partition("\nbatch_exports:\n")
+    shared = [line[6:] for line in head.splitlines() if line.startswith("      ")]
+    written_out = ["batch_exports:"]
+    lines = [*head.replace("    project: web  # most of them\n", "").splitlines(), ""]
+    lines.append("batch_exports:")
+    for number in range(10):
+        for model in ("events", "persons", "sessions"):
+            name, prefix = f"{model.title()} of P{number}", f"p{number}/{model}/"
+            written_out += [
+                f"  {model}-{number}:",
+                f"    project: p{number}",
+                f"    name: {name}",
+                f"    model: {model}",
+                "    interval: hour",
+                "    destination:",
+                *(f"      {line}" for line in shared),
+                f"        prefix: {prefix}",
+            ]
+            lines.append(
+                f"  {model}-{number}: {{project: p{number}, name: {name}, model: {model}, "
+                f"destination: {{config: {{prefix: {prefix}}}}}}}"
+            )
+    return {"before": "\n".join([*written_out, ""]), "after": "\n".join([*lines, ""])}
