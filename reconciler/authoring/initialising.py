@@ -50,6 +50,8 @@ async def dialect_of_server(options: InitOptions, runtime: Runtime) -> Dialect |
 
     It is asked once, and only if address, organization and key are set.
     """
+    if has_workspace(options.folder):
+        return None
     try:
         _check_reachable(options, runtime.environ)
         workspace = WorkspaceOptions(
@@ -62,7 +64,8 @@ async def dialect_of_server(options: InitOptions, runtime: Runtime) -> Dialect |
         session = Session.open(workspace, runtime, drafts=drafts)
         async with session.connected() as transport:
             return await dialect_of_key(transport)
-    except ReconcilerError:
+    except (ReconcilerError, RuntimeError):
+        # Older Pythons raise RuntimeError for links in a circle, which is reported later.
         return None
 
 
