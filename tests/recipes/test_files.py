@@ -71,7 +71,7 @@ def test_jobs_on_github_have_a_key_or_a_token_that_writes(path: Path) -> None:
 
 def test_jobs_of_pull_requests_leave_no_token_in_the_checkout() -> None:
     (workflow,) = documents(FOLDER / "github/reconciler-plan.yml")
-    assert list(workflow[True]) == ["pull_request"]
+    assert list(workflow[True]) == ["pull_request", "merge_group"]
     assert "head.repo.full_name == github.repository" in workflow["jobs"]["plan"]["if"]
     for job in workflow["jobs"].values():
         assert job["steps"][0]["with"] == {"fetch-depth": 0, "persist-credentials": False}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.authoring.recipes import RECIPES, write_recipe
+from reconciler.authoring.recipes import RECIPES, Known, write_recipe
 from reconciler.errors import BadUsage
-from reconciler.version import __version__
+from reconciler.version import REPOSITORY
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
 from tests.support.recipes import documents
@@ -19,12 +19,12 @@ def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> Non
     git = Git.init(tmp_path / "repo")
     folder = git.folder / "data/web pipelines"
     folder.mkdir(parents=True)
-    done = write_recipe("github", folder, "no")
+    done = write_recipe("github", folder, "no", Known())
     assert (set(done.written), done.kept) == (set(RECIPES["github"]), ())
     (apply,) = documents(git.folder / ".github/workflows/reconciler-apply.yml")
     assert apply["env"]["WORKSPACE"] == "data/web pipelines"
     assert apply["env"]["ENVIRONMENT"] == "no"
-    assert apply["env"]["VERSION"] == __version__
+    assert apply["env"]["SOURCE"] == REPOSITORY
     assert apply["jobs"]["apply"]["environment"] == "no"
 
 
@@ -32,8 +32,8 @@ def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> Non
 def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
     git = Git.init(tmp_path / "repo")
     (git.folder / "w").mkdir()
-    for name in write_recipe(host, git.folder / "w", "staging").written:
-        if name != ".gitlab/reconciler.yml":
+    for name in write_recipe(host, git.folder / "w", "staging", Known()).written:
+        if name not in (".gitlab/reconciler-component.yml", ".gitlab-ci.yml"):
             values = yaml.safe_dump_all(documents(git.folder / name))
             assert "staging" in values or name.endswith("comment.yml")
             assert "production" not in values
@@ -61,9 +61,9 @@ def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
         ("data", "staging", "-data-staging"),
     ]
     for team, environment, suffix in cases:
-        done = write_recipe("github", git.folder / team, environment)
+        done = write_recipe("github", git.folder / team, environment, Known())
         assert f".github/workflows/reconciler-apply{suffix}.yml" in done.written
-        again = write_recipe("github", git.folder / team, environment)
+        again = write_recipe("github", git.folder / team, environment, Known())
         assert (again.written, set(again.kept)) == ((), set(done.written))
     folder = git.folder / ".github/workflows"
     (plan,) = documents(folder / "reconciler-plan-data-staging.yml")
@@ -77,8 +77,9 @@ def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
 def test_existing_files_are_kept(tmp_path: Path) -> None:
     git = Git.init(tmp_path / "repo")
     write(git.folder, {".gitlab-ci.yml": "mine: {}\n"})
-    done = write_recipe("gitlab", git.folder, "production")
-    assert (done.written, done.kept) == ((".gitlab/reconciler.yml",), (".gitlab-ci.yml",))
+    done = write_recipe("gitlab", git.folder, "production", Known())
+    written = (".gitlab/reconciler.yml", ".gitlab/reconciler-component.yml")
+    assert (done.written, done.kept) == (written, (".gitlab-ci.yml",))
     assert (git.folder / ".gitlab-ci.yml").read_text() == "mine: {}\n"
 
 
@@ -91,5 +92,5 @@ def test_names_with_syntax_of_a_pipeline_are_refused(
     git = Git.init(tmp_path / "repo")
     (git.folder / folder).mkdir()
     with pytest.raises(BadUsage):
-        write_recipe("github", git.folder / folder, environment)
+        write_recipe("github", git.folder / folder, environment, Known())
     assert not (git.folder / ".github").exists()
