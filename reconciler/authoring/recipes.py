@@ -253,7 +253,7 @@ def _next_steps(host: str, blanks: _Blanks, organization: str | None, *, is_know
     )
     steps = text.splitlines()
     if host != "gitlab" and blanks.commit is None:
-        steps.append("in the files, SOURCE and COMMIT: reconciler's repository and a full commit id")
+        steps.append("in the files, SOURCE and COMMIT: where to install reconciler from")
     if not is_known:
         steps.append(f"in the files, the address of the service, if it is not {blanks.base_url}")
     numbered = (f"  {number}. {step}\n" for number, step in enumerate(steps, 1))

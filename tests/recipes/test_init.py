@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,51 @@ def test_names_with_syntax_of_a_pipeline_are_refused(
     with pytest.raises(BadUsage):
         write_recipe("github", git.folder / folder, environment, Known())
     assert not (git.folder / ".github").exists()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "branch"), [("https://x.example/${{ secrets.A }}", "main"), (None, "a}}b")]
+)
+def test_addresses_and_branches_with_syntax_of_a_pipeline_are_refused(
+    tmp_path: Path, base_url: str | None, branch: str
+) -> None:
+    git = Git.init(tmp_path / "repo")
+    git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    with pytest.raises(BadUsage):
+        write_recipe("github", git.folder, "production", Known(base_url))
+
+
+def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    git.run("symbolic-ref", "HEAD", "refs/heads/master")
+    write_recipe("azure", git.folder, "production", Known())
+    file = git.folder / ".azure-pipelines/reconciler.yml"
+    assert "refs/remotes/origin/master" in file.read_text()
+    assert not re.search(r"\bmain\b", file.read_text())
+    file.unlink()
+    git.commit()
+    git.run("update-ref", "refs/remotes/origin/trunk", "HEAD")
+    git.run("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    write_recipe("azure", git.folder, "production", Known())
+    assert "refs/heads/trunk'" in file.read_text()
+
+
+def test_an_unknown_environment_gets_no_pipeline(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    write(git.folder, {"reconciler.yaml": "version: 1\nenvironments: {production: {}}\n"})
+    refused = reconciler("init", "-C", git.folder, "--ci", "github", "-e", "prod")
+    assert (refused.code, "unknown environment 'prod'" in refused.err) == (64, True)
+    assert not (git.folder / ".github").exists()
+
+
+def test_the_address_may_come_from_a_variable_or_stay_to_be_set(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    text = "version: 1\nenvironments: {a: {base_url: '${env:X}'}, b: {}}\n"
+    write(git.folder, {"reconciler.yaml": text})
+    words = ("init", "-C", git.folder, "--ci", "github", "-e")
+    unknown = reconciler(*words, "a")
+    assert "the address of the service, if it is not https://eu.posthog.com\n" in unknown.err
+    known = reconciler(*words, "b", environ={"RECONCILER_BASE_URL": "https://us.posthog.com/"})
+    assert "the address" not in known.err
+    (apply,) = documents(git.folder / ".github/workflows/reconciler-apply-b.yml")
+    assert apply["env"]["RECONCILER_BASE_URL"] == "https://us.posthog.com"

@@ -9,11 +9,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import yaml
@@ -138,22 +136,19 @@ def _expanded(text: str, known: Mapping[str, str]) -> str:
 
 def _holds(condition: str, variables: Mapping[str, str], results: Mapping[str, JobResult]) -> bool:
     """Return whether the condition of a stage holds."""
-    stages = {name: SimpleNamespace(outputs=_outputs(name, end)) for name, end in results.items()}
+    outputs = {
+        f"{stage}.{name}": value
+        for stage, result in results.items()
+        for name, value in result.outputs.items()
+    }
     functions = {
         "eq": lambda one, other: one == other,
         "ne": lambda one, other: one != other,
         "both": lambda one, other: one and other,
-        "succeeded": lambda: not any(end.code for end in results.values()),
+        "succeeded": lambda: not any(result.code for result in results.values()),
         "variables": variables,
-        "dependencies": SimpleNamespace(
-            **defaultdict(lambda: SimpleNamespace(outputs=defaultdict(str)), stages)
-        ),
+        "output": outputs.get,
     }
-    if "dependencies.plan" in condition and "plan" not in results:
-        return False
-    return bool(eval(condition.replace("and(", "both("), functions))  # noqa: S307 - a recipe
-
-
-def _outputs(stage: str, end: JobResult) -> Mapping[str, str]:
-    """Return the outputs of the job of a stage, which has the same name."""
-    return defaultdict(str, {f"{stage}.{name}": value for name, value in end.outputs.items()})
+    # The job of a stage has its name.
+    python = re.sub(r"dependencies\.\w+\.outputs\['(.*?)'\]", r"output('\1')", condition)
+    return bool(eval(python.replace("and(", "both("), functions))  # noqa: S307 - of a recipe
