@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,38 +60,82 @@ def projects(service: RunningEmulator) -> set[str]:
     return {project["name"] for project in service.state()["projects"]}
 
 
-def test_the_action_applies_what_it_planned(
-    tmp_path: Path, emulator: RunningEmulator, programs: Path
-) -> None:
+@dataclass
+class Action:
+    """The action in a job."""
+
+    folder: Path
+    service: RunningEmulator
+    programs: Path
+
+    def run(self, command: str, **inputs: str) -> tuple[int, dict[str, str], str]:
+        """Run a command; return its exit code, the outputs and the summary of the job."""
+        (action,) = documents(ROOT / "action.yml")
+        outputs, summary = self.folder / "outputs", self.folder / "summary"
+        for file in (outputs, summary):
+            file.write_text("")
+        environ = {
+            **self.service.environ(),
+            "CI": "true",
+            "RUNNER_TEMP": str(self.folder),
+            "GITHUB_OUTPUT": str(outputs),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "COMMAND": command,
+            "WORKSPACE": "my pipelines",
+            "ENVIRONMENT": "production",
+            "PLAN": "",
+            "ARGS": "",
+            **inputs,
+        }
+        code = bash(action["runs"]["steps"][1]["run"], self.folder, environ, self.programs)
+        known = outputs_in(outputs)
+        assert known.keys() <= action["outputs"].keys()
+        return code, known, summary.read_text()
+
+
+@pytest.fixture
+def action(tmp_path: Path, emulator: RunningEmulator, programs: Path) -> Iterator[Action]:
     write(tmp_path / "my pipelines", WORKSPACE)
-    (action,) = documents(ROOT / "action.yml")
-    outputs, summary = tmp_path / "outputs", tmp_path / "summary"
-    environ = {
-        **emulator.environ(),
-        "CI": "true",
-        "RUNNER_TEMP": str(tmp_path),
-        "GITHUB_OUTPUT": str(outputs),
-        "GITHUB_STEP_SUMMARY": str(summary),
-        "WORKSPACE": "my pipelines",
-        "ENVIRONMENT": "production",
-        "PLAN": "",
-        "ARGS": "--no-base\n\n--project\n$(touch hacked)*",
-    }
-    script = action["runs"]["steps"][1]["run"]
-    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}, programs) == 64
-    environ["ARGS"] = "--no-base"
-    outputs.write_text("")
-    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}, programs) == 0
-    known = outputs_in(outputs)
-    assert (known["changes"], known["to_add"], known["exit_code"]) == ("true", "1", "2")
+    yield Action(tmp_path, emulator, programs)
+    emulator.admin("DELETE", "faults")
+
+
+def test_the_action_applies_what_it_planned(action: Action) -> None:
+    hostile = "--no-base\n\n--project\n$(touch hacked)*"
+    assert action.run("plan", ARGS=hostile)[0] == 64
+    code, known, summary = action.run("plan", ARGS="--no-base")
+    assert (code, known["changes"], known["to_add"], known["exit_code"]) == (0, "true", "1", "2")
     assert "1 to create" in Path(known["markdown_path"]).read_text()
-    assert "1 to create" in summary.read_text()
-    saved = Path(known["json_plan_path"]).rename(tmp_path / "approved.json")
-    apply = {**environ, "COMMAND": "apply", "PLAN": str(saved)}
-    assert bash(script, tmp_path, apply, programs) == 0
-    assert "Web" in projects(emulator)
-    assert bash(script, tmp_path, {**environ, "COMMAND": "destroy"}, programs) == 64
-    assert not (tmp_path / "hacked").exists()
+    assert "1 to create" in summary
+    saved = Path(known["json_plan_path"]).rename(action.folder / "approved.json")
+    code, known, summary = action.run("apply", PLAN=str(saved))
+    assert (code, known["exit_code"], known["applied"], known["failed"]) == (0, "0", "1", "0")
+    assert "Web" in summary
+    assert Path(known["audit_path"]).exists()
+    assert "Web" in projects(action.service)
+    assert action.run("destroy")[0] == 64
+    assert not (action.folder / "hacked").exists()
+
+
+def test_ecosystem_3_the_action_reports_a_partial_failure(action: Action) -> None:
+    more = "projects: {web: {name: Web}, shop: {name: Shop}}\n"
+    write(action.folder / "my pipelines", {"web.yaml": more})
+    rule = {"match": {"method": "POST", "nth": 2}, "fault": "error", "status": 400}
+    action.service.admin("PUT", "faults", [rule])
+    code, known, summary = action.run("apply")
+    assert (code, known["exit_code"], known["applied"], known["failed"]) == (3, "3", "1", "1")
+    assert "Shop" in summary
+    assert Path(known["markdown_path"]).read_text() == summary
+
+
+def test_ecosystem_3_the_action_summarises_errors_in_files(action: Action) -> None:
+    write(action.folder / "my pipelines", {"web.yaml": "projects: {web: {nam: '```'}}\n"})
+    code, known, summary = action.run("validate")
+    assert (code, known["exit_code"]) == (1, "1")
+    assert all(line.startswith("    ") for line in summary.splitlines())
+    assert "unknown field 'nam'" in summary
+    write(action.folder / "my pipelines", WORKSPACE)
+    assert "The configuration is valid." in action.run("validate")[2]
 
 
 def gitlab(folder: Path, origin: Git, service: RunningEmulator, program: str) -> GitLab:
