@@ -76,7 +76,7 @@ class WrittenRecipe(Struct, frozen=True):
     next_steps: str
 
 
-class _Blanks(Struct, frozen=True):
+class _Filling(Struct, frozen=True):
     """What a recipe is filled with. `suffix` ends the names of files, `end` those of secrets."""
 
     path: str
@@ -111,7 +111,7 @@ def write_recipe(host: str, folder: Path, environment: str, known: Known) -> Wri
     own = _connection(folder, environment)
     base_url = own.base_url or known.base_url
     source, commit = _installed_from()
-    blanks = _Blanks(
+    filling = _Filling(
         path,
         environment,
         base_url.rstrip("/") if base_url else "https://eu.posthog.com",
@@ -120,17 +120,17 @@ def write_recipe(host: str, folder: Path, environment: str, known: Known) -> Wri
         source,
         commit,
     )
-    _check(blanks)
-    sources = {_name(name, blanks): source for name, source in RECIPES[host].items()}
+    _check(filling)
+    sources = {_name(name, filling): source for name, source in RECIPES[host].items()}
     kept = tuple(name for name in sources if (root / name).exists())
     texts = {
-        name: _filled(packaged("recipes").joinpath(source), blanks)
+        name: _filled(packaged("recipes").joinpath(source), filling)
         for name, source in sources.items()
         if name not in kept
     }
     write_files(root, texts)
     organization = own.organization or known.organization
-    steps = _next_steps(host, blanks, organization, is_known=base_url is not None)
+    steps = _next_steps(host, filling, organization, is_known=base_url is not None)
     return WrittenRecipe(tuple(texts), kept, steps if texts else "")
 
 
@@ -147,11 +147,11 @@ def _connection(folder: Path, environment: str) -> Known:
     return Known(*(text if isinstance(text, str) and "${" not in text else None for text in texts))
 
 
-def _check(blanks: _Blanks) -> None:
-    names = (blanks.path, blanks.environment, blanks.branch)
+def _check(filling: _Filling) -> None:
+    names = (filling.path, filling.environment, filling.branch)
     wrong = [name for name in names if not _PLAIN.fullmatch(name)]
-    if not _ADDRESS.fullmatch(blanks.base_url):
-        wrong.append(blanks.base_url)
+    if not _ADDRESS.fullmatch(filling.base_url):
+        wrong.append(filling.base_url)
     if wrong:
         raise BadUsage(
             f"a pipeline cannot refer to {quoted(wrong[0])}",
@@ -185,9 +185,9 @@ def _installed_from() -> tuple[str, str | None]:
     return REPOSITORY, None
 
 
-def _name(name: str, blanks: _Blanks) -> str:
+def _name(name: str, filling: _Filling) -> str:
     path = PurePosixPath(name)
-    return name if name in _SHARED else str(path.with_stem(f"{path.stem}{blanks.suffix}"))
+    return name if name in _SHARED else str(path.with_stem(f"{path.stem}{filling.suffix}"))
 
 
 def _suffix(root: Path, host: str, path: str, environment: str) -> str:
@@ -215,46 +215,46 @@ def _is_for(pipeline: Path, path: str, environment: str) -> bool:
     )
 
 
-def _filled(recipe: Path, blanks: _Blanks) -> str:
+def _filled(recipe: Path, filling: _Filling) -> str:
     """Return the text of a recipe for a workspace. Values are quoted: `no` is a name, too."""
     text = recipe.read_text(encoding="utf-8")
     if "\nspec:\n" in text:
         # A component of GitLab has inputs instead.
         return text
     # The name and the file of a workflow, also where another one refers to them.
-    text = _WORKFLOW.sub(rf"\g<0>{blanks.suffix.replace('-', ' ', 1)}", text)
-    text = _FILE.sub(rf"\g<0>{blanks.suffix}", text)
-    text = _KEY.sub(rf"\g<0>{blanks.end}", text)
-    text = re.sub(r"\bposthog-(read|write)\b", rf"\g<0>{blanks.suffix}", text)
-    text = text.replace('suffix: ""', f'suffix: "{blanks.end}"')
-    text = _BRANCH.sub(rf"\g<1>{blanks.branch}", text)
+    text = _WORKFLOW.sub(rf"\g<0>{filling.suffix.replace('-', ' ', 1)}", text)
+    text = _FILE.sub(rf"\g<0>{filling.suffix}", text)
+    text = _KEY.sub(rf"\g<0>{filling.end}", text)
+    text = re.sub(r"\bposthog-(read|write)\b", rf"\g<0>{filling.suffix}", text)
+    text = text.replace('suffix: ""', f'suffix: "{filling.end}"')
+    text = _BRANCH.sub(rf"\g<1>{filling.branch}", text)
     for name, default, value in (
-        ("(?:WORKSPACE|workspace)", r"\.", blanks.path),
-        ("(?:ENVIRONMENT|environment)", "production", blanks.environment),
-        ("SOURCE", "ADDRESS-OF-RECONCILER", blanks.source),
-        ("COMMIT", "FULL-COMMIT-ID", blanks.commit or "FULL-COMMIT-ID"),
-        ("(?:RECONCILER_BASE_URL|base_url)", '"?https://eu.posthog.com"?', blanks.base_url),
+        ("(?:WORKSPACE|workspace)", r"\.", filling.path),
+        ("(?:ENVIRONMENT|environment)", "production", filling.environment),
+        ("SOURCE", "ADDRESS-OF-RECONCILER", filling.source),
+        ("COMMIT", "FULL-COMMIT-ID", filling.commit or "FULL-COMMIT-ID"),
+        ("(?:RECONCILER_BASE_URL|base_url)", '"?https://eu.posthog.com"?', filling.base_url),
     ):
         text = re.sub(_SETTING.format(name, default), rf'\g<1>"{value}"', text)
-    for everything, below in _PATHS.items() if blanks.path != "." else ():
-        text = text.replace(everything, below.format(blanks.path))
-    return text.replace("`production`", f"`{blanks.environment}`")
+    for everything, below in _PATHS.items() if filling.path != "." else ():
+        text = text.replace(everything, below.format(filling.path))
+    return text.replace("`production`", f"`{filling.environment}`")
 
 
-def _next_steps(host: str, blanks: _Blanks, organization: str | None, *, is_known: bool) -> str:
+def _next_steps(host: str, filling: _Filling, organization: str | None, *, is_known: bool) -> str:
     """Return what is left to do at the host, with the names of its secrets and variables."""
     template = resources.files(__package__).joinpath("templates", f"{host}.txt")
     text = template.read_text(encoding="utf-8").format(
-        environment=blanks.environment,
-        branch=blanks.branch,
-        suffix=blanks.suffix,
-        end=blanks.end,
+        environment=filling.environment,
+        branch=filling.branch,
+        suffix=filling.suffix,
+        end=filling.end,
         organization=printable(organization or "the id of the organization"),
     )
     steps = text.splitlines()
-    if host != "gitlab" and blanks.commit is None:
+    if host != "gitlab" and filling.commit is None:
         steps.append("in the files, SOURCE and COMMIT: where to install reconciler from")
     if not is_known:
-        steps.append(f"in the files, the address of the service, if it is not {blanks.base_url}")
+        steps.append(f"in the files, the address of the service, if it is not {filling.base_url}")
     numbered = (f"  {number}. {step}\n" for number, step in enumerate(steps, 1))
     return f"next, set at the host:\n{''.join(numbered)}"
