@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 ENVIRONMENT = "production"
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
@@ -105,6 +105,18 @@ _POSTGRES = """\
 """
 
 
+_HTTP = """\
+  copy-{number:05}:
+    project: web-{project:04}
+    name: Copy {number}
+    destination:
+      type: HTTP
+      config:
+        url: https://eu.i.posthog.com/batch/
+        token: ${{secret:env:PG_PASSWORD}}
+"""
+
+
 def _s3(number: int, project: int, changed: str) -> dict[str, Any]:
     del project
     config = {
@@ -164,13 +176,31 @@ def _postgres(number: int, project: int, changed: str) -> dict[str, Any]:
     }
 
 
-_SHAPES = ((_S3, _s3), (_SNOWFLAKE, _snowflake), (_S3, _s3), (_POSTGRES, _postgres))
+def _http(number: int, project: int, changed: str) -> dict[str, Any]:
+    del project
+    url = f"https://eu.i.posthog.com/batch/{changed}"
+    config = {"url": url, "token": SECRETS["PG_PASSWORD"]}
+    return {
+        "name": f"Copy {number}",
+        "model": "events",
+        "interval": "hour",
+        "destination": {"type": "HTTP", "config": config},
+    }
+
+
+_Shape: TypeAlias = tuple[str, Callable[[int, int, str], dict[str, Any]]]
+_SHAPES: tuple[_Shape, ...] = (
+    *((_S3, _s3), (_SNOWFLAKE, _snowflake), (_S3, _s3), (_POSTGRES, _postgres)),
+)
+_WITHOUT_INTEGRATION: tuple[_Shape, ...] = ((_HTTP, _http),)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The size of a workspace, and how live state relates to it.
 
+    The exports are in the first `projects_with_exports`, None for all. With `newest` they are of a
+    type that dialect 2026 creates without an integration.
     `different` is the percentage of exports of which a field differs in live state. Without
     `exports_live` and `projects_live` these objects do not exist.
     """
@@ -180,11 +210,18 @@ class Workload:
     different: int = 0
     projects_live: bool = True
     exports_live: bool = True
+    projects_with_exports: int | None = None
+    newest: bool = False
 
     def numbers_of(self, project: int) -> range:
         """Return the numbers of the exports in a project."""
-        share = -(-self.exports // self.projects)
+        share = -(-self.exports // (self.projects_with_exports or self.projects))
         return range(project * share, min(project * share + share, self.exports))
+
+    def shape_of(self, number: int) -> _Shape:
+        """Return the text and the live form of an export."""
+        shapes = _WITHOUT_INTEGRATION if self.newest else _SHAPES
+        return shapes[number % len(shapes)]
 
     def differs(self, number: int) -> bool:
         """Return whether an export differs. Different exports are spread evenly."""
@@ -232,7 +269,7 @@ def _texts(workload: Workload) -> Iterator[tuple[str, str]]:
     yield "projects.yaml", "\n".join(["projects:", *names, ""])
     for project in range(workload.projects):
         blocks = [
-            _SHAPES[number % len(_SHAPES)][0].format(number=number, project=project)
+            workload.shape_of(number)[0].format(number=number, project=project)
             for number in workload.numbers_of(project)
         ]
         if blocks:
@@ -256,9 +293,7 @@ def _write_seed(workload: Workload, path: Path) -> None:
 def _project(workload: Workload, project: int) -> Mapping[str, Any]:
     numbers = workload.numbers_of(project) if workload.exports_live else ()
     exports = [
-        _SHAPES[number % len(_SHAPES)][1](
-            number, project, "-other" if workload.differs(number) else ""
-        )
+        workload.shape_of(number)[1](number, project, "-other" if workload.differs(number) else "")
         for number in numbers
     ]
     return {"name": f"Web {project}", "batch_exports": exports}

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.cli.group import COMMANDS
 from reconciler.kinds import all_kinds
-from tests.conftest import ROOT
+from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator
 from tests.support.tours import check_printed, commands_of, edit
@@ -38,12 +38,13 @@ def test_every_consequence_is_documented() -> None:
     assert documented == rules | refusals
 
 
+@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
 def test_the_tour_works_as_printed(
-    emulator: RunningEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dialect: str, service_of: StartService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Write and edit the files of the tour, and run its commands in order."""
     monkeypatch.chdir(tmp_path)
-    environ = emulator.environ()
+    environ = service_of(None, "--dialect", dialect).environ()
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", TOUR, re.DOTALL | re.MULTILINE):
         if language == "yaml":
             name = block.splitlines()[0].removeprefix("# ")

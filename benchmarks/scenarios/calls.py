@@ -18,6 +18,13 @@ _CODES = (0, 2, 5)
 def calls(settings: Settings) -> Result:
     """Count the calls of commands on small workspaces."""
     counted: dict[str, int] = {}
+    newest = ("--dialect", "2026", "--no-organization-list")
+    few = Workload(40, 200, projects_with_exports=10, newest=True)
+    for name, workload, options in (
+        ("plan, 200 projects, 10 with exports", few, newest[:2]),
+        ("plan, 200 projects, 10 with exports, no organization list", few, newest),
+    ):
+        counted[name] = _calls(workload, ["plan"], settings, *options)
     commands = {
         "plan, no change": (Workload(600, 30), ["plan"]),
         "plan, 5 % different": (Workload(600, 30, different=5), ["plan"]),
@@ -34,10 +41,10 @@ def calls(settings: Settings) -> Result:
     return Result("calls of fixed commands", calls=counted)
 
 
-def _calls(workload: Workload, words: Sequence[str], settings: Settings) -> int:
+def _calls(workload: Workload, words: Sequence[str], settings: Settings, *options: str) -> int:
     with tempfile.TemporaryDirectory() as name:
         place = write(workload, Path(name))
-        with running(place.seed) as service:
+        with running(place.seed, *options) as service:
             task = connected(service, *words, *_at(place, words), codes=_CODES)
             run(task.command, environ=task.environ, checkout=settings.checkout, codes=task.codes)
             return len(service.requests)

@@ -16,8 +16,8 @@ from typing import Any
 
 from benchmarks.measuring import Settings
 from benchmarks.results import Result
-from reconciler.model.codec.plan import encode
 from reconciler.model.connection import Window
+from reconciler.model.plan import encode
 from tests.reliability.accounting import duplicate_exports, duplicate_projects
 from tests.reliability.runs import Applier, Ran, applier
 from tests.reliability.scenarios import Scenario, creates_of, projects_of

@@ -16,19 +16,17 @@ from reconciler.api.operations import (
     gaps,
     logs,
     pause,
-    retry_runs,
-    runs,
-    status,
-    unpause,
-)
-from reconciler.api.plans import apply, compare, import_, load, plan
-from reconciler.api.project_operations import (
     project_activity,
     project_demo_data,
     projects,
     reset_token,
+    retry_runs,
+    runs,
     show_project,
+    status,
+    unpause,
 )
+from reconciler.api.plans import apply, compare, import_, load, plan
 from reconciler.api.workspace import PlanScope, Workspace, run
 
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
-"""State, runs, logs, gaps, backfills and pauses of exports."""
+"""State, runs, logs, gaps, backfills and pauses of exports; projects and their tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.plan import Plan
     from reconciler.model.run_report import LogReport, RunReport
-    from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.operations.backfills import Backfilled
     from reconciler.operations.gaps_report import GapReport
     from reconciler.operations.pausing import Paused
+    from reconciler.operations.projects import ProjectDetails, ProjectReport
     from reconciler.operations.status_report import StatusReport
 
 
@@ -132,22 +133,8 @@ async def backfill(
         InvalidConfiguration, AmbiguousIdentity, ServiceError.
 
     """
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations import backfills
-
-    request = backfills.BackfillRequest(
-        options_of(workspace),
-        tuple(names),
-        first=what.first,
-        last=what.last,
-        gaps=what.gaps,
-        failed=what.failed,
-        since_pause=what.since_pause,
-        length=what.length,
-        wait=wait,
-        outputs=Outputs(log_file),
-    )
-    return await _backfilled(workspace, request, approve)
+    wanted = {**asdict(what), "wait": wait}
+    return await _backfilled(workspace, names, approve, log_file, wanted)
 
 
 async def retry_runs(  # noqa: PLR0913 - the options of the command
@@ -167,26 +154,26 @@ async def retry_runs(  # noqa: PLR0913 - the options of the command
 
     Raises NotOffered where the server has no retries, and what `backfill` raises.
     """
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations import backfills
+    from reconciler.operations.backfills import Retries
 
-    request = backfills.BackfillRequest(
-        options_of(workspace),
-        tuple(names),
-        retries=backfills.Retries(run, first, last),
-        wait=wait,
-        outputs=Outputs(log_file),
-    )
-    return await _backfilled(workspace, request, approve)
+    wanted = {"retries": Retries(run, first, last), "wait": wait}
+    return await _backfilled(workspace, names, approve, log_file, wanted)
 
 
 async def _backfilled(
-    workspace: Workspace, request: BackfillRequest, approve: Callable[[BackfillPlan], bool]
+    workspace: Workspace,
+    names: Sequence[str],
+    approve: Callable[[BackfillPlan], bool],
+    log_file: Path | None,
+    wanted: dict[str, Any],
 ) -> Backfilled:
+    from reconciler.commands.recording import Outputs
     from reconciler.model.redaction import masked_in
-    from reconciler.operations.backfills import Screen
+    from reconciler.operations.backfills import BackfillRequest, Screen
     from reconciler.operations.backfills import backfill as start
 
+    options, outputs = options_of(workspace), Outputs(log_file)
+    request = BackfillRequest(options, tuple(names), outputs=outputs, **wanted)
     runtime = runtime_of(workspace)
 
     async def approved(made: BackfillPlan) -> bool:
@@ -274,3 +261,75 @@ async def _toggle(
     )
     screen = Screen(show=lambda _: None, approve=approved)
     return await pausing.pause(request, runtime_of(workspace), screen)
+
+
+async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectReport:
+    """Return the live projects, with the number of their exports.
+
+    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    """
+    from reconciler.operations import projects as listing
+
+    request = listing.ProjectsRequest(options_of(workspace), tuple(names))
+    return await masked(workspace, partial(listing.projects, request))
+
+
+async def show_project(workspace: Workspace, name: str, *, reveal: bool = False) -> ProjectDetails:
+    """Return one project with all of its fields. `reveal` shows its API token.
+
+    Raises the errors of `projects`.
+    """
+    from reconciler.operations import projects as listing
+
+    request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
+    return await masked(workspace, partial(listing.project, request))
+
+
+async def project_activity(workspace: Workspace, name: str) -> ProjectDetails:
+    """Return what the service answers to a request for the activity of a project.
+
+    Raises NotOffered where the server refuses it to API keys, and the errors of `projects`.
+    """
+    from reconciler.operations import projects as listing
+
+    request = listing.ProjectRequest(options_of(workspace), name)
+    return await masked(workspace, partial(listing.project_activity, request))
+
+
+async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
+    """Return what the service answers to the question whether demo data is generated.
+
+    Raises NotOffered where the server refuses it to API keys, and the errors of `projects`.
+    """
+    from reconciler.operations import projects as listing
+
+    request = listing.ProjectRequest(options_of(workspace), name)
+    return await masked(workspace, partial(listing.project_demo_data, request))
+
+
+async def reset_token(
+    workspace: Workspace,
+    name: str,
+    *,
+    approve: Callable[[ProjectDetails], bool],
+    reveal: bool = False,
+    out: Path | None = None,
+) -> ProjectDetails:
+    """Replace the API token of a project, once, after `approve`. Its clients need the new one.
+
+    The result has the new token if `reveal`; `out` is a file of mode 0600 for it.
+
+    Raises NotOffered where the server refuses it to API keys, AmbiguousOutcome without a clear
+    answer, ReconcilerError if it is not approved, and the errors of `projects`.
+    """
+    from reconciler.model.redaction import masked_in
+    from reconciler.operations import projects as listing
+
+    runtime = runtime_of(workspace)
+
+    async def approved(details: ProjectDetails) -> bool:
+        return approve(masked_in(details, runtime.mask))
+
+    request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
+    reset = listing.ResetRequest(request, out)
+    return masked_in(await listing.reset_token(reset, runtime, approved), runtime.mask)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun
+from reconciler.applying.scopes import Listing
 from reconciler.client import Permit, Transport
 from reconciler.errors import NotFound, StalePlan
 from reconciler.model.action import Action
@@ -26,8 +27,10 @@ from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
 from reconciler.reading import list_scope, live_object
 
-LONGEST_AGE = 5.0
-"""Seconds after which a check is repeated before the write."""
+LONGEST_AGE = 30.0
+"""Seconds after which an object to update, pause or delete is checked again before the write."""
+_LONGEST_AGE_OF_REPLACED = 5.0
+"""The same for the old object of a replacement, whose deletion no list before it covers."""
 _HINT = "make a new plan and have it reviewed"
 
 
@@ -45,11 +48,26 @@ class Checks(Struct, frozen=True):
 
     def is_recent(self, run: ChangeRun) -> bool:
         """Return whether the object to modify was read recently, or is known to be gone."""
-        return run.gone or self.transport.clock() - run.checked_at <= LONGEST_AGE
+        return run.gone or self.transport.clock() <= self.expiry(run)
+
+    def expiry(self, run: ChangeRun) -> float:
+        """Return until when the last look at the object to modify is recent enough."""
+        replaces = run.change.action is Action.REPLACE
+        return run.checked_at + (_LONGEST_AGE_OF_REPLACED if replaces else LONGEST_AGE)
+
+    def unmodified_in(self, run: ChangeRun, routes: Routes, listing: Listing) -> None:
+        """Check the object to modify or delete by a list, if it shows all that counts."""
+        item = listing.by_id.get(run.change.live_id or "")
+        if item is None:
+            return
+        shown = live_values(routes.kind, item.body) | stamp_of(routes.kind, item.body)
+        if item.complete or set(run.change.seen or ()) <= shown.keys():
+            self._check(routes.kind, run.change, item)
+            run.checked_at = listing.at
 
     async def unmodified(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
         """Check that the object to modify or delete is as the plan expects it."""
-        change = run.change
+        change, now = run.change, self.transport.clock()
         try:
             live = await self.read(run, routes, change.live_id or "", permit)
         except NotFound:
@@ -60,7 +78,7 @@ class Checks(Struct, frozen=True):
                 ) from None
             run.gone = True
             return
-        run.checked_at = self.transport.clock()
+        run.checked_at = now
         if _may_be_gone(run) and routes.kind.is_deleted(live.body):
             run.gone = True
         else:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from reconciler.applying.change_run import (
     ChangeRun,
+    Check,
     Checked,
     Creation,
     Stage,
@@ -138,8 +139,13 @@ class _Run(Struct):
 
     async def apply(self, changes: Sequence[Change]) -> None:
         """Apply the changes of a level, and check what they created."""
-        queue = deque(ChangeRun(change, steps_of(change)) for change in changes)
+        queue = deque(self._run_of(change) for change in changes)
         self.runs += queue
+        self.scopes.checks = Counter(
+            self.worker.scope_of_checked(run.change)
+            for run in queue
+            if isinstance(run.steps[0], Check) and run.change.action is not Action.REPLACE
+        )
         scopes = [self.worker.scope_of(run.change) for run in queue if run.creates]
         self.scopes.pending = Counter(scope for scope in scopes if scope is not None)
         while queue:
@@ -148,6 +154,19 @@ class _Run(Struct):
             self.worker.reserved = self.scopes.calls(self.scopes.pending)
             await self._work(queue, until_check=True)
             await self._settle()
+
+    def _run_of(self, change: Change) -> ChangeRun:
+        """Return the run of a change. What the plan was made from is a look at its object.
+
+        That is not enough for deletions but of a parent, whose contents are listed before, and for
+        replacements.
+        """
+        kind, steps = change.address.kind, steps_of(change)
+        looked = change.action in (Action.UPDATE, Action.PAUSE, Action.UNPAUSE) or (
+            change.action is Action.DELETE and self.scopes.has_children(kind)
+        )
+        seen_at = self.scopes.live.seen_at(kind, change.live_id or "") if looked else -inf
+        return ChangeRun(change, steps, checked_at=seen_at)
 
     async def check_again(self) -> None:
         """Check for duplicates once more, after the last changes.

@@ -34,8 +34,13 @@ class Listing(Struct, frozen=True):
     """The objects of a scope. `at` is when reading began, in seconds of the clock."""
 
     at: float
-    ids: frozenset[str]
+    by_id: Mapping[str, LiveObject]
     by_name: Mapping[str, Sequence[LiveObject]]
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of the objects."""
+        return frozenset(self.by_id)
 
     def named(self, *names: str) -> list[LiveObject]:
         """Return the objects with one of the names, apart from whitespace around them."""
@@ -48,7 +53,7 @@ class Scopes:
     """Reads lists of scopes. `live` is what the plan was made from.
 
     `created` are the ids that this run created, by kind. `pending` counts the creates of each scope
-    that are still to be sent.
+    that are still to be sent, `checks` the objects that are still to be checked.
     """
 
     transport: Transport
@@ -57,6 +62,7 @@ class Scopes:
     live: Live
     created: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     pending: Counter[Scope] = field(default_factory=Counter)
+    checks: Counter[Scope] = field(default_factory=Counter)
     _known: Mapping[str, frozenset[str]] = field(init=False)
     _sizes: Counter[Scope] = field(init=False)
     _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
@@ -89,9 +95,27 @@ class Scopes:
 
         Raises ServiceError.
         """
+        return await self._latest_of(scope, self.pending)
+
+    async def for_check(self, scope: Scope) -> Listing | None:
+        """Return a list that is recent enough to check an object, and saves calls.
+
+        None if reading the object alone takes as few calls, or the list can't be read.
+        """
+        waiting = [other for other, count in self.checks.items() if count > 0]
+        same_kind = [other for other in waiting if other.kind == scope.kind]
+        saved = sum(self.checks[other] for other in same_kind)
+        if self._is_due(scope) and self.calls(same_kind) >= saved:
+            return None
+        try:
+            return await self._latest_of(scope, self.checks)
+        except ServiceError:
+            return None
+
+    async def _latest_of(self, scope: Scope, waiting: Counter[Scope]) -> Listing:
         async with self._locks[scope.kind]:
             if self._is_due(scope):
-                others = {other for other, count in self.pending.items() if count > 0}
+                others = {other for other, count in waiting.items() if count > 0}
                 wanted = {other for other in others if other.kind == scope.kind} | {scope}
                 now = self.transport.clock()
                 due = {other for other in wanted if self._is_due(other)}
@@ -199,4 +223,4 @@ def _listing(at: float, items: Collection[LiveObject]) -> Listing:
     by_name: dict[str, list[LiveObject]] = defaultdict(list)
     for item in items:
         by_name[item.name.strip()].append(item)
-    return Listing(at, frozenset(item.id for item in items), by_name)
+    return Listing(at, {item.id: item for item in items}, by_name)

@@ -22,7 +22,6 @@ from reconciler.applying.change_run import (
     unit_of,
 )
 from reconciler.applying.checks import (
-    LONGEST_AGE,
     Checks,
     altered_paths,
     body_of_altered,
@@ -95,6 +94,8 @@ class Worker(Struct):
                 await self._complete(run, unit[0])
             else:
                 await self._take(run, unit)
+                if isinstance(unit[0], Check):
+                    self.creator.scopes.checks[self.scope_of_checked(run.change)] -= 1
         return True
 
     def scope_of(self, change: Change) -> Scope | None:
@@ -103,6 +104,11 @@ class Worker(Struct):
         if change.parent is not None and parent_id is None:
             return None
         return Scope(change.address.kind, parent_id)
+
+    def scope_of_checked(self, change: Change) -> Scope:
+        """Return the scope of the object that a change modifies or deletes in place."""
+        below_parent = change.parent is not None or not self.below_organization
+        return Scope(change.address.kind, self._parent_id(change) if below_parent else None)
 
     def _parent_id(self, change: Change) -> str | None:
         """Return the id of the parent, which may have been created in this run."""
@@ -146,6 +152,8 @@ class Worker(Struct):
     async def _listing(self, run: ChangeRun, unit: tuple[Step, ...]) -> Listing | None:
         """Return the list of names on which a create relies; check what a deletion relies on."""
         for step in unit:
+            if isinstance(step, Check):
+                await self._check_in_list(run)
             if isinstance(step, Create):
                 return await self.creator.check_name(run, step, self._routes(run.change))
             if isinstance(step, Delete):
@@ -153,11 +161,19 @@ class Worker(Struct):
                 await self.checks.inside_as_planned(run, self._old_routes(run.change))
         return None
 
+    async def _check_in_list(self, run: ChangeRun) -> None:
+        """Check the object to modify by a list of its scope, where that saves calls."""
+        if self.checks.is_recent(run) or run.change.action is Action.REPLACE:
+            return
+        listing = await self.creator.scopes.for_check(self.scope_of_checked(run.change))
+        if listing is not None:
+            self.checks.unmodified_in(run, self._old_routes(run.change), listing)
+
     def _expiry(self, run: ChangeRun, unit: tuple[Step, ...], listing: Listing | None) -> float:
         """Return until when what the writes rely on is recent enough."""
         ends = [run.inside_at + LONGEST_AGE_OF_LISTS]
         if isinstance(unit[0], Check) and not run.gone:
-            ends.append(run.checked_at + LONGEST_AGE)
+            ends.append(self.checks.expiry(run))
         if listing is not None:
             ends.append(listing.at + LONGEST_AGE_OF_LISTS)
         return min(ends)

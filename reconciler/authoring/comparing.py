@@ -29,15 +29,16 @@ from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
+from reconciler.model.live import Live
 from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
-from reconciler.model.text import quoted, several, shortened
+from reconciler.model.text import listed, quoted, several, shortened
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, map_leaves, path_text, value_at
-from reconciler.planning.matcher import match
+from reconciler.planning.integrations import with_integrations
+from reconciler.planning.matcher import Matching, match
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan.words import first_of
 from reconciler.render.style import Colour
 from reconciler.render.yaml_line import yaml_line
 from reconciler.workspace.loading import Loaded
@@ -142,13 +143,15 @@ async def compare(request: CompareRequest, runtime: Runtime) -> Reported[Environ
 async def _live_side(session: Session, transport: Transport) -> LiveSide:
     """Read the live state of an environment, with the objects of its resources in full."""
     desired = session.loaded.desired
-    matching, live = await session.settled(
-        transport,
-        await session.read(transport),
-        lambda live: match(desired, live, policy=session.loaded.policy, kinds=all_kinds()),
-        needs=needed_in_full,
+
+    def matched(live: Live) -> Matching:
+        matching = match(desired, live, policy=session.loaded.policy, kinds=all_kinds())
+        return with_integrations(matching, desired.resources)
+
+    matching, _ = await session.settled(
+        transport, await session.read(transport), matched, needs=needed_in_full
     )
-    return LiveSide(desired.environment, live, matching)
+    return LiveSide(desired.environment, matching)
 
 
 def _intents(compared: EnvironmentComparison) -> dict[Address, dict[Path, Intent]]:
@@ -302,7 +305,7 @@ def _intended(comparison: EnvironmentComparison, options: RenderOptions) -> Tabl
         )
         columns = (Column("field"), why, names)
         rows = [
-            Row((Cell(path, code=True), Cell(f"{why}:"), Cell(first_of(keys, _MOST_NAMES))))
+            Row((Cell(path, code=True), Cell(f"{why}:"), Cell(listed(keys, _MOST_NAMES))))
             for (path, why), keys in _groups(comparison).items()
         ]
     return Table(columns, tuple(rows), title, headed=False, indent=6, folded=True)

@@ -12,14 +12,14 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct, UnsetType, field
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.codec.base import encode_value
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_same, with_default
 from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.public import Count, Public, derived
+from reconciler.model.public import Count, Public, derived, encode_value
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import (
     JSON,
@@ -32,6 +32,7 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.planning.details import Identity, short_forms
+from reconciler.planning.integrations import named
 from reconciler.planning.matcher import Matching
 
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
@@ -293,11 +294,11 @@ def _kept(kind: Kind, path: Path, first: EnvironmentSide, second: EnvironmentSid
         parents = [side.resource.parent for side in (first, second) if side.resource is not None]
         is_live = any(parent is not None and parent.key is None for parent in parents)
         return Intent.IDENTITY if is_live else None
-    is_secret = all(
-        isinstance(value_at(side.resource.spec, path), SecretRef)
-        for side in (first, second)
-        if side.resource is not None
-    )
+    values = [value_at(side.resource.spec, path) for side in (first, second) if side.resource]
+    if path in kind.integration_paths and second.resource is not None:
+        is_id = any(isinstance(value, int) or str(value).isdigit() for value in values)
+        return Intent.IDENTITY if is_id else None
+    is_secret = all(isinstance(value, SecretRef) for value in values)
     return Intent.SECRET if is_secret and second.resource is not None else None
 
 
@@ -366,7 +367,6 @@ class LiveSide(Struct, frozen=True):
     """The live state of an environment, matched with its resources."""
 
     environment: str
-    live: Live
     matching: Matching
 
     def parents(self) -> dict[Identity, str]:
@@ -374,9 +374,14 @@ class LiveSide(Struct, frozen=True):
         owners = owners_of(self.matching)
         return {
             (kind, item.id): owners[kind, item.id].key if (kind, item.id) in owners else item.name
-            for kind, items in self.live.objects.items()
+            for kind, items in self.matching.live.objects.items()
             for item in items
         }
+
+    def with_names(self, kind: Kind, item: LiveObject) -> LiveObject:
+        """Return an object with names in place of ids of integrations, which were read."""
+        table = self.matching.live.integrations.get(item.parent_id or "")
+        return replace(item, body=named(kind, item.body, table)) if table is not None else item
 
     def objects(self, kinds: Mapping[str, Kind]) -> dict[_Place, tuple[Address, LiveObject]]:
         """Return its objects, without ignored ones, by what they are compared by."""
@@ -433,8 +438,8 @@ def compare_live(
         address, item = objects[place]
         kind = by_name[address.kind]
         values = (
-            _live_values(kind, item, parents[0]),
-            _live_values(kind, others[place][1], parents[1]),
+            _live_values(kind, first.with_names(kind, item), parents[0]),
+            _live_values(kind, second.with_names(kind, others[place][1]), parents[1]),
         )
         fields = tuple(_differences(*values, intents.get(address, {})))
         if fields:

@@ -179,16 +179,19 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
-    not overwritten.
+    not overwritten. If address, organization and API key are set, the example is one that the
+    server accepts.
     """
     from reconciler.authoring.importing import ImportOptions
     from reconciler.authoring.initialising import (
         InitOptions,
+        dialect_of_server,
         has_workspace,
         initialise,
         refresh_schemas,
     )
     from reconciler.cli.running import runtime
+    from reconciler.cli.signals import run
 
     workspace = InitOptions(**options)
     if schemas:
@@ -197,7 +200,9 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
     if host is not None and has_workspace(workspace.folder):
         _print_recipe(host, workspace)
         return ExitCode.FINE
-    _print_files(initialise(workspace, runtime()))
+    world = runtime()
+    dialect = None if workspace.with_import else run(dialect_of_server(workspace, world))
+    _print_files(initialise(workspace, world, dialect))
     if host is not None:
         _print_recipe(host, workspace)
     if not workspace.with_import:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, written_value
-from reconciler.model.kind import Field, Kind
+from reconciler.model.kind import Dialect, Field, Kind
 from reconciler.model.live import Live, LiveObject, plain_name
 from reconciler.model.naming import Named, Names
 from reconciler.model.redaction import Mask
@@ -327,11 +327,16 @@ def _unlisted(live: LiveObject, kind: Kind) -> bool:
 
 
 def managed_fields(
-    kind: Kind, body: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
+    kind: Kind,
+    body: JSONObject,
+    *,
+    dialect: Dialect | None = None,
+    explicit: AbstractSet[Path] = frozenset(),
 ) -> tuple[JSONObject, Sequence[Path]]:
     """Return the fields of a live body to write, without secrets and defaults of the server.
 
-    The second part are the paths of fields that its type does not define.
+    The second part are the paths of fields that its type does not define, or that the server
+    returns and no longer accepts.
 
     `explicit` are paths that are always written, since a default of the workspace sets them
     otherwise: a missing value is written as null, or as the server's default.
@@ -339,7 +344,8 @@ def managed_fields(
     values: dict[str, JSON] = {}
     stale: list[Path] = []
     for leaf in field_leaves(kind.fields, body, live=True):
-        if kind.is_stale(leaf.path, body):
+        until = leaf.field.until if len(leaf.path) > 1 else None
+        if kind.is_stale(leaf.path, body) or (until and dialect and not until.is_since(dialect)):
             stale.append(leaf.path)
             continue
         value = written_value(leaf.field, leaf.value)

@@ -21,7 +21,8 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left
-from reconciler.model.kind import Kind
+from reconciler.model.integration import Integrations
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
@@ -32,6 +33,7 @@ from reconciler.model.schemas import (
     schema,
     variant_schema,
 )
+from reconciler.model.text import printable, safe_output
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -44,6 +46,7 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
+from reconciler.planning.integrations import named
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
@@ -60,8 +63,10 @@ class Drafting(Struct):
 
     `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
     writes none. `variables` are those in use. `resources` are those of the files: their references
-    to secrets are kept. `mask` masks known secrets. `dropped` are fields to leave out, with the
-    reason. With `share_secrets`, exports with the same account refer to the same variables.
+    to secrets are kept. `mask` masks known secrets. `dialect` is that of the server, if known.
+    `integrations` are those of each parent: their names are written if there are several
+    environments, and are comments otherwise. `dropped` are fields to leave out, with the reason.
+    With `share_secrets`, exports with the same account refer to the same variables.
     """
 
     defaults: Mapping[str, JSONObject]
@@ -69,6 +74,8 @@ class Drafting(Struct):
     variables: set[str]
     resources: Mapping[Address, Resource]
     mask: Mask
+    dialect: Dialect | None
+    integrations: Mapping[str, Integrations] = field(default_factory=dict)
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     share_secrets: bool = False
     left: list[Left] = field(default_factory=list)
@@ -106,13 +113,26 @@ class Drafting(Struct):
         for _, ref in secret_refs(ordered):
             if ref not in existing:
                 self.secrets += [(source.argument, address) for source in ref.sources]
-        return Draft(kind.collection, address.key, ordered)
+        return Draft(kind.collection, address.key, ordered, dict(self._comments(adoption, ordered)))
+
+    def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
+        """Yield the names of integrations beside the ids that are written."""
+        table = self._table(adoption)
+        for path, _ in adoption.kind.integration_fields(spec):
+            item = table.of_id(value_at(spec, path))
+            if item is not None and item.name:
+                yield path, safe_output(self.mask(printable(str(item))))
+
+    def _table(self, adoption: Adoption) -> Integrations:
+        return self.integrations.get(adoption.live.parent_id or "", Integrations())
 
     def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return the fields to write, with secrets as references."""
         kind, address, body = adoption.kind, adoption.address, adoption.live.body
+        if self.environment:
+            body = named(kind, body, self._table(adoption))
         explicit = declared_values(kind, defaults).keys()
-        managed, stale = managed_fields(kind, body, explicit=explicit)
+        managed, stale = managed_fields(kind, body, dialect=self.dialect, explicit=explicit)
         values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:

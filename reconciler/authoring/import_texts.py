@@ -117,6 +117,8 @@ def _drafted(
         variables=used,
         resources=loaded.desired.resources,
         mask=context.mask,
+        dialect=context.live.dialect,
+        integrations=context.live.integrations,
         dropped=dropped,
         share_secrets=context.share_secrets,
     )

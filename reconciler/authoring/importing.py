@@ -31,12 +31,14 @@ from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.imported import Adopted, Imported, Layout, Left, Lost, NeededSecret
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.text import listed, printable, several
 from reconciler.planning.duplicates import duplicates_of
+from reconciler.planning.integrations import IntegrationsNotRead, uses_any
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
 from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
@@ -134,6 +136,9 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     context = _context(session, live, matching, share_secrets=options.share_secrets)
     renamed = _renamed(session, live, matching)
     selected = _selected(options.choice, context, matching, loaded, placing, renamed)
+    users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
+    if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
+        raise IntegrationsNotRead(frozenset(unread))
 
     def replan(texts: Mapping[str, str]) -> Plan:
         workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)
@@ -167,8 +172,18 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         gone=tuple(itertools.starmap(Lost, gone)),
         namesakes=tuple(effects.namesakes(attempt, context, loaded)),
         changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
+        unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
         written=not options.dry_run,
     )
+
+
+def _unlisted(choice: Choice, dialect: Dialect | None) -> Iterator[str]:
+    """Yield what no list of the server has, of the kinds that are imported."""
+    for kind in all_kinds():
+        for _, variant in kind.variants if not choice.kinds or kind.name in choice.kinds else ():
+            for tag, first in variant.unlisted.items():
+                if dialect is not None and dialect.is_since(first):
+                    yield f"{kind.name} of type {tag}"
 
 
 def _context(
@@ -306,6 +321,9 @@ def remarks_on_import(imported: Imported) -> str:
         lines += _secrets(imported) if imported.secrets else []
     lines += [f"Not imported: {_left(left)}" for left in imported.refused]
     lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
+    if imported.unlisted:
+        types = listed(imported.unlisted, _MOST)
+        lines.append(f"In no list of this server, so import them with --id: {types}")
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")

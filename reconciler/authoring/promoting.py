@@ -21,7 +21,7 @@ from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, several
 from reconciler.workspace.declarations import Declaration
@@ -62,9 +62,6 @@ class Promoted(Public, frozen=True, kw_only=True):
 
     def with_plan(self, plan: Plan) -> Promoted:
         """Return the same with the plan that follows."""
-        # The codec takes 40 ms to import, which other results do not need.
-        from reconciler.model.codec.plan import encode
-
         return replace(self, plan=orjson.loads(encode(plan)))
 
     @derived

@@ -24,8 +24,9 @@ from reconciler.model.change import FieldChange
 from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at
+from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
 from reconciler.planning.base import Base
+from reconciler.planning.integrations import named, with_value
 from reconciler.workspace.writing import write_files
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
@@ -138,7 +139,8 @@ class _Pulling:
         live = next(one for one in self.live.of(item.address.kind) if one.id == item.live_id)
         kind = self.kinds[item.address.kind]
         wanted = _live_value(kind, live, field.change)
-        reason = self._reason_against(kind, field, wanted)
+        wanted = self._named(item.address, live, field.change.path, wanted)
+        reason = self._reason_against(kind, live, field, wanted)
         places = tuple(
             self._placing(item.address).places_of(field.path, wanted, field.change.after)
         )
@@ -150,7 +152,17 @@ class _Pulling:
         self._leave_out(item.address, field.path, reason)
         return None
 
-    def _reason_against(self, kind: Kind, field: DriftedField, value: JSON) -> str | None:
+    def _named(self, address: Address, live: LiveObject, path: Path, value: JSON) -> JSON:
+        """Return a value with names of integrations where the resource has some."""
+        kind, table = self.kinds[live.kind], self.live.integrations.get(live.parent_id or "")
+        if table is None or value is None:
+            return value
+        spec, body = self.session.loaded.desired.resources[address].spec, live.body
+        return value_at(named(kind, with_value(body, path, value), table, like=spec), path)
+
+    def _reason_against(
+        self, kind: Kind, live: LiveObject, field: DriftedField, value: JSON
+    ) -> str | None:
         """Return why a live value is not written, None if it can be."""
         if field.conflict:
             return _CONFLICT
@@ -158,6 +170,9 @@ class _Pulling:
         if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
             return _SECRET
         spec: dict[str, JSON] = {}
+        for holder, variant in kind.variants:
+            tag = (holder.name, variant.tag)
+            put_at(spec, tag, value_at(live.body, tag))
         put_at(spec, field.change.path, value)
         for _, reason in doubtful_paths(kind, spec):
             return reason

@@ -7,7 +7,7 @@ existing file is extended line by line, and only if it contains all of its value
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,7 +18,7 @@ from msgspec import Struct
 from reconciler.authoring.formatting import STEP, Entry, block_of, content_end, line_end
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.text import COMMAND, safe_output
-from reconciler.model.values import JSON, JSONObject, SecretRef, map_leaves, walk
+from reconciler.model.values import JSON, JSONObject, Path, SecretRef, map_leaves, value_at, walk
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import Source
 from reconciler.workspace.yaml.document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
@@ -44,16 +44,24 @@ _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
 
 
 class Draft(Struct, frozen=True):
-    """A resource to write: its collection, key and fields, in order."""
+    """A resource to write: its collection, key and fields, in order.
+
+    `comments` are those at the ends of lines, by the path of a value.
+    """
 
     collection: str
     key: str
     fields: JSONObject
+    comments: Mapping[Path, str] = {}
 
     def lines(self, indent: int) -> list[str]:
         """Return its indented lines."""
-        text = yaml_text({self.key: escaped(dict(self.fields))})
-        return [" " * indent + line if line else "" for line in text.splitlines()]
+        lines = yaml_text({self.key: escaped(dict(self.fields))}).splitlines()
+        for path, comment in self.comments.items():
+            written = yaml_text({str(path[-1]): value_at(self.fields, path)}).strip()
+            column = " " * STEP * len(path)
+            lines = [f"{at}  # {comment}" if at == column + written else at for at in lines]
+        return [" " * indent + line if line else "" for line in lines]
 
 
 def new_file(drafts: Sequence[Draft], *, head: Sequence[str] = ()) -> str:

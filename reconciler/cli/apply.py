@@ -167,7 +167,7 @@ class Terminal(Struct, frozen=True):
 
     def report(self, report: Report) -> None:
         """Show how the changes ended."""
-        from reconciler.render.report import report_as_text
+        from reconciler.render.progress import report_as_text
 
         self.progress.clear()
         if not self.is_json:

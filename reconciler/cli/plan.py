@@ -146,7 +146,7 @@ def _save(plan: Plan, out: Path) -> None:
     import shlex
 
     from reconciler.commands.files import write_private
-    from reconciler.model.codec.plan import encode
+    from reconciler.model.plan import encode
 
     if out == STDOUT:
         ByteOutput().write(encode(plan))
@@ -215,7 +215,7 @@ def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> EnvironmentPla
 def _save_all(plans: Sequence[EnvironmentPlan], out: Path) -> None:
     """Write the plan of each environment; remove an older file where planning failed."""
     from reconciler.commands.files import write_private
-    from reconciler.model.codec.plan import encode
+    from reconciler.model.plan import encode
 
     try:
         out.mkdir(parents=True, exist_ok=True)

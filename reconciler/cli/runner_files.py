@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from reconciler.cli.streams import write_message
 from reconciler.errors import ReconcilerError
-from reconciler.model.identity import plan_id
 from reconciler.model.text import safe_output
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
@@ -66,10 +65,10 @@ def outputs_of(plan: Plan | BackfillPlan, saved: Path | None = None) -> dict[str
             "to_add": str(totals.create),
             "to_change": str(totals.change),
             "to_destroy": str(totals.destroy),
-            "plan_id": plan_id(plan),
+            "plan_id": plan.plan_id,
         }
     else:
-        outputs = {"changes": str(bool(plan.backfills)).lower(), "plan_id": plan.id}
+        outputs = {"changes": str(bool(plan.backfills)).lower(), "plan_id": plan.plan_id}
     return outputs if saved is None else {**outputs, "json_plan_path": str(saved)}
 
 

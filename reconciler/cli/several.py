@@ -7,6 +7,9 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct
+
+from reconciler.cli.exit_codes import worst_of
 from reconciler.cli.output import style_of
 from reconciler.cli.streams import write_message
 from reconciler.errors import ExitCode
@@ -34,27 +37,38 @@ async def run_in_each(
     return await in_each(work, request, environments, world)
 
 
-async def report_each(
-    work: Callable[[Any, Runtime], Awaitable[Reported[Any]]],
-    request: Any,
-    names: Sequence[str],
-    world: Runtime,
-    code_of: Callable[[Any], ExitCode],
-) -> Reported[tuple[EnvironmentReport, ...]]:
-    """Return the report of each environment with its exit code, or its error."""
-    from reconciler.commands.runtime import Reported
-    from reconciler.model.planned import EnvironmentReport
+class Reporting(Struct, frozen=True):
+    """Makes the report of the environment of a request, or of each one that `names` select."""
 
-    done = await run_in_each(work, request, names, world)
-    reports = tuple(
-        EnvironmentReport(item.environment, exit_code_of_error(item), error=item.error)
-        if item.result is None
-        else EnvironmentReport(
-            item.environment, code_of(item.result.report), report=item.result.report
+    work: Callable[[Any, Runtime], Awaitable[Reported[Any]]]
+    request: Any
+    names: Sequence[str]
+    code_of: Callable[[Any], ExitCode]
+
+    async def report(self, world: Runtime) -> Reported[Any]:
+        """Return the report, of several environments a report or an error for each."""
+        from reconciler.commands.runtime import Reported
+        from reconciler.model.planned import EnvironmentReport
+
+        if not self.names:
+            return await self.work(self.request, world)
+        done = await run_in_each(self.work, self.request, self.names, world)
+        reports = tuple(
+            EnvironmentReport(item.environment, exit_code_of_error(item), error=item.error)
+            if item.result is None
+            else EnvironmentReport(
+                item.environment, self.code_of(item.result.report), report=item.result.report
+            )
+            for item in done
         )
-        for item in done
-    )
-    return Reported(reports, diagnostics_of(done), calls_of(done))
+        return Reported(reports, diagnostics_of(done), calls_of(done))
+
+    def exit_code(self, report: Any) -> ExitCode:
+        """Print the errors of a report of several environments, and return the worst exit code."""
+        if not self.names:
+            return self.code_of(report)
+        print_errors(report)
+        return worst_of(item.exit_code for item in report)
 
 
 def diagnostics_of(done: Sequence[OfEnvironment[Any]]) -> tuple[Diagnostic, ...]:

@@ -15,7 +15,7 @@ import orjson
 from msgspec import Struct, field
 
 from reconciler.client.admission import Admission, Permit, Turn
-from reconciler.client.exchange import Exchange, Received, open_http
+from reconciler.client.exchange import Exchange, Received, SecretResolver, open_http
 from reconciler.client.failures import (
     Attempts,
     Breaker,
@@ -27,7 +27,6 @@ from reconciler.client.failures import (
     with_path,
 )
 from reconciler.client.limits import ClientSettings, Estimate, estimate
-from reconciler.client.secrets import SecretResolver
 from reconciler.client.waits import Stop, Waits
 from reconciler.errors import (
     Expired,
@@ -208,7 +207,7 @@ class Transport(Struct, dict=True):
                 self._note(error, turn)
                 raise error from None
             self._note(None, turn)
-            return Answer(received.status, body, attempts.count, attempts.unclear)
+            return Answer(received.status, body, attempts.count, attempts.unclear, attempts.sent)
 
     def _note(self, error: ServiceError | None, turn: Turn) -> None:
         """Note how an attempt ended, None for a success."""

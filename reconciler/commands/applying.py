@@ -34,7 +34,6 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
 from reconciler.model.event import Ended, Report, Verifying
-from reconciler.model.identity import plan_id
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_plan, redact_report
@@ -217,6 +216,8 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         await _check_approval(request, plan, screen)
         if request.asks:
             await stack.enter_async_context(lock)
+            # Others had time while a person decided: every object is checked.
+            planned = replace(planned, live=planned.live.of_old())
         bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
         stack.enter_context(transport.reporting_to(bus))
         report = await _execute(planned, session, transport, bus)
@@ -245,7 +246,7 @@ def _check_options(request: ApplyRequest) -> None:
 
 def _check_id(plan: Plan, wanted: str) -> None:
     """Raise StalePlan unless the plan has the id that was reviewed."""
-    current = plan_id(plan)
+    current = plan.plan_id
     if not current.startswith(wanted):
         raise StalePlan(
             f"the plan is {current}, not {wanted}; nothing was sent",

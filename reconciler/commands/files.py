@@ -29,9 +29,9 @@ def saved_backfills(data: bytes, path: Path) -> BackfillPlan | None:
     if b'"backfills"' not in data:
         return None
     # Most files are plans, which need no forms of backfills.
-    from reconciler.model.codec.backfill_plan import decode_backfills, is_backfill_plan
+    from reconciler.model.codec.plan import decode_backfills
 
-    return decode_backfills(data, name=str(path)) if is_backfill_plan(data) else None
+    return decode_backfills(data, name=str(path))
 
 
 def write_private(path: Path, data: bytes) -> None:

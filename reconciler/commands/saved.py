@@ -22,13 +22,14 @@ from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile, decode
 from reconciler.model.live import Live
 from reconciler.model.logged_run import Ending, LoggedChange, LoggedRun
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.text import printable, several
 from reconciler.planning.base import Base
 from reconciler.planning.details import touched_by
 from reconciler.planning.saved import compare
 from reconciler.planning.undo import AppliedPlan, undo_plan
+from reconciler.reading import Depth
 from reconciler.workspace.loading import Loaded
 
 _MOST_LISTED = 20
@@ -120,7 +121,7 @@ async def undo_of(
     context = session.plan_context(options)
     return await session.settled(
         transport,
-        await session.read(transport, in_full=touched_by(applied.plan)),
+        await session.read(transport, Depth(in_full=touched_by(applied.plan))),
         lambda live: session.judged(
             lambda policy: undo_plan(
                 applied, loaded.desired, live, policy, all_kinds(), context=context
@@ -181,7 +182,7 @@ async def saved_plan(
             "can't be combined with it"
         )
     saved = decode(read_file(file), name=str(file))
-    _check_place(saved, session.loaded)
+    check_place(saved.source, session.loaded)
     base = session.base(request) if undo is None else None
     _check_options(saved, request, base, undo)
     desired = session.loaded.desired
@@ -203,9 +204,9 @@ async def saved_plan(
     return SavedPlan(compared.plan, live, base, compared.differences)
 
 
-def _check_place(saved: Plan, loaded: Loaded) -> None:
+def check_place(source: PlanSource, loaded: Loaded) -> None:
     """Raise StalePlan if a plan was made for another environment or service."""
-    source, desired = saved.source, loaded.desired
+    desired = loaded.desired
     compared = {
         "environment": (source.environment, desired.environment),
         "organization": (source.organization, desired.organization),

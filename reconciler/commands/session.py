@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from platform import python_version
@@ -20,6 +21,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     AmbiguousIdentity,
+    BadUsage,
     GitUnavailable,
     ReconcilerError,
     SecretUnavailable,
@@ -27,20 +29,29 @@ from reconciler.errors import (
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
+from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_event
 from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy, Prune
 from reconciler.model.redaction import Mask
+from reconciler.model.resource import Desired
 from reconciler.model.text import several
 from reconciler.planning.base import Base
-from reconciler.planning.details import Identity, needed_details, short_forms
+from reconciler.planning.details import (
+    Identity,
+    declared_parents,
+    needed_details,
+    needed_parents,
+    short_forms,
+)
+from reconciler.planning.integrations import IntegrationsNotRead
 from reconciler.planning.matcher import match
 from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import PlanContext, make_plan
-from reconciler.planning.trust import with_violations
-from reconciler.reading import Depth, read_details, read_live
+from reconciler.planning.rules import with_violations
+from reconciler.reading import Depth, read_details, read_inside, read_live
 from reconciler.reading.access import read_organizations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
@@ -193,11 +204,8 @@ class Session(Struct, frozen=True):
             )
         return self.history
 
-    async def read(
-        self, transport: Transport, *, in_full: Callable[[LiveObject], bool] = lambda _: False
-    ) -> Live:
-        """Read the lists of every kind, and some objects in full."""
-        depth = Depth(in_full=in_full)
+    async def read(self, transport: Transport, depth: Depth | None = None) -> Live:
+        """Read the lists of every kind, and what `depth` says beyond them."""
         return await read_live(transport, self.loaded.desired, kinds=all_kinds(), depth=depth)
 
     async def planned(
@@ -214,12 +222,32 @@ class Session(Struct, frozen=True):
 
         Raises AmbiguousIdentity, ServiceError.
         """
-        return await self.settled(
-            transport,
-            await self.read(transport, in_full=in_full),
-            lambda live: self.plan(live, options, base),
-            needs=lambda plan, live: self.needed_details(plan, live, base),
-        )
+        desired, kinds = self.loaded.desired, all_kinds()
+        versions = self._versions(base)
+        policies = (self.loaded.own_policy, self.loaded.policy)
+        has_others = any(self.loaded.others_of_service())
+
+        def inside(kind: Kind, parents: Sequence[LiveObject]) -> AbstractSet[str]:
+            return declared_parents(kind, parents, versions, policies)
+
+        live = await self.read(transport, Depth(in_full=in_full, inside=inside))
+        while True:
+            try:
+                plan, live = await self.settled(
+                    transport,
+                    live,
+                    lambda live: self.plan(live, options, base),
+                    needs=lambda plan, live: self.needed_details(plan, live, base),
+                )
+                wanted = needed_parents(plan, live, kinds, everything=has_others)
+                if not wanted:
+                    return plan, live
+            except (AmbiguousIdentity, BadUsage):
+                # What is missing or selected may be in a parent that was not read.
+                wanted = live.unread
+                if not wanted:
+                    raise
+            live = await read_inside(transport, live, wanted, desired=desired, kinds=kinds)
 
     async def settled(
         self,
@@ -231,8 +259,8 @@ class Session(Struct, frozen=True):
     ) -> tuple[_Result, Live]:
         """Return a decision and the live state that it is made from.
 
-        While it needs objects in full, or objects in short form make it ambiguous, these are read
-        and it is made again.
+        While it needs objects in full or integrations, or objects in short form make it ambiguous,
+        these are read and it is made again.
 
         Raises AmbiguousIdentity, ServiceError.
         """
@@ -246,6 +274,12 @@ class Session(Struct, frozen=True):
                 wanted = short_forms(live).keys() & set(error.candidates)
                 if not wanted:
                     raise
+            except IntegrationsNotRead as error:
+                from reconciler.reading.integrations import read_integrations  # Few files name any.
+
+                parents = error.parent_ids
+                live = await read_integrations(transport, live, parents, kinds=all_kinds())
+                continue
             live = await read_details(
                 transport, live, wanted, desired=self.loaded.desired, kinds=all_kinds()
             )
@@ -254,8 +288,12 @@ class Session(Struct, frozen=True):
         self, plan: Plan, live: Live, base: Base | None = None
     ) -> frozenset[Identity]:
         """Return the objects that a plan depends on and that are known in short form only."""
+        return needed_details(plan, live, self._versions(base), all_kinds())
+
+    def _versions(self, base: Base | None) -> tuple[Desired, ...]:
+        """Return the configuration and those of the git base."""
         former = (base.desired, *base.later) if base is not None else ()
-        return needed_details(plan, live, (self.loaded.desired, *former), all_kinds())
+        return (self.loaded.desired, *former)
 
     def plan(self, live: Live, options: PlanOptions, base: Base | None = None) -> Plan:
         """Return the plan that makes live state match the configuration."""

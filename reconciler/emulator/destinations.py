@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from reconciler.emulator.destination_rules import (
@@ -15,6 +15,7 @@ from reconciler.emulator.destination_rules import (
 from reconciler.emulator.destination_types import (
     ALL_SECRETS,
     INJECTED_INTO,
+    INLINE,
     ConfigField,
     DestinationType,
     types_of,
@@ -47,12 +48,14 @@ class Destinations:
         """Return the destination of a new export. Raise Refusal.
 
         `planted` is True for an export of the seed. It may be older than the rules of a create:
-        in the newest server, without an integration.
+        in the newest server, without an integration and with the keys of older servers.
         """
         sent = self._object(sent)
         name = self._type_name(sent, None)
         integration = self._named(sent, project)
-        config = self._submitted(name, sent, partial=False)
+        # Those of S3 became AwsS3 and S3Compatible.
+        known = INLINE.get(name, INLINE["S3"]).fields if planted else {}
+        config = self._submitted(name, sent, partial=False, known=known)
         if not planted:
             self._check_integration(name, integration)
             self._check_host(integration, config)
@@ -125,11 +128,21 @@ class Destinations:
             raise invalid("destination__type", "invalid_choice", f'"{name}" is not a valid choice.')
         return name
 
-    def _submitted(self, name: str, sent: Mapping[str, Any], *, partial: bool) -> dict[str, Any]:
-        """Return the submitted config with its values converted. Raise Refusal."""
+    def _submitted(
+        self,
+        name: str,
+        sent: Mapping[str, Any],
+        *,
+        partial: bool,
+        known: Collection[str] = (),
+    ) -> dict[str, Any]:
+        """Return the submitted config with its values converted. Raise Refusal.
+
+        `known` are keys besides those of the type.
+        """
         config = self._config_object(sent, partial=partial)
         destination_type, dialect = self._types[name], self._world.dialect
-        _check_keys(destination_type, config)
+        _check_keys(destination_type, config, known)
         if not partial:
             _check_required(destination_type, config)
         unchecked = ConfigField(unchecked=True)
@@ -251,8 +264,10 @@ def wrong_type(before: str, after: str) -> Refusal:
     )
 
 
-def _check_keys(destination_type: DestinationType, config: Mapping[str, Any]) -> None:
-    unknown = sorted(set(config) - set(destination_type.fields) - _BASE_KEYS)
+def _check_keys(
+    destination_type: DestinationType, config: Mapping[str, Any], known: Collection[str]
+) -> None:
+    unknown = sorted(set(config) - set(destination_type.fields) - _BASE_KEYS - set(known))
     if unknown:
         listed = ", ".join(f"'{name}'" for name in unknown)
         raise invalid(_INSIDE, "invalid_input", f"Configuration has unknown field/s: {listed}")

@@ -13,6 +13,7 @@ from reconciler.emulator.resources.backfills import ExportBackfills
 from reconciler.emulator.resources.batch_exports import BatchExports
 from reconciler.emulator.resources.destination_tests import DestinationTests
 from reconciler.emulator.resources.identity import Identity
+from reconciler.emulator.resources.integrations import Integrations
 from reconciler.emulator.resources.logs import ExportLogs
 from reconciler.emulator.resources.projects import Projects
 from reconciler.emulator.resources.runs import ExportRuns
@@ -49,7 +50,8 @@ def paths_of_interface(world: World, exports: BatchExports, timeline: Timeline) 
             # The steps come before `{id}/`, which matches their paths, too.
             paths |= _below(base, _of_tests(world, exports))
             paths |= _below(base, _of_exports(exports)) | _below(base, inside)
-    return paths | _of_projects(world) | _of_identity(world) | _of_activity(world)
+    paths |= _of_projects(world) | _of_identity(world) | _of_activity(world)
+    return paths | _of_integrations(world)
 
 
 def _below(base: str, paths: Paths) -> Paths:
@@ -136,6 +138,25 @@ def _of_activity(world: World) -> Paths:
         paths[advanced] = {"GET": reads(log.of_organization)}
         paths[f"{advanced}available_filters/"] = {"GET": reads(log.filters_of_organization)}
     return paths
+
+
+def _of_integrations(world: World) -> Paths:
+    """Return the integrations of a project; only the newest servers have their scopes."""
+    if not world.dialect.integrations:
+        return {}
+    integrations = Integrations(world)
+    reads = partial(Operation, scope="integration:read")
+    writes = partial(Operation, scope="integration:write")
+    return _below(
+        "/api/projects/{project}/integrations/",
+        {
+            "": {"GET": reads(integrations.listed), "POST": writes(integrations.created)},
+            "{id}/": {
+                "GET": reads(integrations.retrieved),
+                "DELETE": writes(integrations.destroyed),
+            },
+        },
+    )
 
 
 def _of_exports(exports: BatchExports) -> Paths:

@@ -28,9 +28,11 @@ A seed is YAML or JSON:
         member_of: []                   # organizations of its user; empty means all
         role: owner                     # or admin, or member
         current_project: true           # false: unpause answers 401
+        integration_kinds: [github]     # kinds that lists show, as before May 2026; default: all
     integrations:
       - {id: 7, project: 1, kind: aws-s3, keyless: false}  # keyless: a role signs in, no key
       - {id: 8, project: 1, kind: aws-redshift, config: {host: h}}  # without a host: of AWS
+      - {id: 9, project: 1, kind: aws-s3, config: {name: prod, aws_account_id: "123"}}
     flags: []                           # feature flags that are on; default: all
     settings: {auto_pause: false}       # settings of the switchboard
 
@@ -100,7 +102,8 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
     flags = seed.get("flags")
     world.flags = frozenset(flags) if flags is not None else None
     for integration in seed.get("integrations", ()):
-        body = {name: integration.get(name) for name in _INTEGRATION}
+        own = {name: integration.get(name) for name in _INTEGRATION}
+        body = {**own, "created_at": integration.get("created_at", iso(born))}
         store.add_integration(int(integration["id"]), body)
     fields = ExportFields(world, Runs(world))
     for position, organization in enumerate(seed["organizations"]):

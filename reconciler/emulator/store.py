@@ -28,7 +28,8 @@ CREATE TABLE IF NOT EXISTS exports (
     position INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
     project INTEGER NOT NULL, body BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0,
     seen TEXT, due REAL);
-CREATE TABLE IF NOT EXISTS integrations (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS integrations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS exports_by_due ON exports (gone, due);
 CREATE INDEX IF NOT EXISTS exports_by_project ON exports (project, gone, position);
 CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (organization, gone, id);
@@ -251,9 +252,28 @@ class Store(RunStore, ActivityStore):
 
     # Integrations
 
-    def add_integration(self, identity: int, body: dict[str, Any]) -> None:
-        """Store an integration: {project, kind, keyless}."""
-        self._db.execute("INSERT INTO integrations VALUES (?, ?)", (identity, orjson.dumps(body)))
+    def add_integration(self, identity: int | None, body: dict[str, Any]) -> int:
+        """Store an integration, {project, kind, keyless, config, created_at}, and return its id.
+
+        Without an id it gets the next one, which no integration had.
+        """
+        row = (identity, orjson.dumps(body))
+        return int(self._db.execute("INSERT INTO integrations VALUES (?, ?)", row).lastrowid or 0)
+
+    def write_integration(self, identity: int, body: dict[str, Any]) -> None:
+        """Replace an integration's body."""
+        row = (orjson.dumps(body), identity)
+        self._db.execute("UPDATE integrations SET body = ? WHERE id = ?", row)
+
+    def remove_integration(self, identity: int) -> None:
+        """Delete an integration."""
+        self._db.execute("DELETE FROM integrations WHERE id = ?", (identity,))
+
+    def integrations(self, project: int) -> list[tuple[int, dict[str, Any]]]:
+        """Return the integrations of a project with their ids, oldest first."""
+        rows = self._db.execute("SELECT id, body FROM integrations ORDER BY id")
+        items = ((row[0], orjson.loads(row[1])) for row in rows)
+        return [(identity, body) for identity, body in items if body["project"] == project]
 
     def integration(self, identity: int) -> dict[str, Any] | None:
         """Return an integration."""

@@ -4,131 +4,38 @@ from __future__ import annotations
 
 from datetime import datetime
 from hashlib import sha256
+from typing import Literal
 
 import orjson
-from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.change import Consequence, Severity
 from reconciler.model.intervals import Interval
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
-from reconciler.model.public import Term
+from reconciler.model.public import Count, Public, Term, derived
 
 
-class PlannedBackfill(Struct, frozen=True):
-    """One backfill. `runs` is the number of its intervals.
-
-    `partly` of them are exported in part already. `trial`: it is tried before the others, since the
-    last run of the object failed. `run`: it is requested as a retry of the run with this id.
-    """
+class PlannedBackfill(Public, frozen=True):
+    """One backfill. Times are ISO 8601 in UTC; the end is exclusive."""
 
     start: datetime
+    """Begin of the range."""
     end: datetime
-    runs: int
-    partly: int = 0
+    """End of the range, exclusive."""
+    runs: Count
+    """Intervals in the range."""
+    partly: Count = 0
+    """Of the intervals: how many are exported in part already."""
     trial: bool = False
+    """Whether it is tried before the others, since the last run failed."""
     run: str | None = None
+    """Id of the run that is retried, null for a backfill of a range."""
 
     @property
     def range(self) -> Interval:
         """Its range."""
         return Interval(self.start, self.end)
-
-
-class ObjectBackfills(Struct, frozen=True):
-    """The backfills of one object, in order.
-
-    rows
-        The median number of rows of a run, None if unknown.
-    known
-        The ids of backfills that the service listed when the plan was made, and that concern its
-        ranges: those were not started from it. Empty for a plan that is not saved.
-    newest_run
-        When the newest run was created then, ISO 8601 by the clock of the service. None without
-        runs.
-    """
-
-    address: Address
-    name: str
-    live_id: str
-    parent_id: str | None
-    parent_name: str | None
-    backfills: tuple[PlannedBackfill, ...]
-    consequences: tuple[Consequence, ...] = ()
-    notes: tuple[str, ...] = ()
-    rows: int | None = None
-    known: tuple[str, ...] = ()
-    newest_run: str | None = None
-
-    @property
-    def runs(self) -> int:
-        """The number of runs of all backfills."""
-        return sum(item.runs for item in self.backfills)
-
-    @property
-    def dangerous(self) -> bool:
-        """Whether a consequence is a danger."""
-        return any(item.severity is Severity.DANGER for item in self.consequences)
-
-
-class BackfillPlan(Struct, frozen=True):
-    """The backfills of objects, by address.
-
-    closes_gaps
-        Whether a backfill is dropped once its range has no gap any more.
-    created_at
-        ISO 8601.
-
-    Notes
-    -----
-        What was left out.
-
-    """
-
-    source: PlanSource
-    objects: tuple[ObjectBackfills, ...]
-    closes_gaps: bool = False
-    created_at: str = ""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def backfills(self) -> tuple[PlannedBackfill, ...]:
-        """The backfills of all objects."""
-        return tuple(item for planned in self.objects for item in planned.backfills)
-
-    @property
-    def runs(self) -> int:
-        """The number of runs of all backfills."""
-        return sum(item.runs for item in self.objects)
-
-    @property
-    def id(self) -> str:
-        """The SHA-256 (hex) of all that it does, without texts for readers."""
-        content = {
-            "version": 1,
-            "environment": self.source.environment,
-            "organization": self.source.organization,
-            "base_url": self.source.base_url,
-            "closes_gaps": self.closes_gaps,
-            "objects": [
-                {
-                    "address": str(item.address),
-                    "id": item.live_id,
-                    "backfills": [
-                        [
-                            *(part.start.isoformat(), part.end.isoformat()),
-                            *(part.runs, part.trial, part.run),
-                        ]
-                        for part in item.backfills
-                    ],
-                    "known": item.known,
-                    "newest_run": item.newest_run,
-                    "rules": sorted((it.rule, it.severity.value) for it in item.consequences),
-                }
-                for item in self.objects
-            ],
-        }
-        return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 class BackfillState(Term):
@@ -154,18 +61,159 @@ class BackfillState(Term):
         )
 
 
-class BackfillEnd(Struct, frozen=True):
-    """How a planned backfill ended. `id` is that of its row, None if unknown."""
+class BackfillEnd(Public, frozen=True):
+    """How a backfill ended."""
+
+    internal = frozenset({"planned"})
 
     planned: PlannedBackfill
     state: BackfillState
+    """How it ended."""
     id: str | None = None
+    """Id of the backfill, null if unknown."""
     detail: str | None = None
+    """Reason or progress, null without."""
     hint: str | None = None
+    """What to do, null without a hint."""
+
+    @derived
+    def start(self) -> datetime:
+        """Begin of the range."""
+        return self.planned.start
+
+    @derived
+    def end(self) -> datetime:
+        """End of the range, exclusive."""
+        return self.planned.end
 
 
-class ObjectEnds(Struct, frozen=True):
-    """How the backfills of an object ended."""
+class ObjectBackfills(Public, frozen=True):
+    """The backfills of one object. `ends` is empty in a saved plan."""
 
-    object: ObjectBackfills
-    ends: tuple[BackfillEnd, ...]
+    internal = frozenset({"ends"})
+    recent = frozenset({"ends"})
+
+    address: Address
+    name: str
+    """Name of the object."""
+    live_id: str
+    """Id of the object."""
+    parent_id: str | None
+    """Id of its project."""
+    parent_name: str | None
+    """Name of its project, null if unknown."""
+    backfills: tuple[PlannedBackfill, ...]
+    """The backfills, in order."""
+    consequences: tuple[Consequence, ...] = ()
+    """Consequences of all of them."""
+    notes: tuple[str, ...] = ()
+    """What to know about them."""
+    rows: int | None = None
+    """Median rows of a run, null if unknown."""
+    known: tuple[str, ...] = ()
+    """In a saved plan: ids of backfills of its ranges that were listed when it was made."""
+    newest_run: str | None = None
+    """When the newest run was created then, by the clock of the service."""
+    ends: tuple[BackfillEnd, ...] = ()
+
+    @derived
+    def ends_(self) -> tuple[BackfillEnd, ...]:
+        """How they ended, as far as they were started. Not read again."""
+        return self.ends
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of all backfills."""
+        return sum(item.runs for item in self.backfills)
+
+    @property
+    def dangerous(self) -> bool:
+        """Whether a consequence is a danger."""
+        return any(item.severity is Severity.DANGER for item in self.consequences)
+
+
+class BackfillPlan(Public, frozen=True):
+    """A plan of backfills. `plan_id` is the digest of what it does."""
+
+    version = 1
+    schema = "backfill"
+    internal = frozenset({"source"})
+
+    source: PlanSource
+    objects: tuple[ObjectBackfills, ...]
+    """The objects, by address."""
+    closes_gaps: bool = False
+    """Whether a backfill is dropped once its range has no gap any more."""
+    created_at: str = ""
+    """Time of the plan, ISO 8601."""
+    notes: tuple[str, ...] = ()
+    """What was left out."""
+
+    @derived
+    def type(self) -> Literal["backfill"]:
+        """Distinguishes it from a plan of changes."""
+        return "backfill"
+
+    @derived
+    def environment(self) -> str:
+        """Name of the environment."""
+        return self.source.environment
+
+    @derived
+    def organization(self) -> str:
+        """Id of the organization."""
+        return self.source.organization
+
+    @derived
+    def base_url(self) -> str:
+        """Address of the service."""
+        return self.source.base_url
+
+    @derived
+    def tool_version(self) -> str:
+        """Version of reconciler."""
+        return self.source.tool_version
+
+    @derived
+    def dialect(self) -> Dialect | None:
+        """Version of the server, null if unknown."""
+        return self.source.dialect
+
+    @property
+    def backfills(self) -> tuple[PlannedBackfill, ...]:
+        """The backfills of all objects."""
+        return tuple(item for planned in self.objects for item in planned.backfills)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of all backfills."""
+        return sum(item.runs for item in self.objects)
+
+    @derived
+    def plan_id(self) -> str:
+        """Digest of what it does, without texts for readers."""
+        content = {
+            "version": 1,
+            "environment": self.source.environment,
+            "organization": self.source.organization,
+            "base_url": self.source.base_url,
+            "closes_gaps": self.closes_gaps,
+            "objects": [
+                {
+                    "address": str(item.address),
+                    "id": item.live_id,
+                    "backfills": [
+                        [
+                            *(part.start.isoformat(), part.end.isoformat()),
+                            *(part.runs, part.trial, part.run),
+                        ]
+                        for part in item.backfills
+                    ],
+                    "known": item.known,
+                    "newest_run": item.newest_run,
+                    "rules": sorted((it.rule, it.severity.value) for it in item.consequences),
+                }
+                for item in self.objects
+            ],
+        }
+        return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()

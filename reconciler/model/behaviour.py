@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Consequence, Effect, FieldChange, Severity
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.request import Operation
@@ -67,8 +68,9 @@ class RuleContext(Struct, frozen=True):
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
     below a deleted one, managed or not. For refusals only, `siblings` are the live objects in the
-    same parent, with the names that the plan gives them, and `created` are the creates in it that
-    come before. `now` is when live state was read.
+    same parent, with the names that the plan gives them, `created` are the creates in it that come
+    before, and `integrations` are those of it, None if they were not read. `now` is when live state
+    was read.
     """
 
     change: Change
@@ -79,6 +81,7 @@ class RuleContext(Struct, frozen=True):
     children: Sequence[LiveObject] = ()
     siblings: Sequence[LiveObject] = ()
     created: Sequence[Change] = ()
+    integrations: Integrations | None = None
 
     @property
     def action(self) -> Action:
@@ -129,7 +132,8 @@ class Rule(Struct, frozen=True):
     """A rule with its stable id, which `policy.deny` names.
 
     The first of `severities` is the default. `meaning` is the docstring of its function: when it
-    applies, what it means, and what to do. `judge` is called for changes with one of the `actions`.
+    applies, what it means, and what to do. `judge` is called for changes with one of the `actions`
+    that change the field `of`, if there is one.
     """
 
     id: str
@@ -138,10 +142,14 @@ class Rule(Struct, frozen=True):
     judge: Callable[[RuleContext], Outcome]
     actions: tuple[Action, ...]
     effect: Effect = Effect.OTHER
+    of: str = ""
 
     def __call__(self, context: RuleContext) -> Consequence | None:
         """Return the consequence of a change, if there is one."""
-        outcome = self.judge(context) if context.action in self.actions else None
+        applies = context.action in self.actions
+        if self.of:
+            applies = applies and context.field(*self.of.split(".")) is not None
+        outcome = self.judge(context) if applies else None
         if outcome is None:
             return None
         other, message = (None, outcome) if isinstance(outcome, str) else outcome
@@ -187,14 +195,17 @@ class Rules(Struct):
     def rule(
         self,
         rule_id: str,
-        *severities: Severity,
+        severities: Severity | tuple[Severity, ...],
         effect: Effect = Effect.OTHER,
+        *,
         on: tuple[Action, ...] = tuple(Action),
+        of: str = "",
     ) -> Callable[[Callable[[RuleContext], Outcome]], Rule]:
-        """Add the decorated function as a rule for changes with one of the actions."""
+        """Add the decorated function as a rule for changes with one of the actions, of a field."""
 
         def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
-            rule = Rule(rule_id, severities, str(judge.__doc__), judge, on, effect)
+            degrees = severities if isinstance(severities, tuple) else (severities,)
+            rule = Rule(rule_id, degrees, str(judge.__doc__), judge, on, effect, of)
             self.consequences.append(rule)
             return rule
 

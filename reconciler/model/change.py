@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, field
 
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.public import Term
+from reconciler.model.public import Digest, Public, Term, derived
 from reconciler.model.resource import ParentRef
-from reconciler.model.values import JSON, JSONObject, Path, SecretRef
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef
+
+_NO_VALUES = {
+    "if": {"properties": {"secret": {"const": True}}},
+    "then": {"properties": {"before": False, "after": False}},
+}
 
 
 class Reason(Term):
@@ -43,22 +51,27 @@ class Origin(Term):
     UNKNOWN = "unknown", "There is no git base to compare with."
 
 
-class FieldChange(Struct, frozen=True):
-    """One field that differs.
+class FieldChange(Public, frozen=True):
+    """One field that differs. An absent side has no key; a null side is null."""
 
-    `before` is the live value and `after` the desired one, MISSING if absent. Both are in canonical
-    form, or, for a verbatim field, as the service returns it and as configured. A secret has no
-    values. `reset`: the key was removed from the files, and the field returns to its default.
-    `written` is the path as the file writes it, with aliases of names, () if it is `path`.
-    """
+    with_secrets = frozenset({"before", "after"})
+    recent = frozenset({"written"})
 
     path: Path
-    before: JSON
-    after: JSON
+    before: JSON = MISSING
+    """The live value in canonical form; a query as the service returns it. Absent without a
+    value, and for a secret."""
+    after: JSON = MISSING
+    """The desired value in canonical form; a query as configured. Absent without a value, and
+    for a secret."""
     secret: bool = False
+    """Whether it is a secret, which has no values here."""
     reset: bool = False
+    """Whether the key was removed from the files: the field returns to its default."""
     origin: Origin = Origin.UNKNOWN
-    written: Path = ()
+    """The side that changed."""
+    written: Annotated[Path, Meta(min_length=0)] = ()
+    """The path as the file writes it, empty if it is `path`."""
 
 
 class SecretUse(Term):
@@ -77,16 +90,28 @@ class SecretUse(Term):
         return self is not SecretUse.UNREADABLE
 
 
-class SecretNote(Struct, frozen=True):
-    """A secret field of a change: its reference, and whether and why it is sent.
+class SecretNote(Public, frozen=True):
+    """A secret field: its reference, and whether and why it is sent."""
 
-    `former` is the reference at the git base as text, empty if it is the same or unknown.
-    """
+    recent = frozenset({"former"})
 
     path: Path
-    ref: SecretRef
+    ref: SecretRef = field(name="parts")
+    """The text and the references of the value, in order."""
     use: SecretUse
+    """Why it is or is not sent."""
     former: str = ""
+    """The reference at the git base, empty if it is the same or unknown."""
+
+    @derived
+    def reference(self) -> str:
+        """The reference as text, such as ${secret:env:NAME}."""
+        return str(self.ref)
+
+    @derived
+    def sent(self) -> bool:
+        """Whether it is sent."""
+        return self.use.sent
 
 
 class Severity(Term):
@@ -112,13 +137,17 @@ class Effect(Term):
     OTHER = "other", "Anything else."
 
 
-class Consequence(Struct, frozen=True):
-    """A consequence of a change. `rule` is a stable kebab-case id."""
+class Consequence(Public, frozen=True):
+    """A consequence. docs/consequences.md describes the rules."""
 
     rule: str
+    """Stable id of the rule."""
     severity: Severity
+    """Severity."""
     message: str
+    """Message."""
     effect: Effect = Effect.OTHER
+    """What it does to data."""
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -137,20 +166,21 @@ class Novelty(Term):
     REFERENCE = "reference", "Another reference of a secret."
 
 
-class NewPlace(Struct, frozen=True):
-    """Something that a change reaches or collects, and neither the git base nor the object does.
-
-    `text` says what, without escapes, `before` what it was, "" if nothing. `host` is the address
-    that gets it. `inside` is what is in the place, such as `prefix web/`. `again`: the object does
-    not run now, and begins to run again.
-    """
+class NewPlace(Public, frozen=True):
+    """Something that a change reaches or collects, and neither the git base nor the object does."""
 
     sort: Novelty
+    """What is new."""
     text: str
+    """What it is: an address, a bucket, a query, or secrets with the address."""
     host: str
+    """The address that gets it: a host, an integration, or a type of destination."""
     before: str = ""
+    """What it was before, empty if nothing."""
     inside: tuple[str, ...] = ()
+    """What is in the place, each with a word, such as `prefix web/`."""
     again: bool = False
+    """Whether the object does not run now, and begins to run again."""
 
     @property
     def full(self) -> str:
@@ -158,82 +188,100 @@ class NewPlace(Struct, frozen=True):
         return f"{self.text} (before: {self.before})" if self.before else self.text
 
 
-class RecentRun(Struct, frozen=True):
-    """A run of a live object: its status, in the words of the service, and the end of its interval.
-
-    `end` is ISO 8601 in UTC, "" if unknown.
-    """
+class RecentRun(Public, frozen=True):
+    """A run of the live object."""
 
     status: str
+    """Status, in the words of the service."""
     end: str
+    """End of its interval, ISO 8601, empty if unknown."""
 
 
-class Change(Struct, frozen=True):
-    """One planned action on one address.
+class Change(Public, frozen=True):
+    """One planned action on one address."""
 
-    body
-        What a create, update or replace sends, secrets as references; empty for the rest.
-    after_create
-        What is sent by PATCH after a create, since the server ignores it in the create.
-    parent, parent_id
-        The parent as declared, and its live id, None if it does not exist yet.
-    live_id
-        The object acted on; None for a create.
-    parent_name
-        The name of the parent, live or declared, for readers.
-    old_parent_id, old_parent_name
-        For a replacement: the parent of the object that is deleted.
-    new_id
-        For the rest of a replacement that was cut short: the new object, which exists already. The
-        old object is deleted, then `body` is sent to the new one.
-    depends_on
-        Ids of changes that come before.
-    seen
-        The live values that the change depends on: it is stale if they change. By path text, in
-        the form in which values are compared, without secrets and without `ignore_changes`.
-    inside
-        For a deletion: ids of the live objects that are deleted with it.
-    at
-        The place of the resource in the files, None where the change comes from elsewhere.
-    runs
-        The latest runs of the live object, newest first, for readers.
-    reach
-        Where the object writes after the change, and what, as texts: only if it may be new.
-    new
-        What of it is new, the worst first.
-    """
+    with_secrets = frozenset({"body", "after_create", "seen"})
+    optional = frozenset({"runs", "reach", "new", "integrations"})
 
     address: Address
     action: Action
+    """Action."""
     name: str
+    """Its name in the service."""
     live_id: str | None = None
+    """Id of the live object, null for a create."""
     parent: ParentRef | None = None
+    """The parent as configured, null without one."""
     parent_id: str | None = None
+    """Live id of the parent, null if it does not exist yet."""
     parent_name: str | None = None
+    """Name of the parent, null without one."""
     old_parent_id: str | None = None
+    """For a replace: live id of the parent of the object to delete."""
     old_parent_name: str | None = None
+    """For a replace: name of that parent."""
     new_id: str | None = None
-    fields: tuple[FieldChange, ...] = ()
+    """For the rest of a replacement that was cut short: live id of the new object. The old object
+    is deleted, then `body` is sent to the new one."""
+    fields: tuple[Annotated[FieldChange, Meta(extra_json_schema=_NO_VALUES)], ...] = ()
+    """The fields that differ."""
     body: JSONObject | None = None
+    """The body of the request, null without one."""
     after_create: JSONObject | None = None
+    """The body of the PATCH after a create, null without one."""
     secrets: tuple[SecretNote, ...] = ()
+    """The secret fields."""
     reasons: tuple[Reason, ...] = ()
+    """Why the change is planned."""
     consequences: tuple[Consequence, ...] = ()
+    """The consequences."""
     depends_on: tuple[str, ...] = ()
+    """Ids of changes that must be made before."""
     seen: JSONObject | None = None
+    """The live values that the change depends on, by path text: it is stale if they change.
+    Null if there are none."""
     inside: tuple[str, ...] = ()
+    """For a delete: live ids of the objects that are deleted with it."""
     at: Mark | None = None
+    """Place of the resource, null without one."""
     runs: tuple[RecentRun, ...] = ()
+    """The latest runs of the live object, newest first, for readers. Absent if there are none."""
     reach: tuple[str, ...] = ()
+    """Where the object writes after the change, and what. Absent if that can't be new."""
     new: tuple[NewPlace, ...] = ()
+    """New places and queries, the worst first. Absent if there are none."""
+    integrations: Mapping[str, str] = {}
+    """Names of integrations by id, for readers. Absent if the configuration names none."""
 
-    @property
+    @derived
     def id(self) -> str:
-        """The address and the action: unique in a plan, since each pair occurs once."""
+        """ADDRESS:ACTION, unique in the plan."""
         return f"{self.address}:{self.action}"
+
+    @derived
+    def kind(self) -> str:
+        """Kind of the resource."""
+        return self.address.kind
+
+    @derived
+    def key(self) -> str:
+        """Its key in the configuration."""
+        return self.address.key
+
+    @derived
+    def destructive(self) -> bool:
+        """Whether data or history is lost: `delete` and `replace`."""
+        return self.action.destructive
 
     @property
     def severity(self) -> Severity | None:
         """The highest severity of its consequences."""
         severities = [consequence.severity for consequence in self.consequences]
         return min(severities, key=lambda severity: severity.rank) if severities else None
+
+
+class PlannedChange(Change, frozen=True, kw_only=True):
+    """One planned action on one address."""
+
+    digest: Digest | None
+    """SHA-256 of what the change does and of the live state it depends on, null for a no-op."""

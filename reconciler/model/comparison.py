@@ -74,13 +74,25 @@ def is_default(field: Field, value: JSON) -> bool:
 def compared(field: Field, wanted: JSON, live: JSON) -> tuple[JSON, JSON]:
     """Return both values in forms that are equal if the server needs no request.
 
-    Of an object that the server merges, only the wanted keys count, and null equals absent.
+    Of an object that the server merges, only the wanted keys count, and null equals absent. A
+    secret that the server returns, as some do below an object, is not compared.
     """
-    want, have = comparable(field, wanted), comparable(field, live)
+    want, have = comparable(field, wanted), comparable(field, _without_returned(live, wanted))
     if isinstance(field.type, MergedObject) and isinstance(want, dict):
         part = field.type.part_of(have, want)
         return field.type.without_nulls(want), {} if part is None else part
     return want, have
+
+
+def _without_returned(live: JSON, wanted: JSON) -> JSON:
+    """Return a live value without what the configuration has a secret reference for."""
+    if not (isinstance(live, Mapping) and isinstance(wanted, Mapping)):
+        return live
+    return {
+        key: _without_returned(item, wanted.get(key))
+        for key, item in live.items()
+        if not isinstance(wanted.get(key), SecretRef)
+    }
 
 
 def is_equal(field: Field, wanted: JSON, live: JSON) -> bool:

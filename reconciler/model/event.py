@@ -3,160 +3,221 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
 from reconciler.errors import ExitCode
+from reconciler.model.action import Action
+from reconciler.model.address import Address
 from reconciler.model.change import Change
 from reconciler.model.plan import Plan
+from reconciler.model.public import Count, Positive, Public, derived
 
 if TYPE_CHECKING:
     # `plan` imports the events, and needs no intervals.
-    from reconciler.model.backfill_plan import BackfillPlan, ObjectEnds
+    from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills
 
 
-class Planned(Struct, frozen=True):
-    """The first event, with the plan that is about to be applied."""
+Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+Method: TypeAlias = Annotated[
+    str, Meta(extra_json_schema={"enum": ["DELETE", "GET", "PATCH", "POST", "PUT"]})
+]
+ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
+
+
+class Planned(Public, frozen=True):
+    """The first line of a run, with the plan that is about to be applied."""
 
     plan: Plan
+    """The plan, with known secrets masked."""
 
 
-class BackfillsPlanned(Struct, frozen=True):
-    """The first event of a run that starts backfills, with their plan."""
+class BackfillsPlanned(Public, frozen=True):
+    """The first line of a run that starts backfills, with their plan."""
 
     plan: BackfillPlan
+    """The plan, with known secrets masked."""
 
 
-class Started(Struct, frozen=True):
-    """A change is about to send its first request."""
+class OfChange(Public, frozen=True):
+    """An event of one change."""
+
+    internal = frozenset({"change"})
 
     change: Change
 
+    @derived
+    def address(self) -> Address:
+        """KIND.KEY, or KIND.id:ID for an unmanaged object."""
+        return self.change.address
 
-class Sending(Struct, frozen=True):
-    """A request is about to be sent. `attempt` counts from 1; `change_id` is None outside a run."""
+    @derived
+    def action(self) -> Action:
+        """Action."""
+        return self.change.action
 
-    method: str
+
+class Started(OfChange, frozen=True):
+    """A change is about to send its first request."""
+
+
+class Sending(Public, frozen=True):
+    """A request is about to be sent."""
+
+    method: Method
+    """HTTP method."""
     path: str
-    attempt: int = 1
-    change_id: str | None = None
+    """Path below the base URL, without a query."""
+    attempt: Positive = 1
+    """Number of the attempt, from 1."""
+    change_id: ChangeId | None = field(default=None, name="change")
+    """ADDRESS:ACTION of the change that sends it, null if it belongs to no single change."""
 
 
-class Sent(Struct, frozen=True):
-    """A request was answered, or ended without an answer (`status` None, `error` says why)."""
+class Sent(Public, frozen=True):
+    """A request was answered, or ended without an answer."""
 
-    method: str
+    method: Method
+    """HTTP method."""
     path: str
+    """Path below the base URL, without a query."""
     status: int | None
-    attempt: int = 1
+    """HTTP status, null without an answer."""
+    attempt: Positive = 1
+    """Number of the attempt, from 1."""
     seconds: float = 0.0
-    change_id: str | None = None
+    change_id: ChangeId | None = field(default=None, name="change")
+    """ADDRESS:ACTION of the change that sends it, null if it belongs to no single change."""
     error: str | None = None
+    """Why there was no answer."""
+
+    @derived
+    def seconds_(self) -> Seconds:
+        """Duration."""
+        return round(self.seconds, 3)
 
 
-class Waiting(Struct, frozen=True):
-    """Nothing is sent for `seconds`: a rate limit, a retry, a search. `reason` is for readers."""
+class Waiting(Public, frozen=True):
+    """Nothing is sent for some time."""
 
     seconds: float
     reason: str
-    change_id: str | None = None
+    """Reason."""
+    change_id: ChangeId | None = field(default=None, name="change")
+    """ADDRESS:ACTION of the change that waits, null if all wait."""
+
+    @derived
+    def seconds_(self) -> Seconds:
+        """Duration."""
+        return round(self.seconds, 3)
 
 
-class Reading(Struct, frozen=True):
-    """`read` objects of a collection are read, of `total` if the service has said how many."""
+class Reading(Public, frozen=True):
+    """A part of a list was read."""
 
     collection: str
-    read: int
-    total: int | None = None
+    """What is listed."""
+    read: Count
+    """Objects read."""
+    total: Count | None = None
+    """Objects in the list, null if unknown."""
 
 
-class Noted(Struct, frozen=True):
+class Noted(Public, frozen=True):
     """Something was loaded or decided, for `--debug`; shown always if it is `important`."""
 
     message: str
     important: bool = False
 
 
-class Done(Struct, frozen=True):
-    """A change was made. `notices` are the values that the server altered or ignored.
+class Done(OfChange, frozen=True):
+    """A change was made."""
 
-    `adopted`: the outcome of the create was unknown, and its object was found afterwards. `stamp`
-    distinguishes a created object from others that had or get its id.
-    """
+    recent = frozenset({"stamp"})
 
-    change: Change
-    live_id: str | None
+    live_id: str | None = field(name="id")
+    """Id of the object."""
     notices: tuple[str, ...] = ()
+    """Values that the server altered or ignored."""
     adopted: bool = False
+    """Whether the outcome of the create was unknown, and its object was seen afterwards."""
     stamp: str | None = None
+    """`created_at` or `uuid` of a created object, which another one with its id does not have."""
 
 
-class Failed(Struct, frozen=True):
-    """A change was not made, or only in part.
+class Failed(OfChange, frozen=True):
+    """A change was not made, or only in part."""
 
-    `unknown`: a request may have taken effect. `unexpected`: an error of this program.
-    `stale`: the object was modified since the plan was made; nothing was sent.
-    `refused`: the service refuses it, so that trying it again changes nothing.
-    `live_id`: the object that was created before the failure; `adopted`: it was found after a
-    create without a clear answer, so another client may have created it. `stamp` as for `Done`.
-    """
+    internal = OfChange.internal | {"refused"}
+    recent = frozenset({"adopted", "stamp"})
 
-    change: Change
     error: str
+    """Reason."""
     hint: str | None = None
+    """What to do, null without a hint."""
     unknown: bool = False
+    """Whether a request may have taken effect."""
     unexpected: bool = False
+    """Whether it is an error of reconciler."""
     stale: bool = False
+    """Whether the object was modified since the plan was made, and nothing was sent."""
     refused: bool = False
-    live_id: str | None = None
+    """Whether the service refuses it, so that trying it again changes nothing."""
+    live_id: str | None = field(default=None, name="id")
+    """Id of the object that was created before the failure, null without one."""
     adopted: bool = False
+    """Whether the create had no clear answer, and its object was seen afterwards."""
     stamp: str | None = None
+    """`created_at` or `uuid` of the created object, null if unknown."""
 
 
-class Skipped(Struct, frozen=True):
+class Skipped(OfChange, frozen=True):
     """A change was not started, because of another or because the run was interrupted."""
 
-    change: Change
     because: str
+    """Reason."""
 
 
-class Withdrawing(Struct, frozen=True):
-    """Our new object is about to be deleted: another applier created the same one before."""
+class Withdrawing(OfChange, frozen=True):
+    """The new object is about to be deleted, because an older twin exists."""
 
-    change: Change
-    live_id: str
+    live_id: str = field(name="id")
+    """Id of the object that this run created."""
     twin_id: str
+    """Id of the object that stays."""
 
 
-class Withdrawn(Struct, frozen=True):
-    """The end of a create whose object was deleted again. `twin_id` is the object that stays."""
+class Withdrawn(OfChange, frozen=True):
+    """The new object was deleted again."""
 
-    change: Change
-    live_id: str
+    live_id: str = field(name="id")
+    """Id of the object that this run created."""
     twin_id: str
+    """Id of the object that stays."""
 
 
-class Twins(Struct, frozen=True):
-    """Two objects of one name and scope, one of which this run created (`live_id`).
+class Twins(OfChange, frozen=True):
+    """Two objects have the same name and scope, and both stay."""
 
-    `because` says why both stay; `hint` has the lines to paste.
-    """
-
-    change: Change
-    live_id: str
+    live_id: str = field(name="id")
+    """Id of the object that this run created."""
     twin_ids: tuple[str, ...]
+    """Ids of the other objects."""
     because: str
+    """Why both stay."""
     hint: str
+    """What to do, with the lines to paste."""
 
 
-class Interrupting(Struct, frozen=True):
-    """A stop was requested: nothing new is sent. `forced`: requests in flight are abandoned."""
+class Interrupting(Public, frozen=True):
+    """A stop was requested: nothing new is sent."""
 
     forced: bool = False
+    """Whether requests in flight are abandoned."""
 
 
-class Verifying(Struct, frozen=True):
+class Verifying(Public, frozen=True):
     """All changes ended; live state is read and planned again."""
 
 
@@ -177,18 +238,61 @@ class Report(Struct, frozen=True):
         return not (missing or self.twins or self.interrupted)
 
 
-class Ended(Struct, frozen=True):
-    """The last event of a run.
+class Ended(Public, frozen=True):
+    """The last line of a run. A run that was killed has none."""
 
-    `verified`: whether the plan after it was made and is empty, None if it was not requested.
-    """
+    internal = frozenset({"report"})
 
     report: Report
     verified: bool | None = None
+    """Whether the plan after the run was made and is empty, null if it was not requested."""
 
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code of the run."""
+    @derived
+    def done(self) -> Count:
+        """Changes that were made."""
+        return len(self.report.done)
+
+    @derived
+    def adopted(self) -> Count:
+        """Those of them whose outcome was unknown at first."""
+        return sum(done.adopted for done in self.report.done)
+
+    @derived
+    def failed(self) -> Count:
+        """Changes that were not made, or only in part."""
+        return len(self.report.failed)
+
+    @derived
+    def unknown(self) -> Count:
+        """Those of them that may have taken effect."""
+        return sum(failed.unknown for failed in self.report.failed)
+
+    @derived
+    def skipped(self) -> Count:
+        """Changes that were not started."""
+        return len(self.report.skipped)
+
+    @derived
+    def withdrawn(self) -> Count:
+        """Creates whose object was deleted again."""
+        return len(self.report.withdrawn)
+
+    @derived
+    def twins(self) -> Count:
+        """Creates with a twin that stays."""
+        return len(self.report.twins)
+
+    @derived
+    def interrupted(self) -> bool:
+        """Whether a stop was requested."""
+        return self.report.interrupted
+
+    @derived
+    def exit_code(self) -> Annotated[ExitCode, Meta(extra_json_schema={"enum": [0, 1, 3, 130]})]:
+        """0: everything was done. 1: it could not be verified.
+
+        3: something failed, was skipped or has a twin. 130: interrupted.
+        """
         if self.report.interrupted:
             return ExitCode.INTERRUPTED
         if not self.report.complete:
@@ -196,18 +300,23 @@ class Ended(Struct, frozen=True):
         return ExitCode.ERROR if self.verified is False else ExitCode.FINE
 
 
-class BackfillsEnded(Struct, frozen=True):
-    """The last event of a run that starts backfills."""
+class BackfillsEnded(Public, frozen=True):
+    """The last line of a run that starts backfills. A run that was killed has none."""
 
-    ended: tuple[ObjectEnds, ...]
+    objects: tuple[ObjectBackfills, ...]
+    """The backfills of each object, and how they ended."""
     interrupted: bool = False
+    """Whether a stop was requested."""
 
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code of the run."""
+    @derived
+    def exit_code(self) -> Annotated[ExitCode, Meta(extra_json_schema={"enum": [0, 3, 130]})]:
+        """0: everything was started. 3: something was not, or its outcome is unknown.
+
+        130: interrupted.
+        """
         if self.interrupted:
             return ExitCode.INTERRUPTED
-        fine = all(end.state.fine for item in self.ended for end in item.ends)
+        fine = all(end.state.fine for item in self.objects for end in item.ends)
         return ExitCode.FINE if fine else ExitCode.PARTLY_APPLIED
 
 
@@ -233,19 +342,25 @@ Event: TypeAlias = (
 Listener: TypeAlias = Callable[[Event], None]
 
 
-class RunInfo(Struct, frozen=True):
-    """A run: its id, the version of the program, and who started it where.
+class RunInfo(Public, frozen=True):
+    """Who started a run, where, and with which version."""
 
-    `actor` and `job_url` are the user and the page of a CI job, `reason` is what the user wrote.
-    """
+    recent = frozenset({"reason"})
 
     id: str
+    """Id of the run."""
     tool_version: str
+    """Version of reconciler."""
     host: str
+    """Name of the machine."""
     user: str | None = None
+    """User of the machine, null if unknown."""
     actor: str | None = None
+    """User that started the CI job, null outside of CI."""
     job_url: str | None = None
+    """Page of the CI job, null outside of CI."""
     reason: str | None = None
+    """Why the run was started, as its user wrote it, null if not given."""
 
 
 class Record(Struct, frozen=True):

@@ -80,6 +80,18 @@ def _held_by_json(number: int) -> bool:
     return -(2**63) <= number < 2**63
 
 
+class IntegrationName(Struct, frozen=True):
+    """An integration: its id, a number or digits, or its name, as text or `{name: TEXT}`."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """Return an id as a number, and a name as text unless it consists of digits."""
+        if isinstance(value, Mapping) and value.keys() == {"name"}:
+            name = value["name"]
+            is_text = isinstance(name, str) and not name.isdigit()
+            return name if is_text else {"name": name}
+        return Integer().canonical(value)
+
+
 class Boolean(Struct, frozen=True):
     """True or false; old servers answer it as text, "True" (docs/service.md 1.5)."""
 

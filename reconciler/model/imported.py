@@ -115,10 +115,12 @@ class Imported(Public, frozen=True):
         The new and the old texts by path.
     changes
         The change of each file, if not `written`.
+    unlisted
+        What no list of the server has, as text: each kind with a type.
     """
 
     schema = "import"
-    internal = frozenset({"files", "before", "ignored", "beside", "changes"})
+    internal = frozenset({"files", "before", "ignored", "beside", "changes", "unlisted"})
     version = 1
 
     files: Mapping[str, str]
@@ -140,6 +142,7 @@ class Imported(Public, frozen=True):
     gone: tuple[Lost, ...] = named(default=(), name="dropped")
     namesakes: tuple[Namesake, ...] = ()
     changes: Mapping[str, FileChange] = {}
+    unlisted: tuple[str, ...] = ()
     written: bool = True
 
     @derived

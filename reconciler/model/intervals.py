@@ -35,6 +35,10 @@ class Interval(Struct, frozen=True, order=True):
     start: datetime
     end: datetime
 
+    def overlaps(self, other: Interval) -> bool:
+        """Return whether the two have time in common."""
+        return self.start < other.end and other.start < self.end
+
 
 class Schedule(Struct, frozen=True):
     """The ticks of an export.
@@ -108,11 +112,6 @@ class Schedule(Struct, frozen=True):
     def outward(self, start: datetime, end: datetime) -> Interval:
         """Return the smallest range of whole intervals that contains a range."""
         return Interval(self.floor(start), self.ceiling(end))
-
-    def inward(self, start: datetime, end: datetime) -> Interval | None:
-        """Return the largest range of whole intervals in a range, None if it has none."""
-        first, last = self.ceiling(start), self.floor(end)
-        return Interval(first, last) if first < last else None
 
     # Ticks that run
 

@@ -16,10 +16,12 @@ from reconciler.model.field_types import (
     FieldType,
     Instant,
     Integer,
+    IntegrationName,
     ListOf,
     OpenObject,
     Text,
 )
+from reconciler.model.integration import Integration, IntegrationField
 from reconciler.model.schemas import known_schema, looks_secret, own_properties
 from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, mapping_of, value_at
 
@@ -90,8 +92,8 @@ class Variant(Struct, frozen=True):
     extras: tuple[Field, ...] = ()
     fixed_since: Dialect | None = None
     """The first dialect in which a change of the tag is a replacement."""
-    unlisted: frozenset[str] = frozenset()
-    """Tags whose objects are in no list: they can be read by id only."""
+    unlisted: Mapping[str, Dialect] = field(default_factory=dict)
+    """Tags whose objects are in no list, with their first dialect: they can be read by id only."""
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Fields of the body that say where an object writes, by tag, and words for them."""
     outermost: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -100,6 +102,8 @@ class Variant(Struct, frozen=True):
     """The extra that may hold the address of the place instead of the body, by tag."""
     summaries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """One line about a value by tag: templates of its parts, such as `" ({region})"`."""
+    integrations: Mapping[str, tuple[IntegrationField, ...]] = field(default_factory=dict)
+    """The fields of a value that take an integration, by tag, with their paths in it."""
 
     def summary(self, value: JSON) -> str:
         """Return one line about a value, without secrets: `S3 s3://acme/web/ (eu-central-1)`.
@@ -271,11 +275,12 @@ class Paths(Struct, frozen=True):
     """The URL paths of a kind. `model/request.py` fills in `{organization}` and `{parent}`.
 
     `collection` lists and creates; an object is `<collection><id>/`. `survey` lists all objects of
-    an organization, and is used for those without a parent.
+    an organization, and is used for those without a parent. `integrations` lists those of a parent.
     """
 
     collection: str
     survey: str | None = None
+    integrations: str = ""
 
 
 def _never(*_: object) -> bool:
@@ -317,6 +322,8 @@ class Kind(Struct, frozen=True):
         The fields that a PATCH sets to delete an object, None if DELETE does it.
     pending_deletion
         Return whether an object is pending deletion (docs/service.md 4.3).
+    integration_of
+        Return the integration in a member of the list `paths.integrations`, None for other kinds.
     activity
         The path inside a live body of its last activity, which distinguishes duplicates.
     stamp
@@ -345,6 +352,7 @@ class Kind(Struct, frozen=True):
     features: Mapping[str, str] = field(default_factory=dict)
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
+    integration_of: Callable[[JSONObject], Integration | None] = _unknown
     activity: Path = ()
     page: str = ""
     behaviour: Callable[[], Behaviour] = _plain
@@ -405,6 +413,23 @@ class Kind(Struct, frozen=True):
             return False
         variant = field.variant.variants.get(str(value_at(body, (field.name, field.variant.tag))))
         return variant is not None and path[2] not in {inner.name for inner in variant}
+
+    def integration_fields(self, body: JSONObject) -> Iterator[tuple[Path, IntegrationField]]:
+        """Yield the paths of a body that take an integration, by the tags of its variants."""
+        for item, variant in self.variants:
+            tag = value_at(body, (item.name, variant.tag))
+            for taken in variant.integrations.get(tag, ()) if variant.integrations else ():
+                yield (item.name, *taken.path), taken
+
+    @property
+    def integration_paths(self) -> frozenset[Path]:
+        """The paths that take an integration in any variant."""
+        return frozenset(
+            (item.name, *taken.path)
+            for item, variant in self.variants
+            for fields in variant.integrations.values()
+            for taken in fields
+        )
 
     @property
     def variants(self) -> Iterator[tuple[Field, Variant]]:
@@ -525,6 +550,8 @@ def _type_of(node: Mapping[str, Any]) -> FieldType:
         return Instant()
     if node.get("x-rate"):
         return DecimalText()
+    if node.get("x-integration"):
+        return IntegrationName()
     types = [name for name in _types(node) if name != "null"]
     if types == ["array"]:
         items = node.get("items", {})

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.values import JSON
 
@@ -62,13 +65,22 @@ class LiveObject(Struct, frozen=True):
 class Live(Struct, frozen=True):
     """All live objects for one plan. `dialect` is None if unknown.
 
-    An object that is missing here does not exist: reading fails if it cannot see all of them.
+    An object that is missing here does not exist, unless it is in a parent of `unread`: reading
+    fails if it cannot see all of them.
     """
 
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
     """Kinds that the key may not list: only objects with a configured id are here."""
+    unread: frozenset[tuple[str, str]] = frozenset()
+    """Objects, by kind and id, whose contents were not read: a plan did not need them so far."""
+    read_at: float = -inf
+    """When reading began, in seconds of the clock."""
+    details_at: Mapping[tuple[str, str], float] = {}
+    """When objects were requested in full, by kind and id, in seconds of the clock."""
+    integrations: Mapping[str, Integrations] = {}
+    """The integrations of the parents that were read, by id of the parent."""
 
     @property
     def serves_organization(self) -> bool:
@@ -77,6 +89,14 @@ class Live(Struct, frozen=True):
         Real servers fail there (docs/service.md, 1.10), and keys limited to projects are refused.
         """
         return self.dialect is Dialect.INTERFACE and not self.unlisted
+
+    def seen_at(self, kind: str, live_id: str) -> float:
+        """Return when an object was requested that is here."""
+        return self.details_at.get((kind, live_id), self.read_at)
+
+    def of_old(self) -> Live:
+        """Return the same, read too long ago to serve as a check before a write."""
+        return replace(self, read_at=-inf, details_at={})
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """Return the objects of one kind, in the order of reading."""

@@ -11,7 +11,6 @@ from reconciler.errors import ExitCode
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.change import Change
 from reconciler.model.event import RunInfo
-from reconciler.model.identity import plan_id
 from reconciler.model.plan import Plan
 from reconciler.model.public import Term
 
@@ -107,7 +106,7 @@ class LoggedRun(Struct, frozen=True):
     @property
     def plan_id(self) -> str:
         """The id of its plan."""
-        return plan_id(self.plan) if isinstance(self.plan, Plan) else self.plan.id
+        return self.plan.plan_id
 
     @property
     def unknown(self) -> tuple[LoggedChange, ...]:

@@ -7,17 +7,22 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from reconciler.model.address import Address
+from reconciler.model.public import Public, derived
 
 
-class Selection(Struct, frozen=True):
-    """The options that narrow the plan. Empty selects the whole workspace."""
+class Selection(Public, frozen=True):
+    """The options that narrow the plan."""
 
     targets: tuple[str, ...] = ()
+    """Globs of --target."""
     excludes: tuple[str, ...] = ()
+    """Globs of --exclude."""
     kinds: tuple[str, ...] = ()
+    """Globs of --kind."""
     parents: tuple[str, ...] = ()
+    """Globs of --project."""
 
-    @property
+    @derived
     def partial(self) -> bool:
         """Whether something may be excluded."""
         return bool(self.targets or self.excludes or self.kinds or self.parents)

@@ -134,7 +134,7 @@ def _has_only_names(change: Change) -> bool:
 
 def _change(change: Change, mask: Mask) -> Change:
     names = ("name", "body", "after_create", "parent_name", "old_parent_name", "reach")
-    masked = _masked(change, mask, *names)
+    masked = _masked(change, mask, *names, "integrations")
     if not (change.fields or change.consequences or change.seen):
         return masked
     return replace(

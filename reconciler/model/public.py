@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias
 
 import orjson
 from msgspec import UNSET, Meta, Struct
-from msgspec.structs import asdict, fields
+from msgspec.structs import asdict
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.field_types import time_text
 from reconciler.model.text import plain_json
+from reconciler.model.values import JSON, MISSING, SecretRef
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1)]
+AddressText: TypeAlias = Annotated[
+    str,
+    Meta(
+        description="KIND.KEY, or KIND.id:ID for an unmanaged object.",
+        extra_json_schema={"pattern": r"^[^.]+\..+$"},
+    ),
+]
+Digest: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
+SECRET_KEY = "$secret"  # noqa: S105 - a marker
+"""`{"$secret": […]}` is a value with secrets, so a name that starts with `$` gets one more `$`."""
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
 
 
@@ -45,11 +57,15 @@ def _ranks(terms: type[Term]) -> Mapping[Term, int]:
     return {term: position for position, term in enumerate(terms)}
 
 
-class derived(property):  # noqa: N801 - used as property is
-    """A property that is part of public JSON. Its docstring describes it.
+if TYPE_CHECKING:
+    derived = property
+else:
 
-    Its name in JSON has no `_` at the end, by which it differs from that of a field.
-    """
+    class derived(property):  # noqa: N801 - used as property is
+        """A property that is part of public JSON. Its docstring describes it.
+
+        Its name in JSON has no `_` at the end, by which it differs from that of a field.
+        """
 
 
 class Public(Struct, frozen=True):
@@ -57,47 +73,92 @@ class Public(Struct, frozen=True):
 
     The docstring below a field describes it. A whole report has the `version` of its format and the
     name of its `schema`.
+
+    Fields that are `optional` are absent if they are empty. Those that are `recent` are missing in
+    files of earlier versions. Those `with_secrets` contain values of the configuration.
     """
 
     internal: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[frozenset[str]] = frozenset()
+    recent: ClassVar[frozenset[str]] = frozenset()
+    with_secrets: ClassVar[frozenset[str]] = frozenset()
     version: ClassVar[int | None] = None
     schema: ClassVar[str] = ""
 
 
-def as_json(value: object, *, indent: bool = True) -> str:
+def as_json(value: object, *, indent: bool = True, sort: bool = False) -> str:
     """Return the public JSON of a value, in which control characters are escapes."""
     options = _OPTIONS | (orjson.OPT_INDENT_2 if indent else 0)
+    options |= orjson.OPT_SORT_KEYS if sort else 0
     try:
         text = orjson.dumps(value, _plain, options).decode()
     except orjson.JSONEncodeError:
         # orjson refuses half of a surrogate pair, which a message can quote from a file.
-        text = json.dumps(value, default=_plain, ensure_ascii=False, indent=2 if indent else None)
+        how: Any = {"indent": 2 if indent else None, "sort_keys": sort}
+        text = json.dumps(value, default=_plain, ensure_ascii=False, **how)
     return plain_json(text) + "\n"
 
 
 def _plain(value: Any) -> Any:
     """Return what orjson can encode. Raises TypeError for a type without public JSON."""
     if isinstance(value, Public):
-        head = {} if value.version is None else {"format_version": value.version}
-        values = {key: getattr(value, name) for key, name in names(type(value)).items()}
-        return head | {key: item for key, item in values.items() if item is not UNSET}
-    if isinstance(value, datetime):
-        return time_text(value)
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Address):
-        return str(value)
-    if isinstance(value, Mark):
-        return asdict(value)
+        return members(value)
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} has no public JSON")
+    encode = _ENCODERS.get(type(value))
+    if encode is None:
+        raise TypeError(f"{type(value).__name__} has no public JSON")
+    return encode(value)
+
+
+def members(value: Public) -> dict[str, Any]:
+    """Return what public JSON has of a value, by the names there."""
+    kind = type(value)
+    made: dict[str, Any] = {} if kind.version is None else {"format_version": kind.version}
+    for key, name in names(kind).items():
+        item = getattr(value, name)
+        if name in kind.with_secrets:
+            item = encode_value(item)
+        if item is not UNSET and (item or name not in kind.optional):
+            made[key] = item
+    return made
+
+
+def encode_value(value: JSON) -> Any:
+    """Return a value of the configuration as public JSON, UNSET for MISSING."""
+    if value is MISSING:
+        return UNSET
+    if isinstance(value, SecretRef):
+        return {SECRET_KEY: _parts(value)}
+    if isinstance(value, Mapping):
+        return {
+            f"${name}" if str(name).startswith("$") else str(name): encode_value(item)
+            for name, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [encode_value(item) for item in value]
+    return value
+
+
+def _parts(secret: SecretRef) -> list[Any]:
+    """Return the text and the references of a secret, in order."""
+    return [part if isinstance(part, str) else {"ref": str(part)} for part in secret.parts]
+
+
+_ENCODERS: Mapping[type, Callable[[Any], Any]] = {
+    Address: str,
+    Mark: asdict,
+    SecretRef: _parts,
+    datetime: time_text,
+    timedelta: timedelta.total_seconds,
+}
 
 
 @cache
 def names(kind: type[Public]) -> Mapping[str, str]:
     """Return the attributes that values of a type have in public JSON, by their names there."""
-    known = {item.encode_name: item.name for item in fields(kind) if item.name not in kind.internal}
+    pairs = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    known = {key: name for key, name in pairs if name not in kind.internal}
     for owner in reversed(kind.__mro__):
         for name, item in vars(owner).items():
             if isinstance(item, derived):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from math import inf
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -46,13 +47,14 @@ class Answer(Struct, frozen=True):
     """The response: its status and decoded JSON body, None without one.
 
     `attempts` counts how often the request was sent; `unclear` is whether an attempt before the
-    last may have taken effect.
+    last may have taken effect. `sent_at` is when the last one was sent, in seconds of the clock.
     """
 
     status: int
     body: JSON
     attempts: int = 1
     unclear: bool = False
+    sent_at: float = -inf
 
 
 class Paging(StrEnum):

@@ -14,6 +14,7 @@ from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.connection import Trusted
 from reconciler.model.policy import Policy
+from reconciler.model.public import Public
 from reconciler.model.values import JSON, MISSING, FieldOrigin, Path, SecretRef, leaves_of, parts_of
 
 
@@ -24,12 +25,15 @@ class State(StrEnum):
     ABSENT = "absent"
 
 
-class ParentRef(Struct, frozen=True):
-    """The project of an export: exactly one of a declared key, a live id or a live name."""
+class ParentRef(Public, frozen=True):
+    """The parent as configured: one of key, id and name."""
 
     key: str | None = None
+    """Key of a declared resource."""
     id: str | None = None
+    """Id of a live object."""
     name: str | None = None
+    """Name of a live object."""
 
     def __str__(self) -> str:
         if self.key is not None:

@@ -34,10 +34,11 @@ def several(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def listed(names: Sequence[object], most: int) -> str:
+def listed(names: Iterable[object], most: int) -> str:
     """Return the first names, and the number of the others: `a, b and 3 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
+    texts = [*map(str, names)]
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def shortened(text: str, longest: int = 120) -> str:

@@ -82,11 +82,8 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     complete.
     """
     from reconciler.cli.running import runtime
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfills import BackfillRequest
     from reconciler.operations.cancelling import cancel
 
-    workspace = workspace_of(options)
     if options["cancelled"]:
         if options["log_file"] is not None:
             raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
@@ -95,7 +92,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         begin = partial(stop_on_signals, world.stop)
         if len(names) != 1 or options["project"]:
             raise BadUsage("--cancel needs one NAME")
-        ids = run(cancel(names[0], options["row_id"], workspace, world, begin))
+        ids = run(cancel(names[0], options["row_id"], workspace_of(options), world, begin))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
     since, out, is_json = options["since"], options["out"], options["output_format"] == "json"
@@ -104,19 +101,28 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         raise BadUsage("--since needs --gaps, and excludes --from")
     if options["row_id"] is not None:
         raise BadUsage("--id needs --cancel")
-    request = BackfillRequest(
-        workspace,
-        names,
-        parents=options["project"],
-        **{key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause", "wait")},
-        dry_run=options["dry_run"] or out is not None,
-        auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
-        outputs=Outputs(options["log_file"]),
-    )
+    wanted = {key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause")}
     if since is not None:
-        request = replace(request, length=duration_of(since, option="--since"))
+        wanted["length"] = duration_of(since, option="--since")
+    if out is not None:
+        options["dry_run"] = True
+    request = request_of(names, options, parents=options["project"], **wanted)
     return started(request, is_json=is_json, out=out)
+
+
+def request_of(names: tuple[str, ...], options: dict[str, Any], **wanted: Any) -> BackfillRequest:
+    """Return a request for backfills, with the options that every command for them has."""
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfills import BackfillRequest
+
+    return BackfillRequest(
+        workspace_of(options),
+        names,
+        **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
+        can_ask=sys.stdin.isatty() and options["output_format"] != "json",
+        outputs=Outputs(options["log_file"]),
+        **wanted,
+    )
 
 
 def apply_saved(
@@ -136,9 +142,10 @@ def started(
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.cli.running import progress, runtime, shown
     from reconciler.model.backfill_plan import BackfillState
+    from reconciler.model.public import as_json
     from reconciler.model.redaction import masked_in
     from reconciler.operations.backfills import Screen, backfill
-    from reconciler.render.backfills import backfills_as_json, ends_as_text
+    from reconciler.render.backfills import ends_as_text
 
     listener, world = progress(), runtime()
     terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
@@ -148,12 +155,12 @@ def started(
     if out is not None:
         _save(result.plan, out)
     elif is_json:
-        write_report(backfills_as_json(result.plan, ended=result.ended))
+        write_report(as_json(result.plan))
     else:
         write_report(ends_as_text(result.ended, render_options().style))
     for item in result.ended if request.since_pause else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
-            say_not_started(item.object.address)
+            say_not_started(item.address)
     return _finish(result, interrupted=world.stop.requested.is_set())
 
 
@@ -200,9 +207,9 @@ class _Terminal(Struct, frozen=True):
 
 def _save(plan: BackfillPlan, out: Path) -> None:
     from reconciler.commands.files import write_private
-    from reconciler.render.backfills import backfills_as_json
+    from reconciler.model.public import as_json
 
-    text = backfills_as_json(plan)
+    text = as_json(plan)
     if out == STDOUT:
         write_result(text)
         return

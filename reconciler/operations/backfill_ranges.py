@@ -16,7 +16,7 @@ from reconciler.model.run import Run
 from reconciler.model.run_status import BILLING
 from reconciler.model.text import printable, quoted, several
 from reconciler.operations.gaps_report import Gap, GapState
-from reconciler.planning.approval import Approval
+from reconciler.planning.approval import Approval, confirmed, typed
 
 _SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -127,13 +127,11 @@ def approval_of_backfills(plan: BackfillPlan) -> Approval:
     if len(dangerous) > 1:
         name = plan.source.environment
         question = f"There are dangers (!!) for {len(dangerous)} objects. To start {what}, type"
-        return Approval(f"{question} the environment, {quoted(name)}: ", (printable(name).strip(),))
+        return typed(f"{question} the environment, {quoted(name)}: ", name)
     for item in dangerous:
-        return Approval(
-            f"There is a danger (!!). To start {what}, type the name, {quoted(item.name)}: ",
-            (printable(item.name).strip(), str(item.address)),
-        )
-    return Approval(f"Start {what}? [y/N]: ", ("y", "Y", "yes", "Yes", "YES"))
+        question = f"There is a danger (!!). To start {what}, type the name, {quoted(item.name)}: "
+        return typed(question, item.name, str(item.address))
+    return confirmed(f"Start {what}?")
 
 
 def consequences_of(

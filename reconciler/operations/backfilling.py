@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -97,7 +98,7 @@ class Backfiller(Struct):
         """Send one request. If its outcome is unknown, look for the row; never send it again."""
         sent = False
         try:
-            before = await self._rows()
+            before = await read_backfills(self.calls) or ()
             pending = [row for row in before if row.pending]
             if running := rows_of(planned, pending, dialect=self.calls.dialect):
                 return BackfillEnd(planned, BackfillState.RUNNING, running[0].id)
@@ -107,13 +108,18 @@ class Backfiller(Struct):
             sent = True
             answer = await self._send(planned)
         except AmbiguousOutcome as error:
-            return await self._looked_for(planned, {row.id for row in before}, error)
+            looks = _LOOKS_AFTER_500 if error.status == _SERVER_ERROR else len(_SEARCH)
+            row = await self._found(planned, before, looks=looks)
+            if row is not None:
+                return BackfillEnd(planned, BackfillState.STARTED, row.id)
+            hint = "look at its backfills and runs before you start it again"
+            return BackfillEnd(planned, BackfillState.UNKNOWN, detail=error.message, hint=hint)
         except Interrupted:
             return BackfillEnd(planned, BackfillState.SKIPPED, detail="interrupted")
         except ReconcilerError as error:
             return _not_started(planned, error, sent=sent)
         if answer is not None and not _ROW.fullmatch(answer):
-            row = await self._found(planned, {row.id for row in before}, looks=3)
+            row = await self._found(planned, before, looks=3)
             answer = row.id if row is not None else None
         return BackfillEnd(planned, BackfillState.STARTED, answer)
 
@@ -141,41 +147,19 @@ class Backfiller(Struct):
             }
         return {name: str(Instant().canonical(moment)) for name, moment in bounds.items()}
 
-    async def _looked_for(
-        self, planned: PlannedBackfill, before: set[str], error: AmbiguousOutcome
-    ) -> BackfillEnd:
-        looks = _LOOKS_AFTER_500 if error.status == _SERVER_ERROR else len(_SEARCH)
-        row = await self._found(planned, before, looks=looks)
-        if row is not None:
-            return BackfillEnd(planned, BackfillState.STARTED, row.id)
-        hint = "look at its backfills and runs before you start it again"
-        return BackfillEnd(planned, BackfillState.UNKNOWN, detail=error.message, hint=hint)
-
     async def _found(
-        self, planned: PlannedBackfill, before: set[str], *, looks: int
+        self, planned: PlannedBackfill, before: Sequence[BackfillRow], *, looks: int
     ) -> BackfillRow | None:
         """Return the only new row of a range, None also if it can't be looked for."""
-        try:
-            return await self._row_of(planned, before, looks=looks)
-        except (ServiceError, Interrupted):
-            return None
-
-    async def _row_of(
-        self, planned: PlannedBackfill, before: set[str], *, looks: int
-    ) -> BackfillRow | None:
-        """Return the only new row of a range, None without one or with several."""
-        if not self.calls.offered("backfills"):
-            return None
-        for seconds in _SEARCH[:looks]:
-            if seconds:
-                await self.calls.transport.pause(seconds, "looking for the backfill")
-            rows = [row for row in await self._rows() if row.id not in before]
-            if matching := rows_of(planned, rows, dialect=self.calls.dialect):
-                return matching[0] if len(matching) == 1 else None
+        old = {row.id for row in before}
+        with suppress(ServiceError, Interrupted):
+            for seconds in _SEARCH[:looks] if self.calls.offered("backfills") else ():
+                if seconds:
+                    await self.calls.transport.pause(seconds, "looking for the backfill")
+                rows = [row for row in await read_backfills(self.calls) or () if row.id not in old]
+                if matching := rows_of(planned, rows, dialect=self.calls.dialect):
+                    return matching[0] if len(matching) == 1 else None
         return None
-
-    async def _rows(self) -> tuple[BackfillRow, ...]:
-        return await read_backfills(self.calls) or ()
 
     # Wait
 

@@ -15,13 +15,13 @@ from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Runtime
+from reconciler.commands.saved import check_place
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
     ObjectBackfills,
-    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned
@@ -147,9 +147,13 @@ class Backfilled(Struct, frozen=True):
     """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
 
     plan: BackfillPlan
-    ended: tuple[ObjectEnds, ...]
     calls: int
     problems: tuple[str, ...] = ()
+
+    @property
+    def ended(self) -> tuple[ObjectBackfills, ...]:
+        """The objects whose backfills were to be started."""
+        return tuple(item for item in self.plan.objects if item.ends)
 
     @property
     def ends(self) -> tuple[BackfillEnd, ...]:
@@ -179,9 +183,9 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         targets = await read_targets(session, transport, "backfill")
         planner = _Planner(request, session, transport, targets, session.now(transport))
         plan = await planner.plan()
-        screen.show(plan, transport.estimate(_calls_of(plan)))
+        screen.show(plan, transport.estimate(2 * len(plan.backfills)))
         if request.dry_run or not plan.backfills:
-            return Backfilled(plan, (), transport.calls)
+            return Backfilled(plan, transport.calls)
         if request.asks and not await screen.approve(plan):
             raise ReconcilerError("not approved; nothing was sent")
         await stack.enter_async_context(only_apply(transport))
@@ -191,9 +195,11 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         screen.begin()
         objects = [item for item in plan.objects if item.backfills]
         ended = await run_all([planner.backfiller(item) for item in objects], wait=request.wait)
-        ends = tuple(map(ObjectEnds, objects, ended))
-        bus(BackfillsEnded(ends, interrupted=runtime.stop.requested.is_set()))
-        return Backfilled(plan, ends, transport.calls, bus.problems)
+        ends = {item.address: ends for item, ends in zip(objects, ended, strict=True)}
+        made = tuple(replace(item, ends=ends.get(item.address, ())) for item in plan.objects)
+        started = tuple(item for item in made if item.ends)
+        bus(BackfillsEnded(started, interrupted=runtime.stop.requested.is_set()))
+        return Backfilled(replace(plan, objects=made), transport.calls, bus.problems)
 
 
 class _NotPossible(ReconcilerError):
@@ -248,7 +254,7 @@ class _Planner(Struct):
         """
         saved, targets = self.request.saved, self.targets_of()
         if saved is not None:
-            self._check_place(saved.source)
+            check_place(saved.source, self.session.loaded)
         planned = await together(map(self._attempted, targets))
         objects = [item for item in planned if isinstance(item, ObjectBackfills)]
         left_out: dict[str, list[str]] = {}
@@ -257,9 +263,10 @@ class _Planner(Struct):
                 if not objects:
                     raise item
                 left_out.setdefault(item.message, []).append(str(target.address))
-        several_named = len(targets) > 1
+        several_named, of = len(targets) > 1, self.session.loaded.desired
+        where = of.environment, of.organization, of.base_url
         return BackfillPlan(
-            self._source(),
+            PlanSource(*where, __version__, self.targets.live.dialect),
             tuple(it for it in objects if it.backfills or it.notes or not several_named),
             self.request.closes_gaps if saved is None else saved.closes_gaps,
             self.now.isoformat(),
@@ -336,29 +343,11 @@ class _Planner(Struct):
         rows = await read_backfills(self.targets.calls(target, self.transport), first) or ()
         return tuple(row.id for row in rows if row.start is None or row.start < last)
 
-    def _source(self) -> PlanSource:
-        desired = self.session.loaded.desired
-        return PlanSource(
-            desired.environment,
-            desired.organization,
-            desired.base_url,
-            __version__,
-            self.targets.live.dialect,
-        )
-
-    def _check_place(self, planned: PlanSource) -> None:
-        """Raise StalePlan if a plan was made for another environment or service."""
-        source = self._source()
-        for name in ("environment", "organization", "base_url"):
-            if getattr(source, name) != getattr(planned, name):
-                raise StalePlan(f"the plan was made for another {name.replace('_', ' ')}")
-
     def _window(self, schedule: Schedule) -> Interval:
         request, now = self.request, self.now
         last = now if request.last is None else bound(schedule, request.last, option="--to")
-        first = last - request.length
-        if request.first is not None:
-            first = bound(schedule, request.first, option="--from")
+        first = request.first and bound(schedule, request.first, option="--from")
+        first = first or last - request.length
         if first >= last or last > now:
             raise BadUsage("invalid time range", hint="set --from to a time before --to and now")
         return Interval(first, last)
@@ -432,7 +421,8 @@ class _Planner(Struct):
         if self.request.saved is not None and self.request.saved.closes_gaps and left:
             window = Interval(min(item.start for item in left), max(item.end for item in left))
             gaps, _ = await self._gaps(target, window)
-            left = [item for item in left if _has_gap(item, gaps)]
+            open_gaps = [Interval(gap.start, gap.end) for gap in gaps if gap.state.repairable]
+            left = [item for item in left if any(map(item.range.overlaps, open_gaps))]
         done = len(saved.backfills) - len(left)
         notes = (f"{done} of {len(saved.backfills)} backfills are not needed any more",) * bool(
             done
@@ -453,13 +443,3 @@ def _has_run(item: PlannedBackfill, runs: Sequence[Run]) -> bool:
     return any(
         run.start and run.end and item.start <= run.start and run.end <= item.end for run in runs
     )
-
-
-def _has_gap(item: PlannedBackfill, gaps: Sequence[Gap]) -> bool:
-    return any(
-        gap.state.repairable and gap.start < item.end and item.start < gap.end for gap in gaps
-    )
-
-
-def _calls_of(plan: BackfillPlan) -> int:
-    return 2 * len(plan.backfills)

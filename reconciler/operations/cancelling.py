@@ -6,14 +6,12 @@ from collections.abc import Callable
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
-from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, Invalid, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.live import id_text
 from reconciler.model.run import BackfillRow
 from reconciler.model.text import printable, quoted
-from reconciler.operations.runs import ALL_TIME, read_backfills, read_run
-from reconciler.operations.targets import read_targets
+from reconciler.operations.runs import ALL_TIME, opened, read_backfills, read_run
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _CANCELLED = "Cancelled"
@@ -32,10 +30,8 @@ async def cancel(
 
     Raises BadUsage, NotOffered, Interrupted, ServiceError.
     """
-    session = Session.open(workspace, runtime)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, "backfill")
-        calls = targets.calls(targets.one(name), transport)
+    async with opened(workspace, name, runtime, tab="backfills") as world:
+        calls = world.calls
         if row_id is not None and id_text(row_id) is None:
             raise BadUsage(f"invalid id {quoted(row_id)}")
         ids = (row_id,) if row_id is not None else await _running(calls)
@@ -66,11 +62,8 @@ async def cancel_run(
 
     Raises BadUsage, NotOffered, NotFound, Invalid for a run that has ended, ServiceError.
     """
-    session = Session.open(workspace, runtime)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, "runs")
-        target = targets.one(name)
-        calls = targets.calls(target, transport)
+    async with opened(workspace, name, runtime, tab="runs") as world:
+        calls = world.calls
         calls.check("cancel_run")
         await read_run(calls, run)
         begin()
@@ -80,7 +73,7 @@ async def cancel_run(
             # An attempt before, whose answer was lost, may have taken effect.
             if not error.unclear or (await read_run(calls, run)).status != _CANCELLED:
                 raise
-        return target.address
+        return world.subject.address
 
 
 async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:

@@ -30,6 +30,7 @@ from reconciler.model.connection import ClientOptions
 from reconciler.model.kind import Dialect
 from reconciler.model.public import Public, Term, derived
 from reconciler.model.text import listed, printable, quoted, several
+from reconciler.planning.integrations import names_in
 from reconciler.reading.access import (
     ALL,
     KEY,
@@ -174,13 +175,17 @@ class _Access(Struct, frozen=True):
 
     def _scopes(self, key: KeyAccess) -> Iterator[Check]:
         """Yield whether the key has the least scopes that a plan and an apply need."""
-        managed = {resource.address.kind for resource in self.session.loaded.desired.in_order()}
-        kinds = [kind.name for kind in all_kinds()]
-        to_plan = tuple(map(read_scope, kinds))
+        resources = self.session.loaded.desired.in_order()
+        managed = {resource.address.kind for resource in resources}
+        kinds = {kind.name: kind for kind in all_kinds()}
+        has_names = any(any(names_in(kinds[item.address.kind], item.spec)) for item in resources)
+        named = (read_scope("integration"),) if has_names else ()
+        to_plan = (*map(read_scope, kinds), *named)
         to_apply = tuple(
             write_scope(kind) if kind in managed or not self.is_workspace else read_scope(kind)
             for kind in kinds
         )
+        to_apply = (*to_apply, *named)
         lacking = missing_scopes(key.scopes, to_plan)
         if lacking:
             fix = f"{_NEW_KEY} with these scopes"

@@ -96,11 +96,7 @@ class _Judge:
         """Return the newest run that ended without exporting one of the parts."""
         first = bisect_right(self._ended, parts[0].start - self._longest, key=_start_of)
         last = bisect_left(self._ended, parts[-1].end, key=_start_of)
-        runs = [
-            run
-            for span, run in self._ended[first:last]
-            if any(span.start < part.end and part.start < span.end for part in parts)
-        ]
+        runs = [run for span, run in self._ended[first:last] if any(map(span.overlaps, parts))]
         return max(runs, key=lambda run: run.created_at or _BEGINNING, default=None)
 
     def _without_run(self, tick: datetime) -> GapState:

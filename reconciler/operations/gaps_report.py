@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -49,6 +48,10 @@ class GapState(Term):
     def repairable(self) -> bool:
         """Whether a backfill closes it."""
         return self in (GapState.MISSING, GapState.FAILED, GapState.PAUSED)
+
+
+_REPAIRABLE = tuple(state for state in GapState if state.repairable)
+_CERTAIN = tuple(state for state in GapState if state.is_gap)
 
 
 class Gap(Public, frozen=True):
@@ -108,14 +111,12 @@ class GapReport(Public, frozen=True):
     @derived
     def gaps(self) -> Count:
         """Intervals that are gaps for certain."""
-        states = [state for state in GapState if state.is_gap]
-        return sum(item.count(*states) for item in self.objects)
+        return sum(item.count(*_CERTAIN) for item in self.objects)
 
     @derived
     def repairable(self) -> Count:
         """Intervals that a backfill closes."""
-        states = [state for state in GapState if state.repairable]
-        return sum(item.count(*states) for item in self.objects)
+        return sum(item.count(*_REPAIRABLE) for item in self.objects)
 
 
 _COLOURS = {
@@ -168,27 +169,16 @@ def _window(report: GapReport) -> str:
     return f"intervals from {start} to {end}"
 
 
-def _counts(report: GapReport) -> str:
-    counts = Counter[GapState]()
-    for item in report.objects:
-        for gap in item.gaps:
-            counts[gap.state] += gap.intervals
-    return ", ".join(f"{counts[state]:,} {state}" for state in GapState if counts[state]) or (
-        "no gaps"
-    )
-
-
 def _summary(report: GapReport) -> str:
     if not any(item.gaps for item in report.objects):
         unknown = sum(item.unknown is not None for item in report.objects)
         rest = f" {several(unknown, 'object')} can't be judged." if unknown else ""
         return f"No gaps.{rest}"
-    rows = sum(
-        (item.rows_per_run or 0) * item.count(*(state for state in GapState if state.repairable))
-        for item in report.objects
-    )
+    rows = sum((item.rows_per_run or 0) * item.count(*_REPAIRABLE) for item in report.objects)
     volume = f"; about {short_count(rows)} rows to backfill" if rows else ""
-    return f"Intervals: {_counts(report)}{volume}."
+    counts = {state: sum(item.count(state) for item in report.objects) for state in GapState}
+    texts = [f"{count:,} {state}" for state, count in counts.items() if count]
+    return f"Intervals: {', '.join(texts)}{volume}."
 
 
 def _repairs(report: GapReport) -> Iterator[str]:

@@ -36,6 +36,8 @@ from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, JSONObject, secret_refs, value_at
 from reconciler.operations.targets import kind_with
 from reconciler.planning.bodies import create_body
+from reconciler.planning.integrations import resolved
+from reconciler.planning.matcher import Match
 from reconciler.reading.access import missing_feature
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
@@ -252,6 +254,8 @@ def _candidates(
     by_id = {item.id: item for item in live.of(kind.name)}
     for address in sorted(changes):
         change = changes[address]
+        resource = desired.resources[address]
+        start = Match(resource, kind, parent_id=change.parent_id)
         live_object = by_id.get(change.live_id or "") if change.action not in _NEW else None
         if live_object is None:
             parent_id = change.parent_id
@@ -259,7 +263,7 @@ def _candidates(
         yield _Candidate(
             session,
             ObjectCalls(transport, kind, desired.organization, live_object, live.dialect),
-            desired.resources[address],
+            resolved(start, resource, live),
             change,
             _variant_of(kind),
             tuple(refusal for refusal in plan.refusals if address in refusal.addresses),

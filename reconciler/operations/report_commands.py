@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import worst_of
 from reconciler.cli.options import (
     PARENTS,
     client_options,
@@ -125,7 +124,7 @@ def status_command(
     several environments, one that fails does not hide the others, and the exit code is the worst.
     """
     from reconciler.cli.running import run_shown, runtime
-    from reconciler.cli.several import print_errors, report_each
+    from reconciler.cli.several import Reporting
     from reconciler.operations.status import StatusRequest, status
 
     environments = one_environment(options)
@@ -139,14 +138,11 @@ def status_command(
         failed = any(export.state in fail_on for export in report.exports)
         return ExitCode.CHANGES if failed else ExitCode.FINE
 
-    async def read(world: Runtime) -> Reported[Any]:
-        if environments:
-            return await report_each(status, request, environments, world, code_of)
-        return await status(request, world)
+    reporting = Reporting(status, request, environments, code_of)
 
     def show() -> ExitCode:
         world = runtime()
-        result: Reported[Any] = run_shown(read, world)
+        result: Reported[Any] = run_shown(reporting.report, world)
         masked = replace(how, mask=world.mask)
         text = writer_of(output_format, name)(result.report, masked)
         if output_format == DEFAULT:
@@ -160,10 +156,7 @@ def status_command(
         if options["html"] is not None:
             _write_page(options["html"], name, result.report, masked)
         write_note(f"{result.calls} API calls\n")
-        if not environments:
-            return code_of(result.report)
-        print_errors(result.report)
-        return worst_of(item.exit_code for item in result.report)
+        return reporting.exit_code(result.report)
 
     return show() if watch is None else _watched(show, watch)
 
@@ -302,24 +295,14 @@ def _check_action(run: str | None, *, follow: bool, options: dict[str, Any]) -> 
 
 
 def _retry(name: str, run: str | None, output_format: str, options: dict[str, Any]) -> ExitCode:
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfill_command import started
-    from reconciler.operations.backfills import BackfillRequest, Retries
+    from reconciler.operations.backfill_command import request_of, started
+    from reconciler.operations.backfills import Retries
 
     if output_format not in ("text", "json"):
         raise BadUsage(f"--retry does not support --format {output_format}")
-    is_json = output_format == "json"
-    request = BackfillRequest(
-        workspace_of(options),
-        (name,),
-        retries=Retries(run, *window_of(options)),
-        wait=options["wait"],
-        dry_run=options["dry_run"],
-        auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
-        outputs=Outputs(options["log_file"]),
-    )
-    return started(request, is_json=is_json)
+    options["output_format"] = output_format
+    request = request_of((name,), options, retries=Retries(run, *window_of(options)))
+    return started(request, is_json=output_format == "json")
 
 
 def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
@@ -463,30 +446,22 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     is the worst.
     """
     from reconciler.cli.running import show_report
-    from reconciler.cli.several import print_errors, report_each
+    from reconciler.cli.several import Reporting
     from reconciler.operations.gaps import GapRequest, gaps
 
     environments, window = one_environment(options), window_options(options)
     request = GapRequest(workspace_of(options), names, **window)
-    if environments:
 
-        async def read(request: GapRequest, world: Runtime) -> Reported[GapReport]:
-            where = f"{request.workspace.environment}: "
-            return await gaps(request, world, partial(announce, where=where))
+    def code_of(report: GapReport) -> ExitCode:
+        return ExitCode.CHANGES if report.gaps else ExitCode.FINE
 
-        result = show_report(
-            "all_gaps",
-            output_format,
-            lambda world: report_each(read, request, environments, world, _code_of),
-        )
-        print_errors(result.report)
-        return worst_of(item.exit_code for item in result.report)
-    work = partial(gaps, request, announce=announce)
-    return _code_of(show_report("gaps", output_format, work).report)
+    async def read(request: GapRequest, world: Runtime) -> Reported[GapReport]:
+        where = f"{request.workspace.environment}: " if environments else ""
+        return await gaps(request, world, partial(announce, where=where))
 
-
-def _code_of(report: GapReport) -> ExitCode:
-    return ExitCode.CHANGES if report.gaps else ExitCode.FINE
+    reporting = Reporting(read, request, environments, code_of)
+    name = "all_gaps" if environments else "gaps"
+    return reporting.exit_code(show_report(name, output_format, reporting.report).report)
 
 
 def window_options(options: dict[str, Any]) -> dict[str, Any]:

@@ -164,19 +164,19 @@ async def opened(
             address=target.address,
             name=target.live.name,
             parent_name=target.parent_name,
-            page=page_of(target, session.loaded.reachable().base_url, tab),
+            page=page_of(target, session.loaded.reachable().base_url, f"?tab={tab}"),
         )
         calls = targets.calls(target, transport)
         yield Opened(subject, calls, transport, session.now(transport))
 
 
-def page_of(target: Target, base_url: str, tab: str) -> str | None:
+def page_of(target: Target, base_url: str, query: str = "") -> str | None:
     """Return the page of an object on the service, None if it is unknown."""
     live = target.live
     if not target.kind.page or live.parent_id is None:
         return None
     path = target.kind.page.format(parent=quote(live.parent_id), id=quote(live.id))
-    return f"{base_url}{path}?tab={tab}"
+    return f"{base_url}{path}{query}"
 
 
 async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from statistics import median
-from urllib.parse import quote
 
 from msgspec import Struct, field
 
@@ -24,6 +23,7 @@ from reconciler.model.run import InvalidRun, Run, moment_at
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.text import several
 from reconciler.model.values import JSONObject
+from reconciler.operations.runs import page_of
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.operations.targets import Target, read_targets
 
@@ -54,13 +54,12 @@ def status_of(item: Judged, dialect: Dialect | None, now: datetime) -> ExportSta
     try:
         case = _Case(item, dialect, now)
     except (InvalidRun, UnknownSchedule) as error:
-        return _status(
-            item, State.UNKNOWN, notes=_notes(item, StatusNote("unreadable", str(error)))
-        )
+        return _status(item, State.UNKNOWN, [StatusNote("unreadable", str(error))])
     state = case.state
     return _status(
         item,
         state,
+        case.notes(state),
         runs=case.runs,
         failures=case.failures,
         all_failed=case.all_failed,
@@ -72,7 +71,6 @@ def status_of(item: Judged, dialect: Dialect | None, now: datetime) -> ExportSta
         paused_since=case.paused_since,
         paused_by_service=case.paused_by_service,
         missed=case.missed,
-        notes=_notes(item, *case.notes(state)),
     )
 
 
@@ -184,11 +182,6 @@ class _Case:
         return self.now - run.created_at if run.created_at is not None else timedelta()
 
     @property
-    def pending(self) -> int:
-        """Return the number of runs that have not ended."""
-        return sum(1 for run in self.runs if run.pending)
-
-    @property
     def lagging(self) -> bool:
         """Return whether an overdue interval is not just being exported."""
         due = self.schedule.last_due(self.now)
@@ -253,6 +246,7 @@ class _Case:
     def notes(self, state: State) -> list[StatusNote]:
         """Return what a reader should know, the most important first."""
         notes = [*self._notes_of_failures(state), *self._notes_of_a_pause()]
+        pending = sum(run.pending for run in self.runs)
         if self.stuck is not None:
             limit = rough_duration(time_limit_of(self.schedule))
             text = f"a run takes {rough_duration(self._age(self.stuck))}, longer than one attempt "
@@ -262,8 +256,8 @@ class _Case:
             notes.append(StatusNote("never-runs", text))
         elif state is State.LAGGING and not self.runs:
             notes.append(StatusNote("no-run", "it has never run, and a run is due"))
-        elif state is State.LAGGING and self.stuck is None and self.pending:
-            notes.append(StatusNote("in-progress", f"{several(self.pending, 'run')} in progress"))
+        elif state is State.LAGGING and self.stuck is None and pending:
+            notes.append(StatusNote("in-progress", f"{several(pending, 'run')} in progress"))
         elif state is State.NEVER_RUN and (first := self.schedule.next_tick(self.now)):
             notes.append(StatusNote("first-run", f"its first run is at {_time(first)}"))
         if self.ended and not self.schedule.paused:
@@ -324,7 +318,10 @@ def _latest_runs(body: JSONObject) -> tuple[Run, ...]:
     return tuple(map(Run.of, runs))
 
 
-def _status(item: Judged, state: State, **facts: object) -> ExportStatus:
+def _status(
+    item: Judged, state: State, notes: Sequence[StatusNote], **facts: object
+) -> ExportStatus:
+    differs = [StatusNote("differs", "differs from the configuration")] if item.differs else []
     return ExportStatus(
         address=item.address,
         name=item.live.name,
@@ -334,13 +331,9 @@ def _status(item: Judged, state: State, **facts: object) -> ExportStatus:
         interval=str(item.live.body.get("interval") or ""),
         differs=item.differs,
         page=item.page,
+        notes=(*notes, *differs),
         **facts,  # type: ignore[arg-type]
     )
-
-
-def _notes(item: Judged, *notes: StatusNote) -> tuple[StatusNote, ...]:
-    differs = [StatusNote("differs", "differs from the configuration")] if item.differs else []
-    return (*notes, *differs)
 
 
 def _time(moment: datetime) -> str:
@@ -397,15 +390,11 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
 
 def _judged(target: Target, differing: set[Address], base_url: str) -> Judged:
     live, managed = target.live, target.resource is not None
-    page = None
-    if target.kind.page and live.parent_id is not None:
-        path = target.kind.page.format(parent=quote(live.parent_id), id=quote(live.id))
-        page = f"{base_url}{path}"
     return Judged(
         address=target.address,
         live=live,
         parent_name=target.parent_name or live.parent_id,
         managed=managed,
         differs=target.address in differing if managed else None,
-        page=page,
+        page=page_of(target, base_url),
     )

@@ -27,19 +27,24 @@ def approval_of(plan: Plan) -> Approval:
     nothing; one with several asks for the environment.
     """
     dangerous = [change for change in plan.effective if change.severity is Severity.DANGER]
-    if not dangerous:
-        return Approval("Apply this plan? [y/N]: ", ("y", "Y", "yes", "Yes", "YES"))
-    names = {(change.address, change.name): change for change in dangerous}
-    if len(names) > 1:
+    named = list({(change.address, change.name): None for change in dangerous})
+    if len(named) > 1:
         environment = plan.source.environment
-        return Approval(
-            f"Danger for {len(names)} objects: {plan.named_dangers}\n"
-            f"To apply this plan, type the environment, {quoted(environment)}: ",
-            (printable(environment).strip(),),
+        question = (
+            f"Danger for {len(named)} objects: {plan.named_dangers}\nTo apply this plan, type"
         )
-    change = dangerous[0]
-    return Approval(
-        f"Danger for {plan.named_dangers}: to apply this plan, type its name, "
-        f"{quoted(change.name)}: ",
-        (printable(change.name).strip(), str(change.address)),
-    )
+        return typed(f"{question} type the environment, {quoted(environment)}: ", environment)
+    for address, name in named:
+        question = f"Danger for {plan.named_dangers}: to apply this plan, type its name"
+        return typed(f"{question}, {quoted(name)}: ", name, str(address))
+    return confirmed("Apply this plan?")
+
+
+def typed(question: str, name: str, *others: str) -> Approval:
+    """Return a question for a name."""
+    return Approval(question, (printable(name).strip(), *others))
+
+
+def confirmed(question: str) -> Approval:
+    """Return a question for a yes."""
+    return Approval(f"{question} [y/N]: ", ("y", "Y", "yes", "Yes", "YES"))

@@ -27,11 +27,12 @@ from reconciler.model.plan import Note
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
-from reconciler.planning.ambiguity import interrupted
+from reconciler.planning.base import Declared
 from reconciler.planning.bodies import create_body, secret_notes, update_body
 from reconciler.planning.differ import Difference, difference, is_ignored
 from reconciler.planning.former import FormerObjects
-from reconciler.planning.matcher import Match
+from reconciler.planning.integrations import resolved
+from reconciler.planning.matcher import Match, interrupted
 from reconciler.planning.places import Known
 
 _REASON_OF = {
@@ -70,6 +71,15 @@ class ChangeContext(Struct):
                         self._children.setdefault((parent_kind, child.parent_id), []).append(child)
         children = self._children.get((parent.kind, parent.id), [])
         return sorted(children, key=lambda child: (child.name, child.id))
+
+    def declared_since_base(self, match: Match, live: LiveObject) -> Declared:
+        """Return how an object was declared since the base, with ids in place of names."""
+        declared = self.former.declared(match.resource.address, live)
+        if not self.live.integrations or declared.base is None:
+            return declared
+        at_base = declared.at_base and resolved(match, declared.at_base, self.live)
+        versions = [resolved(match, version, self.live) for version in declared.versions]
+        return replace(declared, at_base=at_base, versions=versions)
 
     def parent_name(self, match: Match, parent_id: str | None) -> str | None:
         """Return the name of a parent: the live one, or the declared one if it does not exist."""
@@ -145,7 +155,7 @@ def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
 
 def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ChangesAndNotes:
     kind, resource = match.kind, match.resource
-    declared = context.former.declared(resource.address, live)
+    declared = context.declared_since_base(match, live)
     rotate = resource.address in context.rotate
     is_literal = all(
         version is resource or version == resource for version in declared.versions
@@ -402,7 +412,7 @@ def _rest_of_replacement(
     Raises AmbiguousIdentity if the new object isn't what a replacement would create now.
     """
     kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
-    left = difference(kind, resource, new, context.former.declared(resource.address, live))
+    left = difference(kind, resource, new, context.declared_since_base(match, live))
     unmanaged = _unmanaged_settings(match, live, differs, context)
     if not reasons:
         raise interrupted(

@@ -1,13 +1,13 @@
-"""Decide which objects must be read in full, of which only the short form of a list is known.
+"""Decide what must be read beyond lists: objects in full, and what is in a parent.
 
-A plan is made from short forms first. It is believed only when nothing that it depends on is
-missing in them.
+A plan is made from short forms first, and where the organization has no list, from the contents of
+the parents that it names. It is believed only when nothing that it depends on is missing in them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
@@ -16,12 +16,15 @@ from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.resource import Desired
+from reconciler.model.policy import Policy, Prune
+from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import MISSING
 from reconciler.planning.differ import is_ignored
 
 Identity: TypeAlias = tuple[str, str]
 """The kind and the id of a live object."""
+_Handle: TypeAlias = tuple[str, str]
+"""What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
 _Fields: TypeAlias = Mapping[tuple[str, str], AbstractSet[str]]
 """Names of fields by kind and a text that names a resource."""
 
@@ -55,6 +58,86 @@ def needed_details(
     reasons = (item.address for refusal in plan.refusals for item in refusal.objects)
     needed |= {(item.kind, item.key.removeprefix(UNMANAGED_PREFIX)) for item in reasons}
     return frozenset(needed & short.keys())
+
+
+def declared_parents(
+    kind: Kind,
+    parents: Sequence[LiveObject],
+    versions: Sequence[Desired],
+    policies: Sequence[Policy],
+) -> AbstractSet[str]:
+    """Return the ids of the live parents in which objects of a kind are or were declared.
+
+    A parent may have other names today than then, so all handles that one key had count. All
+    parents are returned if something may be in any. So are those whose contents may be pruned.
+    """
+    links: dict[_Handle, set[_Handle]] = defaultdict(set)
+    starts: set[frozenset[_Handle]] = set()
+    for address, resource in (item for desired in versions for item in desired.resources.items()):
+        if address.kind == kind.name:
+            starts.add(_handles_of(resource.parent or ParentRef()))
+        elif address.kind == kind.parent:
+            handles = _handles(resource)
+            for handle in handles:
+                links[handle] |= handles
+            if any(item.prune_of(kind.name, str(address)) is Prune.UNMANAGED for item in policies):
+                starts.add(handles)
+    live: dict[_Handle, set[str]] = defaultdict(set)
+    for item in parents:
+        for handle in (("id", item.id), ("name", item.name.strip())):
+            live[handle].add(item.id)
+    chosen: set[str] = set()
+    for start in starts:
+        ids = set[str]().union(*(live.get(handle, ()) for handle in _connected(start, links)))
+        if not ids:
+            return {item.id for item in parents}
+        chosen |= ids
+    return chosen
+
+
+def _handles_of(ref: ParentRef) -> frozenset[_Handle]:
+    """Return the handle of a reference, none for an object that may be in any parent."""
+    handles = (("key", ref.key), ("name", ref.name), ("id", ref.id))
+    return frozenset((what, text.strip()) for what, text in handles if text)
+
+
+def _handles(resource: Resource) -> frozenset[_Handle]:
+    names = (resource.name, *resource.lifecycle.renamed_from)
+    pinned = {("id", resource.pinned_id)} if resource.pinned_id else set()
+    return frozenset(
+        {("key", resource.address.key), *(("name", name.strip()) for name in names), *pinned}
+    )
+
+
+def _connected(
+    start: Iterable[_Handle], links: Mapping[_Handle, AbstractSet[_Handle]]
+) -> AbstractSet[_Handle]:
+    """Return the handles that lead to each other, by the keys that had several."""
+    handles, left = set(start), list(start)
+    while left:
+        new = links.get(left.pop(), frozenset()) - handles
+        handles |= new
+        left += new
+    return handles
+
+
+def needed_parents(
+    plan: Plan, live: Live, kinds: Sequence[Kind], *, everything: bool
+) -> AbstractSet[Identity]:
+    """Return the objects whose contents a plan depends on and that were not read.
+
+    All of them if something is created or sent to another place, since any object may be its
+    duplicate or write there, or if `everything` is needed for what is deleted. Else those that the
+    plan deletes.
+    """
+    variants = {(kind.name, item.name) for kind in kinds for item, _ in kind.variants}
+    for change in plan.effective if live.unread else ():
+        paths = {(change.address.kind, field.path[0]) for field in change.fields}
+        is_sent = change.action is not Action.DELETE and not variants.isdisjoint(paths)
+        if is_sent or change.action is Action.CREATE or (everything and change.action.destructive):
+            return live.unread
+    deletions = (change for change in plan.effective if change.action is Action.DELETE)
+    return live.unread & {(change.address.kind, change.live_id or "") for change in deletions}
 
 
 def touched_by(plan: Plan) -> Callable[[LiveObject], bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from reconciler.model.action import Action
@@ -17,18 +17,19 @@ _ABSENT = "(not set)"
 
 def addition(change: Change) -> Iterator[str]:
     """Yield what a change of the new plan does that the saved plan does not contain."""
-    shows_fields = change.action is Action.UPDATE and bool(change.fields)
-    texts = map(_field, change.fields) if shows_fields else [change.action.value]
-    for text in texts:
-        yield f"{change.address}: {text} is not in the saved plan"
+    yield from (f"{text} is not in the saved plan" for text in _acts(change))
 
 
 def omission(change: Change) -> Iterator[str]:
     """Yield what a saved change does that is neither planned now nor done."""
+    missing = "is in the saved plan, but is neither planned now nor done"
+    yield from (f"{text} {missing}" for text in _acts(change))
+
+
+def _acts(change: Change) -> Iterator[str]:
     shows_fields = change.action is Action.UPDATE and bool(change.fields)
-    texts = map(_field, change.fields) if shows_fields else [change.action.value]
-    for text in texts:
-        yield f"{change.address}: {text} is in the saved plan, but is neither planned now nor done"
+    for text in map(_field, change.fields) if shows_fields else [change.action.value]:
+        yield f"{change.address}: {text}"
 
 
 def deviations(saved: Change, now: Change) -> Iterator[str]:
@@ -81,28 +82,20 @@ def _live_values(saved: Change, now: Change) -> Iterator[str]:
 
 def _sets(saved: Change, now: Change) -> Iterator[str]:
     """Yield secrets, consequences, order and contained objects that only one of both has."""
-    before = {f"secret {path_text(n.path)} {n.use.meaning}" for n in saved.secrets if n.use.sent}
-    after = {f"secret {path_text(n.path)} {n.use.meaning}" for n in now.secrets if n.use.sent}
-    yield from _only(before, after)
-    before = {f"{item.severity.value} {item.rule}" for item in saved.consequences}
-    after = {f"{item.severity.value} {item.rule}" for item in now.consequences}
-    yield from _only(before, after)
-    yield from _only(_prefixed("after ", saved.depends_on), _prefixed("after ", now.depends_on))
-    yield from _only(
-        _prefixed("object inside with id ", saved.inside),
-        _prefixed("object inside with id ", now.inside),
+    for before, after in zip(_parts(saved), _parts(now), strict=True):
+        for text in sorted(after - before):
+            yield f"{printable(text)} is not in the saved plan"
+        for text in sorted(before - after):
+            yield f"{printable(text)} is in the saved plan, but not planned now"
+
+
+def _parts(change: Change) -> tuple[set[str], ...]:
+    return (
+        {f"secret {path_text(it.path)} {it.use.meaning}" for it in change.secrets if it.use.sent},
+        {f"{item.severity.value} {item.rule}" for item in change.consequences},
+        {f"after {change_id}" for change_id in change.depends_on},
+        {f"object inside with id {live_id}" for live_id in change.inside},
     )
-
-
-def _only(before: Collection[str], after: Collection[str]) -> Iterator[str]:
-    for text in sorted(set(after) - set(before)):
-        yield f"{printable(text)} is not in the saved plan"
-    for text in sorted(set(before) - set(after)):
-        yield f"{printable(text)} is in the saved plan, but not planned now"
-
-
-def _prefixed(prefix: str, texts: Collection[str]) -> set[str]:
-    return {f"{prefix}{text}" for text in texts}
 
 
 def _field(entry: FieldChange) -> str:

@@ -20,13 +20,14 @@ from reconciler.model.change import Change, Reason
 from reconciler.model.comparison import comparable, field_leaves
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.live import LiveObject, other_tool_of, plain_name
+from reconciler.model.live import Live, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import printable, quoted, several, yaml_text
 from reconciler.model.values import MISSING, JSONObject, Path, SecretRef, value_at
 from reconciler.planning.base import Base
+from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Place, Places
 
@@ -88,7 +89,7 @@ def duplicates_of(
     candidates = _candidates(matching, changes or ())
     unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
     at_base = base.present if base is not None else {}
-    finder = _Finder.of(unclaimed, kinds, at_base, now)
+    finder = _Finder.of(unclaimed, matching.live, kinds, at_base, now)
     ignored = {(item.kind, item.id) for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
     for match in created:
@@ -141,11 +142,13 @@ class _Finder(Struct, frozen=True):
     named: Mapping[tuple[str, str], Sequence[LiveObject]]
     at_base: Mapping[Address, Resource]
     inside_at_base: Mapping[Address, Sequence[Resource]]
+    live: Live
 
     @classmethod
     def of(
         cls,
         candidates: Iterable[LiveObject],
+        live: Live,
         kinds: Mapping[str, Kind],
         at_base: Mapping[Address, Resource],
         now: datetime,
@@ -169,7 +172,7 @@ class _Finder(Struct, frozen=True):
             parent = kinds[resource.address.kind].parent
             if parent is not None and resource.parent is not None and resource.parent.key:
                 inside[Address(parent, resource.parent.key)].append(resource)
-        return cls(objects, places, there, named, at_base, inside)
+        return cls(objects, places, there, named, at_base, inside, live)
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
@@ -179,9 +182,10 @@ class _Finder(Struct, frozen=True):
         """Return the objects, in any parent, whose work a resource would do again."""
         overlap, was_live = match.kind.behaviour().overlap, self.was_live(match)
         # An object that was renamed in the service still is where the base placed it.
-        former = [self.at_base[match.resource.address].spec] if was_live else []
+        former = [self.at_base[match.resource.address]] if was_live else []
         doubled: dict[str, LiveObject] = {}
-        for spec in (match.resource.spec, *former):
+        for resource in (match.resource, *former):
+            spec = resolved(match, resource, self.live).spec
             for place in self.places[match.kind.name].of_body(spec):
                 is_known = was_live and place.is_exact
                 paths = overlap.source if is_known else (*overlap.source, *overlap.selection)

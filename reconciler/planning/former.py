@@ -93,11 +93,17 @@ class FormerObjects(Struct):
             self.known_as.setdefault((resource.address.kind, name.strip()), []).append(live)
 
     def is_as_today(self, kind: Kind, resource: Resource, parent_id: str | None) -> bool:
-        """Return whether all versions of a resource are that of today, in the parent of today."""
+        """Return whether no version of a resource differs from today, nor the name of its parent.
+
+        Another live object may have the name that its parent had in between.
+        """
         for version in self.history.versions.get(resource.address, ()):
-            if version.resource is not resource or self.scopes(kind, version) != (parent_id,):
+            is_same = version.resource is resource or version.resource == resource
+            if not is_same or self.scopes(kind, version) != (parent_id,):
                 return False
-        return True
+        key = resource.parent.key if resource.parent is not None else None
+        parents = self.history.resources(Address(kind.parent or "", key or ""))
+        return len({parent.name.strip() for parent in parents}) <= 1
 
     def of(self, kind: Kind, address: Address) -> list[LiveObject]:
         """Return the objects that any version of a resource was, newest version first."""
@@ -120,12 +126,19 @@ class FormerObjects(Struct):
         certain = self._versions.get((live.kind, live.id), []) if live is not None else []
         others = self._versions.get(address)
         versions = sorted([*certain, *others], key=attrgetter("number")) if others else certain
+        at_base = [version.resource for version in certain if version.number == 0]
         return Declared(
             self.history.base,
-            certain[0].resource if certain and certain[0].number == 0 else None,
+            min(at_base, key=lambda was: self._rank(was, live), default=None),
             [version.resource for version in versions],
             adopted=live is not None and not (versions and versions[0].number == 0),
         )
+
+    def _rank(self, resource: Resource, live: LiveObject | None) -> tuple[bool, bool]:
+        """Return what counts less the larger it is: a match by id, by name or by a former name."""
+        by_name = self.names[resource.address.kind].by_name
+        is_named = live in by_name.get((None, resource.name.strip()), ())
+        return resource.pinned_id is None, not is_named
 
     def elsewhere(self, kind: Kind, address: Address) -> list[LiveObject]:
         """Return the objects of a resource's names in other parents that it may have been in.

@@ -32,8 +32,8 @@ from reconciler.model.values import JSON, Path, path_text, value_at
 from reconciler.planning.base import Base
 from reconciler.planning.duplicates import Duplicate, refusal_of
 from reconciler.planning.matcher import Match, Matching
-from reconciler.planning.pruning import PrunedObject
 from reconciler.planning.rules import rule_refusals
+from reconciler.planning.selection import PrunedObject
 
 Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""
@@ -448,6 +448,7 @@ def _rule_contexts(context: GuardContext) -> Iterator[RuleContext]:
             dialect=context.live.dialect,
             siblings=siblings[kind, change.parent_id],
             created=created[kind, change.parent_id],
+            integrations=context.live.integrations.get(change.parent_id or ""),
         )
         if change.action is Action.CREATE:
             created[kind, change.parent_id].append(change)

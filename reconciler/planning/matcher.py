@@ -1,4 +1,4 @@
-"""Match resources with live objects, by id, name and former name. Never guesses."""
+"""Match resources with live objects, by id, name and former name; report what is ambiguous."""
 
 from __future__ import annotations
 
@@ -8,15 +8,93 @@ from functools import cached_property
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject, other_tool_of, parse_marked_name
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import printable, quoted
-from reconciler.planning.ambiguity import Ambiguities
+from reconciler.model.values import MISSING, value_at
 from reconciler.planning.base import History
 from reconciler.planning.former import FormerObjects, Names, RemovedResource, candidates_of
+
+
+class Ambiguities(Struct):
+    """The problems of one matching, with their hints and the objects to look at."""
+
+    problems: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    candidates: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, problem: str, hint: str, candidates: Sequence[LiveObject] = ()) -> None:
+        """Add a problem. `candidates` are the objects of which one may be the right one."""
+        self.problems.append(problem)
+        self.hints.append(hint)
+        self.candidates |= {(item.kind, item.id) for item in candidates}
+
+    def add_choice(
+        self,
+        kind: Kind,
+        address: Address,
+        problem: str,
+        objects: Sequence[LiveObject],
+        former_names: Sequence[str] = (),
+    ) -> None:
+        """Add a choice between objects, which are listed by age. The oldest is in the hint.
+
+        With a single object, the choice is between it and none. `former_names` are those that
+        the resource lists.
+        """
+        by_age = sorted(objects, key=_age)
+        collection = kind.collection
+        pin = f"{collection}: {{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
+        names, places = {item.name.strip() for item in by_age}, {item.parent_id for item in by_age}
+        listed = [
+            f"  {printable(_shown(kind, item))}"
+            + (f"   name {quoted(item.name)}" if len(names) > 1 else "")
+            + (f"   {kind.parent} {item.parent_id}" if len(places) > 1 else "")
+            for item in by_age
+        ]
+        hint = f"pin the intended one: {pin}, and declare or delete the other"
+        if len(names) > 1 and names <= set(map(str.strip, former_names)):
+            hint = f"keep only the intended name in `lifecycle.renamed_from`, or pin it: {pin}"
+        if len(by_age) == 1:
+            hint = f"pin it: {pin}, or declare it by another key or delete it"
+        self.add("\n".join([f"{address}: {problem}", *listed]), hint, by_age)
+
+    def raise_any(self) -> None:
+        """Raise AmbiguousIdentity for all problems, if there are any."""
+        if self.problems:
+            raise self.error()
+
+    def error(self) -> AmbiguousIdentity:
+        """Return the exception for all problems."""
+        return AmbiguousIdentity(
+            "\n".join(self.problems),
+            hint="\n".join(self.hints),
+            candidates=tuple(sorted(self.candidates)),
+        )
+
+
+def interrupted(
+    kind: Kind, address: Address, old: LiveObject, new: LiveObject, reason: str
+) -> AmbiguousIdentity:
+    """Return the error for a replacement that was interrupted and can't be continued."""
+    problems = Ambiguities()
+    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
+    problems.add_choice(kind, address, problem, [old, new])
+    return problems.error()
+
+
+def _age(live: LiveObject) -> tuple[str, str]:
+    return (str(live.body.get("created_at")), live.id)
+
+
+def _shown(kind: Kind, live: LiveObject) -> str:
+    last = value_at(live.body, kind.activity) if kind.activity else MISSING
+    run = "" if last in (MISSING, None) else f", last run {last}"
+    return f"id: {live.id}   created {live.body.get('created_at')}{run}"
 
 
 class MarkedObject(Struct, frozen=True):
@@ -75,6 +153,8 @@ class Match(Struct, frozen=True):
 class Matching(Struct, frozen=True):
     """The outcome: every resource with its object, and the objects that no resource claims.
 
+    live
+        The live state.
     former
         What the objects were at the git base.
     removed
@@ -87,6 +167,7 @@ class Matching(Struct, frozen=True):
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
     """
 
+    live: Live
     matches: Mapping[Address, Match]
     removed: Mapping[Address, Match]
     unmanaged: tuple[LiveObject, ...]
@@ -137,6 +218,7 @@ def match(
     matcher.raise_problems()
     matcher.claim_removed(desired)
     return Matching(
+        live=live,
         matches=matcher.matches,
         removed=matcher.removed,
         unmanaged=tuple(

@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
-from reconciler.model.kind import Kind
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
@@ -23,11 +23,13 @@ from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
 from reconciler.planning.lookalikes import collision_notes
 from reconciler.planning.matcher import Matching
+from reconciler.planning.places import Known
 from reconciler.planning.rules import rule_notes
 
 _MOST = 20
 _SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
 _MOST_NAMED = 10
+_ITEM = attrgetter("sort", "text")
 _SETTINGS = attrgetter("lifecycle", "pinned_id")
 _OF_NEW = "`lifecycle.beside"
 """What loosens also a resource that the base does not have."""
@@ -37,18 +39,18 @@ class NoteContext(Struct, frozen=True):
     """What the notes are about.
 
     `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
-    may contain others, by kind and id. `refused` creates would double an object. `environment` is
-    that of the plan, "" if the workspace has no other. `elsewhere` are objects that another
-    environment declares, by kind and id.
+    may contain others, by kind and id, `unread` those whose contents were not read. `refused`
+    creates would double an object. `environment` is that of the plan, "" if the workspace has no
+    other. `elsewhere` are objects that another environment declares, by kind and id.
     """
 
     matching: Matching
     changes: Sequence[Change]
     unmanaged: Sequence[LiveObject]
     policy: Policy
-    base: Base | None
-    kinds: Mapping[str, Kind]
+    known: Known
     parent_names: Mapping[tuple[str, str], str]
+    unread: AbstractSet[tuple[str, str]]
     refused: AbstractSet[Address]
     environment: str
     elsewhere: AbstractSet[tuple[str, str]]
@@ -65,26 +67,40 @@ class NoteContext(Struct, frozen=True):
 
 def notes_of(context: NoteContext) -> Iterator[Note]:
     """Yield the notes on the plan as a whole."""
-    if context.base is None:
+    if context.known.base is None:
         yield Note(
             "no-git-base",
             "no git base: removed resources and changed secret references are not detected",
         )
     else:
-        yield from context.base.notes
-        yield from _of_removed(context, context.base)
-        yield from _sent_again(context, context.base)
+        yield from context.known.base.notes
+        yield from _of_removed(context, context.known.base)
+        yield from _sent_again(context, context.known.base)
+        yield from _never_live(context)
     yield from _of_other_tools(context)
     yield from _look_alikes(context)
     yield from filter(None, map(interrupted_note, context.unmanaged))
     yield from collision_notes(
         context.matching,
         context.unmanaged,
-        context.kinds,
+        context.known.kinds,
         changed={change.address for change in context.changes},
         refused=context.refused,
     )
-    yield from rule_notes(context.policy, context.changes, context.kinds.values())
+    yield from rule_notes(context.policy, context.changes, context.known.kinds.values())
+    yield from _not_read(context)
+
+
+def _not_read(context: NoteContext) -> Iterator[Note]:
+    """Yield a note on each kind of which not every object was read."""
+    for kind in context.known.kinds.values():
+        count = sum(parent == kind.parent for parent, _ in context.unread)
+        if count:
+            yield Note(
+                "not-read",
+                f"{kind.collection} of {several(count, kind.parent or '')} not read: none are "
+                "declared there, and the server has no list for the organization",
+            )
 
 
 def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:
@@ -180,6 +196,25 @@ def _sent_again(context: NoteContext, base: Base) -> Iterator[Note]:
         )
 
 
+def _never_live(context: NoteContext) -> Iterator[Note]:
+    """Yield what is new to the service, and not to the git base: the worst of each change."""
+    known = replace(context.known, only_live=True)
+    users: dict[str, list[Address]] = {}
+    for change in context.changes if not known.is_first else ():
+        match, at_base = context.matching.matches.get(change.address), {*map(_ITEM, change.new)}
+        if match is not None and change.address not in context.refused:
+            _, new = known.reached(change, match, None)
+            for item in [item for item in new if _ITEM(item) not in at_base][:1]:
+                users.setdefault(item.text, []).append(change.address)
+    if users:
+        new_texts = [f"{printable(text)} ({listed(by, _MOST_NAMED)})" for text, by in users.items()]
+        yield Note(
+            "base-not-live",
+            "in the git base and not live, so it was changed in the service, or the apply of the "
+            f"base failed: {listed(new_texts, _MOST_NAMED)}",
+        )
+
+
 def _look_alikes(context: NoteContext) -> Iterator[Note]:
     """Yield notes on planned creates that look like unmanaged objects, removed ones included."""
     if not any(change.action is Action.CREATE for change in context.changes):
@@ -194,7 +229,7 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
     resources = {address: match.resource for address, match in matching.matches.items()}
     index = LookAlikes.of(
         objects,
-        context.kinds,
+        context.known.kinds,
         context.parent_names,
         deleted=context.deleted,
         environment=context.environment,

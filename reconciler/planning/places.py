@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
@@ -19,6 +19,7 @@ from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
+from reconciler.model.live import Live
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (
@@ -35,6 +36,7 @@ from reconciler.model.values import (
 )
 from reconciler.planning.base import Base
 from reconciler.planning.differ import is_ignored
+from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
@@ -194,31 +196,28 @@ class _Holder(Struct, frozen=True):
 
     field: Field
     variant: Variant
-    parts: Mapping[str, tuple[_Part, ...]]
+    parts: dict[str, tuple[_Part, ...]]
     extras: Mapping[str, _Part]
-    others: Mapping[str, AbstractSet[str]]
-    secrets: Mapping[str, AbstractSet[str]]
+    others: dict[str, AbstractSet[str]]
+    secrets: dict[str, AbstractSet[str]]
 
     @classmethod
     def of(cls, field: Field, variant: Variant) -> _Holder:
         """Return the places of a field."""
-        others = {
-            tag: {item.name for item in fields if isinstance(item.type, OpenObject)}
-            | {item.name for item in fields if looks_like_address(item.name)}
-            - variant.places.get(tag, {}).keys()
-            for tag, fields in variant.variants.items()
-        }
-        parts: dict[str, tuple[_Part, ...]] = {}
-        for tag, words in variant.places.items():
-            fields = {below.name: below for below in variant.variants.get(tag, ())}
-            parts[tag] = tuple(_Part.of(fields[name], word) for name, word in words.items())
         extras = {extra.name: extra for extra in variant.extras}
         held = {tag: _Part.of(extras[name], name) for tag, name in variant.addressed_by.items()}
-        secrets = {
-            tag: {item.name for item in fields if item.secret}
-            for tag, fields in variant.variants.items()
-        }
-        return cls(field, variant, parts, held, others, secrets)
+        holder = cls(field, variant, {}, held, {}, {})
+        for tag, fields in variant.variants.items():
+            words, named = variant.places.get(tag, {}), {item.name: item for item in fields}
+            holder.parts[tag] = tuple(_Part.of(named[name], word) for name, word in words.items())
+            holder.others[tag] = {
+                name
+                for name, item in named.items()
+                if isinstance(item.type, OpenObject)
+                or (looks_like_address(name) and name not in words)
+            }
+            holder.secrets[tag] = {name for name, item in named.items() if item.secret}
+        return holder
 
     def place(self, declared: JSON, live: JSON) -> Place | None:
         """Return where an object writes, None if that is unknown."""
@@ -246,8 +245,8 @@ class _Holder(Struct, frozen=True):
         outer, tag = mapping_of(value), str(value_at(value, (self.variant.tag,)))
         config = mapping_of(outer.get(self.variant.body))
         parts, below = self._parts(tag, outer, config), [*self._below(tag, config)]
-        names = [extra.name for extra in self.variant.extras if outer.get(extra.name)]
-        held = [f"{name} {outer[name]}" for name in names]
+        names = (extra.name for extra in self.variant.extras)
+        held = [f"{name} {outer[name]}" for name in names if outer.get(name)]
         by = held if tag in self.extras or tag not in self.variant.variants else []
         hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
         word, form = self.variant.outermost.get(next(iter(parts), ""), ("host", ""))
@@ -318,12 +317,17 @@ _Users: TypeAlias = Mapping[_Key, Sequence[Address]]
 
 # With a dict, since cached properties need one.
 class Known(Struct, frozen=True, dict=True):
-    """What is known of places: from the git base, and from the live objects of resources."""
+    """What is known of places: from the git base, and from the live objects of resources.
+
+    `only_live`: what the base declares is known as far as it is live.
+    """
 
     base: Base | None
     kinds: Mapping[str, Kind]
     now: datetime
     matches: Mapping[Address, Match]
+    live: Live
+    only_live: bool = False
 
     @cached_property
     def is_first(self) -> bool:
@@ -350,7 +354,8 @@ class Known(Struct, frozen=True, dict=True):
                 continue
             match = self.matches.get(address)
             live = _fields(match) if match else {}
-            spec, lifecycle = resource.spec, resource.lifecycle
+            declared = resolved(match, resource, self.live, as_live=True) if match else resource
+            spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
             if self.runs(places.kind, spec):
                 users[*reach.pair, str(resource.parent)].append(address)
@@ -443,21 +448,19 @@ class _Judge(Struct, frozen=True):
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""
-        is_moved = self.at_base is not None and self.reach.tokens != self.was.tokens
-        sent = dict.fromkeys(
-            source
-            for note in self.change.secrets
-            if note.use.sent or is_moved
-            for source in note.ref.sources
-            if self._is_exposed(source)
-        )
-        what = [f"{'secret' if len(sent) == 1 else 'secrets'} {_named(sent)}"] if sent else []
+        has_new_token = self.at_base is not None and self.reach.tokens != self.was.tokens
+        notes = [note for note in self.change.secrets if note.use.sent or has_new_token]
+        sources = dict.fromkeys(source for note in notes for source in note.ref.sources)
+        sent = [source for source in sources if self._is_exposed(source)]
+        names = ", ".join(source.origin for source in sent)
+        what = [f"{'secret' if len(sent) == 1 else 'secrets'} {names}"] if sent else []
         if self.change.action is Action.UPDATE and self._sends_stored():
             what.append("stored credentials")
         if what:
             known = self.known.index[1]
             former = dict.fromkeys(text for source in sent for text in known.get(source, ()))
-            before = [self.own.address] if self.own.address else list(former)[:_MOST_FORMER]
+            is_moved = self.own.address not in ("", self.reach.address)
+            before = [self.own.address] if is_moved else list(former)[:_MOST_FORMER]
             text = f"{' and '.join(what)} -> {self.reach.receiver}"
             yield NewPlace(Novelty.SECRET, text, self.reach.address, ", ".join(before))
 
@@ -489,7 +492,8 @@ class _Judge(Struct, frozen=True):
         for note in self.change.secrets:
             is_new = is_mere and any(source not in receivers for source in note.ref.sources)
             if note.use.sent and (note.former or is_new):
-                text = f"{note.path[-1]} {_named(note.ref.sources)} -> {self.reach.receiver}"
+                names = ", ".join(source.origin for source in note.ref.sources)
+                text = f"{note.path[-1]} {names} -> {self.reach.receiver}"
                 yield NewPlace(Novelty.REFERENCE, text, self.reach.address, note.former)
 
 
@@ -511,10 +515,6 @@ def _sent(
 
 def _sources(resource: Resource) -> Iterator[SecretSource]:
     return (source for _, ref in secret_refs(resource.spec) for source in ref.sources)
-
-
-def _named(sources: Iterable[SecretSource]) -> str:
-    return ", ".join(source.origin for source in sources)
 
 
 def _fields(match: Match) -> dict[str, JSON]:

@@ -23,12 +23,12 @@ from reconciler.planning.base import Base, History
 from reconciler.planning.changes import ChangeContext, deletion_of, resource_changes
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import GuardContext, refusals
-from reconciler.planning.matcher import Match, Matching, match
+from reconciler.planning.integrations import with_integrations, with_labels
+from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import NoteContext, notes_of, notes_since_base
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.places import Known
-from reconciler.planning.pruning import PrunedObject, to_prune
-from reconciler.planning.selection import Candidates, Selected, select
+from reconciler.planning.selection import Candidates, PrunedObject, Selected, select, to_prune
 
 
 class PlanContext(Struct, frozen=True):
@@ -63,8 +63,7 @@ def make_plan(
 
     Changes are in the order in which they can be applied, and no-ops follow, by address.
 
-    Raises AmbiguousIdentity for resources and objects that do not match one to one, and BadUsage
-    for an option that selects nothing.
+    Raises AmbiguousIdentity, IntegrationsNotRead, and BadUsage for an option that selects nothing.
     """
     base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
@@ -74,9 +73,10 @@ def make_plan(
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
     selected = select(candidates, options)
+    matching = with_integrations(matching, selected.addresses)
     decision = ChangeContext(
         *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
-        Known(base, by_name, context.now, matching.matches),
+        Known(base, by_name, context.now, matching.matches, live),
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
@@ -84,7 +84,7 @@ def make_plan(
         matching, by_name, base, context.now, ordered.changes, context.elsewhere
     )
     about = NoteContext(
-        *(matching, ordered.changes, unmanaged, policy, base, by_name, names),
+        *(matching, ordered.changes, unmanaged, policy, decision.known, names, live.unread),
         refused=frozenset(address for item in doubled for address in item.addresses),
         environment=desired.environment if context.has_environments else "",
         elsewhere=context.elsewhere,
@@ -100,7 +100,7 @@ def make_plan(
                 *(ordered.changes, policy, kinds, options, matching, selected.addresses),
                 *(ordered.name_cycles, pruned),
                 live=live,
-                resources={**_resources(matching.removed), **desired.resources},
+                resources=_resources(matching, desired),
                 now=context.now,
                 base=base,
                 duplicates=doubled,
@@ -113,9 +113,16 @@ def make_plan(
     )
 
 
-def _resources(matches: Mapping[Address, Match]) -> dict[Address, Resource]:
-    """Return removed resources. Their places are those of the git base."""
-    return {key: replace(item.resource, mark=None, marks={}) for key, item in matches.items()}
+def _resources(matching: Matching, desired: Desired) -> dict[Address, Resource]:
+    """Return all resources, also removed ones, whose places are those of the git base."""
+    return {
+        **{
+            key: replace(item.resource, mark=None, marks={})
+            for key, item in matching.removed.items()
+        },
+        **desired.resources,
+        **{key: item.resource for key, item in matching.matches.items()},
+    }
 
 
 def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:
@@ -166,7 +173,9 @@ def _decided(
         for item in pruned
         if item.match.resource.address in selected.addresses
     )
-    return in_order(changes, context.kinds), tuple(no_ops), tuple(notes)
+    kinds, live = context.kinds, context.live
+    labelled = [with_labels(change, kinds[change.address.kind], live) for change in changes]
+    return in_order(labelled, kinds), tuple(no_ops), tuple(notes)
 
 
 def _unmanaged(

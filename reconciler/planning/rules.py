@@ -1,4 +1,4 @@
-"""Evaluate the rules of `policy.rules` over the changes of a plan.
+"""Evaluate `policy.rules`, and compare a plan with that of the trusted policy.
 
 Only what a saved plan contains is read, so that a plan and its file give the same violations.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import fits_any
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind
-from reconciler.model.plan import Note, Refusal
-from reconciler.model.policy import Policy, PolicyRule, RuleBreach
+from reconciler.model.plan import Note, Plan, Refusal
+from reconciler.model.policy import RULE_PREFIX, Policy, PolicyRule, RuleBreach
 from reconciler.model.text import printable, several
 from reconciler.model.values import JSON, MISSING, JSONObject, path_text, value_at
 
@@ -193,3 +194,38 @@ def _listed(value: JSON) -> Sequence[JSON]:
 def _globs(value: JSON) -> tuple[str, ...]:
     """Return the patterns of one text or a list."""
     return tuple(map(str, value if isinstance(value, (list, tuple)) else (value,)))
+
+
+def with_violations(plan: Plan, trusted: Plan, others: Sequence[Refusal], *, hint: str) -> Plan:
+    """Return a plan with the violations of the trusted policy that its own policy allows.
+
+    Warnings of trusted rules are added, too.
+
+    `trusted` is the plan of the trusted policy. `others` were known before. `hint` says how to let
+    the own policy apply.
+    """
+    own = {(refusal.rule, refusal.addresses) for refusal in plan.refusals}
+    lifted = [
+        replace(refusal, allow=hint, after_merge=True)
+        for refusal in trusted.refusals
+        if (refusal.rule, refusal.addresses) not in own
+    ]
+    planned = {(change.address, change.action) for change in trusted.changes}
+    pruned = tuple(
+        change.address
+        for change in plan.changes
+        if change.action.destructive and (change.address, change.action) not in planned
+    )
+    if pruned:
+        message = f"{several(len(pruned), 'object')} would be pruned"
+        lifted.append(Refusal("prune", message, pruned, allow=hint, after_merge=True))
+    warnings = tuple(
+        note
+        for note in trusted.notes
+        if note.code.startswith(RULE_PREFIX) and note not in plan.notes
+    )
+    return replace(
+        plan,
+        notes=(*plan.notes, *warnings),
+        refusals=(*plan.refusals, *others, *lifted),
+    )

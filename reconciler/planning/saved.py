@@ -13,10 +13,9 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, SecretUse
 from reconciler.model.comparison import Leaf, field_leaves, is_equal, unknown_field
-from reconciler.model.identity import digest_of
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject, parse_marked_name
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, digest_of
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.resource import Desired

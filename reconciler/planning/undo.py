@@ -27,7 +27,6 @@ from reconciler.model.comparison import (
     unknown_field,
 )
 from reconciler.model.field_types import MergedObject
-from reconciler.model.identity import plan_id
 from reconciler.model.kind import Dialect, Field, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
@@ -157,7 +156,7 @@ def undo_plan(
     )
     return replace(
         plan,
-        source=replace(plan.source, undoes=plan_id(applied.plan)),
+        source=replace(plan.source, undoes=applied.plan.plan_id),
         changes=tuple(replace(change, reasons=_reasons(change)) for change in plan.effective),
         unmanaged=(),
         ignored=(),

@@ -5,8 +5,17 @@ from reconciler.reading.live import (
     list_scope,
     live_object,
     read_details,
+    read_inside,
     read_live,
     read_object,
 )
 
-__all__ = ["Depth", "list_scope", "live_object", "read_details", "read_live", "read_object"]
+__all__ = [
+    "Depth",
+    "list_scope",
+    "live_object",
+    "read_details",
+    "read_inside",
+    "read_live",
+    "read_object",
+]

@@ -1,7 +1,8 @@
 """Read live state with as few calls as possible, and refuse objects of an unknown form.
 
 One list per kind covers the organization. Where a list has a short form, `read_details` completes
-the objects that a plan depends on. A key that is limited to projects may not list the organization
+the objects that a plan depends on. Where there is no such list, `read_inside` reads the lists of
+the parents that a plan depends on. A key that is limited to projects may not list the organization
 (docs/service.md, 15.41): then projects are read by id, and exports by project.
 
 An odd answer is never passed on as "does not exist": the object would be created a second time.
@@ -10,6 +11,7 @@ An odd answer is never passed on as "does not exist": the object would be create
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 from msgspec import Struct, field
@@ -36,11 +38,17 @@ class Depth(Struct, frozen=True):
         Objects to read even if no list contains them.
     parents
         Names or ids of parents, tried as ids where the key may not list parents.
+    inside
+        Returns the ids of the parents to read the objects of a kind in, of all live parents, where
+        the organization has no list of them. The others are `Live.unread`.
     """
 
     in_full: Callable[[LiveObject], bool] = lambda _: False
     ids: frozenset[str] = frozenset()
     parents: frozenset[str] = frozenset()
+    inside: Callable[[Kind, Sequence[LiveObject]], AbstractSet[str]] = lambda _, parents: {
+        parent.id for parent in parents
+    }
 
 
 async def read_live(
@@ -50,11 +58,12 @@ async def read_live(
 
     Raises ServiceError.
     """
-    depth = depth or Depth()
+    depth, read_at = depth or Depth(), transport.clock()
     reader = _Reader(transport, desired.organization, desired.in_order(), depth)
     surveys = await together(reader.survey(kind) for kind in kinds)
     objects: dict[str, tuple[LiveObject, ...]] = {}
     unlisted: set[str] = set()
+    unread: set[tuple[str, str]] = set()
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is not None:
             items = [*survey, *await reader.hidden(kind, survey)]
@@ -62,12 +71,15 @@ async def read_live(
             unlisted.add(kind.name)
             items = await reader.by_id(kind)
         else:
-            items = await reader.by_parent(kind, objects.get(kind.parent, ()))
+            parents = objects.get(kind.parent, ())
+            ids = depth.inside(kind, parents) | _parent_ids(desired.in_order())
+            unread |= {(item.kind, item.id) for item in parents if item.id not in ids}
+            items = await reader.by_parent(kind, ids)
         objects[kind.name] = tuple(items)
     dialect = _dialect(kinds, objects)
     if dialect is None:
         dialect = await dialect_of_key(transport)
-    live = Live(objects, dialect, frozenset(unlisted))
+    live = Live(objects, dialect, frozenset(unlisted), frozenset(unread), read_at)
     wanted = {
         (item.kind, item.id) for items in objects.values() for item in items if depth.in_full(item)
     }
@@ -123,9 +135,8 @@ class _Reader(Struct, frozen=True):
             )
         return await self._read_existing(kind, ids)
 
-    async def by_parent(self, kind: Kind, parents: Sequence[LiveObject]) -> list[LiveObject]:
-        """Return the objects below each parent that is live or named by id."""
-        ids = {parent.id for parent in parents} | _parent_ids(self.resources)
+    async def by_parent(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
+        """Return the objects below each parent."""
         progress = Progress(self.transport, kind.collection)
         lists = await together(self._list(kind, parent_id, progress) for parent_id in sorted(ids))
         return [item for items in lists for item in items]
@@ -178,6 +189,25 @@ def _dialect(kinds: Sequence[Kind], objects: Mapping[str, Sequence[LiveObject]])
     return next(filter(None, dialects), None)
 
 
+async def read_inside(
+    transport: Transport,
+    live: Live,
+    parents: AbstractSet[tuple[str, str]],
+    *,
+    desired: Desired,
+    kinds: Sequence[Kind],
+) -> Live:
+    """Return live state with the contents of some `unread` objects, given by kind and id.
+
+    Raises ServiceError.
+    """
+    reader, objects = _Reader(transport, desired.organization, (), Depth()), dict(live.objects)
+    for kind in kinds:
+        ids = [live_id for parent, live_id in parents if parent == kind.parent]
+        objects[kind.name] = (*live.of(kind.name), *await reader.by_parent(kind, ids))
+    return replace(live, objects=objects, unread=live.unread - parents)
+
+
 async def read_details(
     transport: Transport,
     live: Live,
@@ -195,11 +225,11 @@ async def read_details(
         ServiceError.
 
     """
-    objects, gone = dict(live.objects), set[tuple[str, str]]()
+    objects, gone, details_at = dict(live.objects), set[tuple[str, str]](), dict(live.details_at)
     for kind in kinds:
         items, left = live.of(kind.name), list[LiveObject]()
         short = [item for item in items if not item.complete and (kind.name, item.id) in wanted]
-        read = await _in_full(transport, kind, desired.organization, short)
+        read = await _in_full(transport, kind, desired.organization, short, details_at)
         for item in items:
             full, place = read.get(item.id, item), (kind.parent or "", item.parent_id or "")
             if full is None or kind.is_deleted(full.body) or place in gone:
@@ -207,22 +237,30 @@ async def read_details(
             else:
                 left.append(full)
         objects[kind.name] = tuple(left)
-    return replace(live, objects=objects)
+    return replace(live, objects=objects, details_at=details_at)
 
 
 async def _in_full(
-    transport: Transport, kind: Kind, organization: str, short: Sequence[LiveObject]
+    transport: Transport,
+    kind: Kind,
+    organization: str,
+    short: Sequence[LiveObject],
+    sent_at: dict[tuple[str, str], float],
 ) -> dict[str, LiveObject | None]:
-    """Return objects in full by id, None for those that are gone."""
+    """Return objects in full by id, None for those that are gone. Note when they were requested."""
     progress = Progress(transport, f"{kind.collection} in full")
     read: dict[str, LiveObject | None] = {}
     missing: list[LiveObject] = []
 
     async def complete(item: LiveObject) -> None:
+        routes = Routes(kind, organization, item.parent_id)
+        request = routes.read(item.id)
         try:
-            read[item.id] = await read_object(
-                transport, kind, organization, item.id, parent_id=item.parent_id
+            answer = await transport.send(request)
+            read[item.id] = live_object(
+                routes, answer.body, expected_id=item.id, complete=True, label=request.label
             )
+            sent_at[kind.name, item.id] = answer.sent_at
         except NotFound:
             missing.append(item)
             read[item.id] = None

@@ -9,14 +9,14 @@ from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
-from reconciler.model.text import Annotations, Command, shortened
+from reconciler.model.text import Annotations, Command, several, shortened
 from reconciler.render.backfills import counts
 from reconciler.render.diagnostics import counted, first_of, message_of
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.alerts import HEADING, violations_of, within_budget
 from reconciler.render.plan.document import document_of
 from reconciler.render.plan.entries import Entry
-from reconciler.render.plan.words import SEVERITIES, counted_nouns
+from reconciler.render.plan.words import SEVERITIES
 
 _KINDS = ("error", "warning", "notice")
 _MOST = 10
@@ -64,7 +64,7 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     new = [Command("warning", {"title": HEADING.lower()}, words)] if words else []
     shown = [command for kind in _KINDS for command in commands[kind][:_MOST]]
     rest = [
-        counted_nouns(len(commands[kind]) - _MOST, f"more {kind}", f"more {kind}s")
+        several(len(commands[kind]) - _MOST, f"more {kind}")
         for kind in _KINDS
         if len(commands[kind]) > _MOST
     ]

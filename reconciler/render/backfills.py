@@ -12,7 +12,6 @@ from reconciler.model.backfill_plan import (
     BackfillPlan,
     BackfillState,
     ObjectBackfills,
-    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence, Severity
@@ -20,7 +19,7 @@ from reconciler.model.moments import moment_as_option
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.render.document import Cell, Column, Document, Facts, Group, Row, Table
 from reconciler.render.durations import short_count
-from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour, Style
 
 _T = TypeVar("_T")
@@ -31,6 +30,7 @@ _COLUMNS = (
     Column("to", " to "),
     *(Column(title, padded=False) for title in ("runs", "order")),
 )
+_RULES = Column("severity"), Column("rule"), Column("message", padded=False)
 _COLOURS = {
     BackfillState.COMPLETED: Colour.GREEN,
     BackfillState.EMPTY: Colour.GREEN,
@@ -43,11 +43,7 @@ _COLOURS = {
 
 def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
     """Return where it runs, the backfills of each object, what to know before, and the counts."""
-    facts = {
-        "Environment": f"{plan.source.environment} · {plan.source.base_url}",
-        "Plan": plan.id[:8],
-    }
-    columns = Column("severity"), Column("rule"), Column("message", padded=False)
+    where = Cell(f"{plan.source.environment} · {plan.source.base_url}")
     rows = tuple(_row(item, of) for of in plan.objects for item in of.backfills)
     rules = _common(plan, lambda of: of.consequences)
     notes = [_about(note, where) for note, where in _common(plan, lambda of: of.notes)]
@@ -55,11 +51,11 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
         (Cell(f"Backfills of {plan.source.environment}"),),
         (),
         (
-            Facts(tuple((name, Cell(text)) for name, text in facts.items()), indent=0),
+            Facts((("Environment", where), ("Plan", Cell(plan.plan_id[:8]))), indent=0),
             Table(_COLUMNS, rows, headed=False, indent=2, noun="backfill"),
-            Table(columns, tuple(starmap(_consequence, rules)), headed=False, indent=2, wraps=True),
+            Table(_RULES, tuple(starmap(_consequence, rules)), headed=False, indent=2, wraps=True),
         ),
-        _summary(plan),
+        f"Plan: {counts(plan)}." if plan.backfills else "Nothing to backfill.",
         (
             *(("Runs of an export follow one another.",) if plan.backfills else ()),
             *((f"Starting them takes {options.cost}.",) if options.cost and plan.backfills else ()),
@@ -72,17 +68,14 @@ def _common(
     plan: BackfillPlan, parts: Callable[[ObjectBackfills], Iterable[_T]]
 ) -> list[tuple[_T, str]]:
     """Return each part of some objects once, with these objects; "" if it concerns all."""
-    users: list[tuple[_T, list[Address]]] = []
+    users: dict[_T, list[Address]] = {}
     for item in plan.objects:
         for part in parts(item):
-            known = next((names for other, names in users if other == part), None)
-            if known is None:
-                users.append((part, [item.address]))
-            else:
-                known.append(item.address)
+            users.setdefault(part, []).append(item.address)
     every = len(plan.objects)
     return [
-        (part, "" if len(names) == every else listed(names, _MOST_LISTED)) for part, names in users
+        (part, "" if len(names) == every else listed(names, _MOST_LISTED))
+        for part, names in users.items()
     ]
 
 
@@ -93,7 +86,7 @@ def _about(text: str, where: str) -> str:
 def _row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
     order = ["tried first"] if item.trial else []
     order += [f"retry of {item.run}"] if item.run is not None else []
-    cells = (*range_ends(item), several(item.runs, "run"), ", ".join(order))
+    cells = (*_ends(item), several(item.runs, "run"), ", ".join(order))
     name = Cell(str(of.address), Colour.BOLD, code=True), Cell(quoted(of.name))
     group = Group(name, f"  {of.parent_name}" if of.parent_name else "")
     return Row(tuple(map(Cell, cells)), "↻", group=group)
@@ -104,39 +97,27 @@ def _consequence(item: Consequence, where: str) -> Row:
     return Row((*cells, Cell(_about(item.message, where))))
 
 
-def backfills_as_json(
-    plan: BackfillPlan, _: RenderOptions = DEFAULTS, *, ended: Iterable[ObjectEnds] = ()
-) -> str:
-    """Return the JSON of a plan, and of how it ended."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.backfill_plan import backfills_as_json as encoded
-
-    return encoded(plan, ended)
-
-
-def ends_as_text(ended: Sequence[ObjectEnds], style: Style) -> str:
+def ends_as_text(ended: Sequence[ObjectBackfills], style: Style) -> str:
     """Return a line for every backfill that was to be started, and how to go on."""
     lines: list[str] = []
     for item in ended:
-        lines += ["", f"{printable(str(item.object.address))} {quoted(item.object.name)}"]
+        lines += ["", f"{printable(str(item.address))} {quoted(item.name)}"]
         for end in item.ends:
             lines += _end_lines(end, style)
     states = {end.state for item in ended for end in item.ends}
     if not states.isdisjoint({BackfillState.STARTED, BackfillState.RUNNING}):
-        look = "Look at all: reconciler status; at gaps: reconciler gaps"
-        if len(ended) == 1:
-            address = printable(str(ended[0].object.address))
-            look = (
-                f"Look at the runs: reconciler runs {address}; at gaps: reconciler gaps {address}"
-            )
-        lines += ["", look]
+        one = f" {printable(str(ended[0].address))}" if len(ended) == 1 else ""
+        what = f"the runs: reconciler runs{one}" if one else "all: reconciler status"
+        lines += ["", f"Look at {what}; at gaps: reconciler gaps{one}"]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _end_lines(end: BackfillEnd, style: Style) -> list[str]:
     state = style.paint(_COLOURS.get(end.state), f"{end.state.value:<9}")
     name = f" (backfill {printable(end.id)})" if end.id is not None else ""
-    lines = [f"  {state} {_range(end.planned)}  {several(end.planned.runs, 'run')}{name}"]
+    lines = [
+        f"  {state} {' to '.join(_ends(end.planned))}  {several(end.planned.runs, 'run')}{name}"
+    ]
     lines += style.wrapped(printable(end.detail), "    ", "    ") if end.detail else []
     return [*lines, f"    hint: {printable(end.hint)}"] if end.hint else lines
 
@@ -152,16 +133,5 @@ def counts(plan: BackfillPlan) -> str:
     return f"{several(len(plan.backfills), 'backfill')}{of}, {several(plan.runs, 'run')}{rows}"
 
 
-def range_ends(item: PlannedBackfill) -> tuple[str, str]:
-    """Return the start and the end of a backfill."""
+def _ends(item: PlannedBackfill) -> tuple[str, str]:
     return moment_as_option(item.start), moment_as_option(item.end)
-
-
-def _range(item: PlannedBackfill) -> str:
-    return " to ".join(range_ends(item))
-
-
-def _summary(plan: BackfillPlan) -> str:
-    if not plan.backfills:
-        return "Nothing to backfill."
-    return f"Plan: {counts(plan)}."

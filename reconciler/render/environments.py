@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.planned import EnvironmentPlan, EnvironmentReport
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import printable, several
@@ -96,7 +96,7 @@ def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS)
                 PublicPlan(
                     environment=item.environment,
                     exit_code=int(item.exit_code),
-                    plan=_encoded(item.plan) if item.plan is not None else None,
+                    plan=None if item.plan is None else orjson.loads(plan_as_json(item.plan)),
                     error=_public_error(item.error),
                 )
                 for item in plans
@@ -123,13 +123,6 @@ def _section(item: EnvironmentPlan, options: RenderOptions) -> str:
     return f"{name}\n{options.style.paint(Colour.BOLD_RED, number)}: {first}\n"
 
 
-def _encoded(plan: Plan) -> Any:
-    # The codec takes 40 ms to import, which other results do not need.
-    from reconciler.model.codec.plan import encode
-
-    return orjson.loads(encode(plan))
-
-
 def _public_error(error: ReconcilerError | None) -> PublicError | None:
     if error is None:
         return None
@@ -137,10 +130,8 @@ def _public_error(error: ReconcilerError | None) -> PublicError | None:
     return PublicError(error.message, error.hint, tuple(map(public_diagnostic, diagnostics)))
 
 
-def plan_as_json(plan: Plan, _: RenderOptions) -> str:
+def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
     """Return a plan as public JSON."""
-    from reconciler.model.codec.plan import encode
-
     return encode(plan).decode()
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.planned import EnvironmentPlan
-from reconciler.model.text import printable, several, shortened
+from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.page import code, inline, marked_up, within
 from reconciler.render.plan.alerts import HEADING, NewLine, within_budget
@@ -28,7 +28,6 @@ from reconciler.render.plan.words import (
     counted,
     counted_nouns,
     deleted_in,
-    first_of,
     resources,
 )
 
@@ -270,7 +269,7 @@ def _details(entry: Entry) -> str:
 
 def _members(entry: Entry) -> Iterator[str]:
     """Yield the keys of a group as a paragraph."""
-    names = first_of((change.address.key for change in entry.changes), _MOST_MEMBERS)
+    names = listed((change.address.key for change in entry.changes), _MOST_MEMBERS)
     yield inline(shortened(names, _LONGEST_BLOCK))
     yield ""
 

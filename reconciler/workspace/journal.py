@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 import orjson
-from msgspec import Struct
 
 from reconciler.errors import ReconcilerError
 
@@ -38,38 +37,27 @@ def draft_beside(path: Path) -> Path:
     return path.with_name(f".reconciler.{os.urandom(8).hex()}")
 
 
-class Journal(Struct, frozen=True):
-    """The open journal of a folder. `moves` are drafts and their files, by relative path."""
-
-    folder: Path
-    descriptor: int
-    moves: Mapping[str, str]
-
-    def complete(self) -> None:
-        """Note that all drafts are complete: from now on they are moved. Raises OSError."""
-        inodes = [(self.folder / draft).stat().st_ino for draft in self.moves]
-        os.write(self.descriptor, orjson.dumps(inodes) + b"\n")
-
-
 @contextmanager
-def journal(folder: Path, moves: Mapping[Path, Path]) -> Iterator[Journal]:
-    """Yield a new journal. At its end no draft is left.
+def journal(folder: Path, moves: Mapping[Path, Path]) -> Iterator[Callable[[], None]]:
+    """Keep a journal of drafts and their files. At its end no draft is left.
+
+    Yields what notes that all drafts are complete: from then on they are moved.
 
     Raises OSError, and ReconcilerError while another command writes files there.
     """
     settle(folder, wait=True)
-    names = {
-        draft.relative_to(folder).as_posix(): file.relative_to(folder).as_posix()
-        for draft, file in moves.items()
-    }
+    names = [
+        [path.relative_to(folder).as_posix() for path in draft_and_file]
+        for draft_and_file in moves.items()
+    ]
     descriptor = os.open(folder / NAME, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if not _lock(descriptor):
             raise _busy(folder)
-        os.write(descriptor, orjson.dumps(list(names.items())) + b"\n")
-        yield Journal(folder, descriptor, names)
+        _note(descriptor, names)
+        yield lambda: _note(descriptor, [draft.stat().st_ino for draft in moves])
     finally:
-        _end(folder, descriptor, names)
+        _end(folder, descriptor, moves)
 
 
 def settle(folder: Path, *, wait: bool = False) -> None:
@@ -92,7 +80,7 @@ def settle(folder: Path, *, wait: bool = False) -> None:
             with suppress(FileNotFoundError):
                 if (folder / draft).stat().st_ino == inode:
                     (folder / draft).replace(folder / file)
-        _end(folder, descriptor, dict(moves))
+        _end(folder, descriptor, [folder / draft for draft, _ in moves])
     except OSError as error:
         raise ReconcilerError(
             f"the files of a command that was killed can't be restored: {error.strerror}",
@@ -143,11 +131,15 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def _end(folder: Path, descriptor: int, moves: Mapping[str, str]) -> None:
+def _note(descriptor: int, line: Sequence[object]) -> None:
+    os.write(descriptor, orjson.dumps(line) + b"\n")
+
+
+def _end(folder: Path, descriptor: int, drafts: Iterable[Path]) -> None:
     """Remove the drafts that are left, then the journal. Raises OSError."""
     try:
-        for draft in moves:
-            (folder / draft).unlink(missing_ok=True)
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
         (folder / NAME).unlink(missing_ok=True)
     finally:
         os.close(descriptor)

@@ -391,6 +391,10 @@ class _Loader(Struct, frozen=True):
         if not isinstance(connected, Unconnected):
             desired = desired.of_service(connected.base_url, connected.organization)
         settings = deciding.after_merge(decided, desired, references)
+        branch = branch_of(workspace, environment, self.problems)
+        if self.base is not None:
+            # Otherwise a branch could be its own base, and nothing in it would be new.
+            branch = branch_of(deciding.trusted, environment, DiagnosticCollector())
         point_at_variables(self.problems, since, files.documents, references.places)
         return Loaded(
             desired=desired,
@@ -412,7 +416,7 @@ class _Loader(Struct, frozen=True):
             globs=resource_globs(workspace),
             skipped=files.skipped,
             mark_prefix=mark_prefix_of(workspace, self.problems),
-            branch=branch_of(workspace, environment, self.problems),
+            branch=branch,
             client=settings.client,
             after_merge=settings.after_merge,
             merge_hint=deciding.merge_hint,

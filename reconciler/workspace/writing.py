@@ -51,12 +51,12 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
     if not drafts:
         return
     moves = {draft: target for draft, (_, target) in drafts.items()}
-    with _explained(NAME, folder), journal(root, moves) as written:
+    with _explained(NAME, folder), journal(root, moves) as complete:
         for draft, (name, target) in drafts.items():
             with _explained(name, folder):
                 mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
                 _write(draft, files[name].encode(), mode=mode)
-        written.complete()
+        complete()
         for draft, (name, target) in drafts.items():
             with _explained(name, folder):
                 draft.replace(target)

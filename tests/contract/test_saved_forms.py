@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -19,11 +20,11 @@ from reconciler.model.backfill_plan import (
     BackfillPlan,
     BackfillState,
     ObjectBackfills,
-    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.change import Change, Origin, Reason, SecretUse, Severity
-from reconciler.model.codec.plan import encode
+from reconciler.model.codec.log import read_log
+from reconciler.model.codec.plan import decode, decode_backfills
 from reconciler.model.event import (
     BackfillsEnded,
     BackfillsPlanned,
@@ -46,6 +47,8 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.kind import Dialect
+from reconciler.model.plan import encode
+from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from scripts.saved_schemas import generated
 from tests.conftest import ROOT
@@ -60,7 +63,7 @@ CREATED = Change(Address("project", "web"), Action.CREATE, "Web")
 PLANNED = PlannedBackfill(NOW, NOW + timedelta(hours=2), runs=2)
 LAKE = ObjectBackfills(Address("batch_export", "lake"), "Lake", "e1", "1", "Web", (PLANNED,))
 BACKFILLS = BackfillPlan(A_PLAN.source, (LAKE,), created_at=NOW.isoformat())
-ENDED = ObjectEnds(LAKE, (BackfillEnd(PLANNED, BackfillState.STARTED, "b1"),))
+ENDED = replace(LAKE, ends=(BackfillEnd(PLANNED, BackfillState.STARTED, "b1"),))
 EVENTS: tuple[Event, ...] = (
     Planned(A_PLAN),
     Started(CREATED),
@@ -82,6 +85,31 @@ EVENTS: tuple[Event, ...] = (
     BackfillsEnded((ENDED,), interrupted=True),
     *(Ended(Report(interrupted=interrupted), verified=False) for interrupted in (False, True)),
 )
+
+
+SAVED = ROOT / "tests/contract/saved"
+"""Files of the first version of the format. They are never written again."""
+
+
+def test_saved_files_are_read_and_written_as_before() -> None:
+    plan, events = (SAVED / "plan.json").read_bytes(), (SAVED / "events.jsonl").read_bytes()
+    assert encode(decode(plan)) == plan
+    assert decode(plan) == A_PLAN
+    assert list(map(json.loads, log_of(*EVENTS).splitlines())) == list(
+        map(json.loads, events.splitlines())
+    )
+    (run,) = read_log(events) or ()
+    assert (run.plan_id, run.exit_code, run.changes) == (BACKFILLS.plan_id, 130, ())
+
+
+def test_saved_backfills_are_read_and_written_as_before() -> None:
+    ended = replace(BACKFILLS, objects=(ENDED,))
+    for name, expected in (("backfill", BACKFILLS), ("backfill-ended", ended)):
+        data = (SAVED / f"{name}.json").read_bytes()
+        assert json.loads(as_json(expected)) == json.loads(data)
+        read = decode_backfills(data, name=name)
+        assert read is not None
+        assert replace(read, source=BACKFILLS.source) == BACKFILLS
 
 
 def wrong(form: dict[str, Any], value: Any) -> list[str]:

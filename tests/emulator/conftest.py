@@ -37,6 +37,7 @@ SEED = {
         {"value": "phx_user", "scopes": ["user:read"]},
         {"value": "phx_organization", "scopes": ["organization:read"]},
         {"value": "phx_activity", "scopes": ["activity_log:read"]},
+        {"value": "phx_early", "integration_kinds": ["github"]},
         {"value": "phx_internal", "scopes": ["*", "INTERNAL"]},
     ],
     "users": [

@@ -12,6 +12,12 @@ from tests.support.emulator import RunningEmulator, start_emulator
 
 QUERY = "select event from events"
 SQL = {"database": "d", "host": "h", "user": "u", "password": "p"}
+BUCKET = {
+    "bucket_name": "b",
+    "region": "r",
+    "prefix": "p",
+    "endpoint_url": "https://s3.example.com",
+}
 EXPORTS = [
     {
         "name": "Query",
@@ -20,6 +26,10 @@ EXPORTS = [
     },
     {"name": "Redshift", "destination": {"type": "Redshift", "config": SQL}},
     {"name": "Postgres", "destination": {"type": "Postgres", "config": SQL}},
+    {
+        "name": "Migrated",
+        "destination": {"type": "S3Compatible", "integration": 10, "config": BUCKET},
+    },
 ]
 SEED = {
     "organizations": [
@@ -32,7 +42,10 @@ SEED = {
         }
     ],
     "keys": [{"value": "phx_all"}],
-    "integrations": [{"id": 7, "project": 1, "kind": "aws-s3"}],
+    "integrations": [
+        {"id": 7, "project": 1, "kind": "aws-s3"},
+        {"id": 10, "project": 1, "kind": "s3-compatible"},
+    ],
     "flags": [],
 }
 
@@ -93,3 +106,17 @@ def test_credentials_in_an_old_config(older: Api, name: str) -> None:
 def test_the_flag_of_the_hogql_model(older: Api, dialect: str) -> None:
     body = older.body(model="hogql", hogql_query=QUERY)
     refused(older.call("POST", older.project, body), 403, "permission_denied")
+
+
+@fact(
+    "1.5", "a key of an older server is returned, and refused when it is sent", "2026", rules=(12,)
+)
+def test_a_key_that_a_migrated_export_kept(older: Api, dialect: str) -> None:
+    export = older.emulator.exports()["Migrated"]
+    destination = older.call("GET", f"{older.project}{export['id']}/").json()["destination"]
+    assert destination["config"]["endpoint_url"] == BUCKET["endpoint_url"]
+    answer = older.patch(export, destination=destination)
+    detail = refused(answer, 400, "invalid_input", "destination__non_field_errors")
+    assert detail == "Configuration has unknown field/s: 'endpoint_url'"
+    del destination["config"]["endpoint_url"]
+    assert older.patch(export, destination=destination).status_code == 200

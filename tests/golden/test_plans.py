@@ -2,7 +2,7 @@
 
 <case>/workspace/     reconciler.yaml and resource files
 <case>/base/          the same at the git base, if there is one
-<case>/live.yaml      live state: projects, batch_exports, dialect
+<case>/live.yaml      live state: projects, batch_exports, integrations by project, dialect
 <case>/options.yaml   the options of the command: targets, rotate, allow_replace, …;
                       toggle: the action of `pause` or `unpause` for every export
 <case>/expected/      plan.txt or error.txt
@@ -20,15 +20,17 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import convert
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.codec.plan import decode, encode
+from reconciler.model.codec.plan import decode
+from reconciler.model.integration import Integration, Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.operations.pausing import Toggling
 from reconciler.planning.base import Base
@@ -102,7 +104,12 @@ def _live(file: Path) -> Live:
             )
         )
     objects = {"project": tuple(projects), "batch_export": tuple(exports)}
-    return Live(objects, dialect=Dialect(dialect) if exports else None)
+    tables = {
+        str(project): Integrations(tuple(convert(items, list[Integration])))
+        for project, items in given.get("integrations", {}).items()
+    }
+    known = Dialect(dialect) if exports or tables else None
+    return Live(objects, dialect=known, integrations=tables)
 
 
 def plan_of(case: Path) -> Plan:

@@ -22,13 +22,12 @@ from reconciler.model.backfill_plan import (
     BackfillPlan,
     BackfillState,
     ObjectBackfills,
-    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence, Severity
-from reconciler.model.codec.plan import decode, encode
+from reconciler.model.codec.plan import decode
 from reconciler.model.live import Live
-from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.plan import Plan, PlanSource, encode
 from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
 from reconciler.render.annotations import plan_as_github
@@ -225,9 +224,9 @@ def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None
     plan = _backfills()
     states = (BackfillState.COMPLETED, BackfillState.STARTED, BackfillState.UNKNOWN)
     ended = [
-        ObjectEnds(
+        replace(
             of,
-            tuple(
+            ends=tuple(
                 BackfillEnd(item, state, id=f"b{number}")
                 for number, (item, state) in enumerate(zip(of.backfills, states, strict=False))
             ),

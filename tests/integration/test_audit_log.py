@@ -92,7 +92,7 @@ def test_a_secret_in_the_error_of_a_change_is_masked(
     apply = ("apply", "-C", workspace, "--auto-approve")
     assert reconciler(*apply, environ=environ).code == 0
     path = workspace / "all.yaml"
-    path.write_text(path.read_text().replace("5432", "5433"))
+    path.write_text(path.read_text().replace("name: Lake", "name: Lake\n    state: absent"))
     rule = {
         "match": {"method": "GET", "path": f"*{emulator.exports()['Lake']['id']}/"},
         "fault": "edit",

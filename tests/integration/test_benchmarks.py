@@ -19,6 +19,7 @@ from tests.support.cli import reconciler
         (Workload(40, 4, different=5), "Plan: 0 to create, 2 to update, 0 to delete"),
         (Workload(40, 4, different=100), "Plan: 0 to create, 40 to update, 0 to delete"),
         (Workload(8, 2, exports_live=False), "Plan: 8 to create, 0 to update, 0 to delete"),
+        (Workload(8, 4, projects_with_exports=2, newest=True), "No changes."),
         (Workload(0, 3, projects_live=False), "Plan: 3 to create, 0 to update, 0 to delete"),
     ],
 )

@@ -200,6 +200,8 @@ def test_a_secret_in_live_state_is_masked_in_a_plan(
         "set": {"destination": {"config": {"prefix": "z/hunter2hunter2/"}}},
     }
     emulator.admin("PUT", "faults", [rule])
+    (file,) = (file for file in workspace.glob("*.yaml") if "name: Lake" in file.read_text())
+    file.write_text(file.read_text().replace("name: Lake", "name: Lake\n    state: absent"))
     raced = apply(workspace, environ)
     assert raced.code == 3
     assert "modified since the plan was made" in raced.err

@@ -218,6 +218,25 @@ def test_the_secrets_to_set_are_listed(populated: RunningEmulator, tmp_path: Pat
     assert config["user"] == "${secret:env:RECONCILER_SECRET_LAKE_USER}"
 
 
+@pytest.mark.parametrize("dialect", ["interface", "2025"])
+def test_performance_a_plan_of_imported_projects_takes_pages_only(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    projects = [{"name": f"P{number}"} for number in range(30)]
+    projects.append({"name": "Careful", "anonymize_ips": True})
+    seed = {"organizations": [{"name": "Acme", "projects": projects}]}
+    service = service_of(seed, "--dialect", dialect)
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("import", "-C", tmp_path, "--into", "all.yaml", environ=service.environ())
+    assert ran.code == 0, ran.err
+    text = (tmp_path / "all.yaml").read_text()
+    assert (text.count("anonymize_ips: true"), text.count("anonymize_ips")) == (1, 1)
+    service.clear_requests()
+    assert "No changes." in reconciler("plan", "-C", tmp_path, environ=service.environ()).out
+    # Two lists, the key, the name of the organization, and the careful project.
+    assert len(service.requests()) == 5
+
+
 def test_issue_32_exports_with_the_same_account_share_variables(
     service_of: StartService, tmp_path: Path
 ) -> None:
@@ -487,7 +506,7 @@ def test_mistakes_in_files_are_reported_before_the_first_request(
 
 
 @pytest.mark.parametrize("dialect", ["2026"])
-def test_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
+def test_apply_p4_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
     config = {"hog_function_id": "abc"}
     hidden = an_export("Flow", destination={"type": "Workflows", "config": config})
     identity = "0190a000-0000-4000-8000-000000000001"
@@ -502,7 +521,11 @@ def test_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Pat
     (tmp_path / "seed.json").write_text(json.dumps(seed))
     with start_emulator(seed=tmp_path / "seed.json", extra=("--dialect", dialect)) as running:
         folder = new_workspace(tmp_path / "workspace")
-        assert run(folder, running, "--id", identity).code == 0
+        note = "In no list of this server, so import them with --id: batch_export of type Workflows"
+        listed = run(folder, running, "--dry-run")
+        assert (listed.out.count("Flow"), listed.err.count(note)) == (0, 1)
+        by_id = run(folder, running, "--id", identity)
+        assert (by_id.code, note in by_id.err) == (0, False)
         (flow,) = resources(folder)["batch_exports"].values()
         assert flow["id"] == identity
         assert plan(folder, running).code == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.test_git_base import SETTINGS, Repo, declared
+from tests.integration.test_git_base import SETTINGS, Repo, before, declared
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -181,3 +181,47 @@ def test_plan_v1_a_type_change_hides_no_address_from_the_trusted_policy(repo: Re
     assert "takes effect after the merge" in ran.out
     assert section in " ".join(repo.run("show", saved, environ={"COLUMNS": "80"}).out.split())
     assert repo.apply("--base", base, environ={"CI": "true"}).code == 5
+
+
+def test_plan_v1_a_merge_that_was_refused_says_what_is_new(repo: Repo, tmp_path: Path) -> None:
+    denied = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
+    write(repo.folder, {"reconciler.yaml": denied})
+    base = repo.commit(lake=s3())
+    assert repo.apply().code == 0
+    repo.git.run("switch", "--quiet", "-c", "feature")
+    evil = s3(endpoint_url="https://s3.evil.example")
+    repo.write(lake=evil)
+    repo.git.commit("evil")
+    comment = repo.run("plan", "--format", "markdown")
+    assert comment.code == 5
+    write(tmp_path, {"shown.md": comment.out})
+    repo.git.run("switch", "--quiet", "main")
+    pond = s3("pond", endpoint_url="https://s3.evil2.example")
+    merged = repo.commit(lake=evil, pond=pond)
+    refused = repo.apply("--shown", str(tmp_path / "shown.md"), environ=before(base))
+    assert refused.code == 5
+    new = "Since the plan that was shown: 1 more to create, 1 new danger.\n"
+    assert new in refused.err
+
+    # Without --mark, the next push compares with the merge.
+    repo.commit(lake=evil, pond=pond, other={})
+    for text in repo.notes(environ=before(merged)), repo.notes("--target", "batch_export.lake"):
+        assert "env:RECONCILER_SECRET_ONE -> https://s3.evil.example" in text["base-not-live"]
+    assert "base-not-live" not in repo.notes("--target", "batch_export.other")
+
+
+def test_plan_v1_a_change_does_not_choose_the_branch_that_makes_it_known(repo: Repo) -> None:
+    settings = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
+    production = f"{settings}environments:\n  production: {{%s}}\n"
+    write(repo.folder, {"reconciler.yaml": production % ""})
+    repo.commit(lake=s3())
+    assert repo.apply("-e", "production").code == 0
+    repo.git.run("switch", "--quiet", "-c", "attacker")
+    repo.commit(lake=s3(endpoint_url="https://s3.evil.example"))
+    repo.git.run("switch", "--quiet", "-c", "feature")
+    write(repo.folder, {"reconciler.yaml": production % "branch: attacker"})
+    repo.git.commit("branch")
+    ran = repo.run("plan", "-e", "production")
+    assert (ran.code, "origin/main@" in ran.out) == (5, True)
+    trusting = repo.run("plan", "-e", "production", "--trust-workspace")
+    assert (trusting.code, "origin/attacker@" in trusting.out) == (0, True)

@@ -268,6 +268,9 @@ def test_plan_d3_what_a_sparse_checkout_leaves_out_is_kept(repo: Repo, *, is_mov
     refused = repo.apply("--mark")
     assert refused.code == 1
     assert "these files differ from it: more/" in refused.err
+    without_a_remote(repo)
+    assert repo.apply().code == 0
+    assert record(repo) is None
 
 
 @pytest.mark.parametrize("words", [(), ("--no-base",)])
@@ -284,3 +287,30 @@ def test_plan_d3_prune_true_in_a_sparse_checkout_is_a_violation(
     assert repo.exports() == {"a", "b"}
     repo.git.run("sparse-checkout", "disable")
     assert repo.run("plan", *words).code == 0
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_model_g1_a_former_name_of_an_unchanged_resource_can_be_taken(
+    repo: Repo, *, is_changed: bool
+) -> None:
+    """It makes no difference whether the other files changed since the base."""
+    exports: dict[str, Any] = {"a": {"lifecycle": {"renamed_from": ["old"]}}, "b": {}}
+    repo.commit(**exports)
+    assert repo.apply("--no-base").code == 0
+    parent, own = repo.running.state()["projects"][-1]["id"], repo.running.exports()["b"]["id"]
+    path = f"/api/projects/{parent}/batch_exports/{own}/"
+    repo.running.call("PATCH", path, {"name": "old"}).raise_for_status()
+    repo.write(**exports, **({"c": {}} if is_changed else {}))
+    planned = repo.run("plan")
+    assert f"Plan: {1 + is_changed} to create, 0 to update, 0 to delete" in planned.out, planned.err
+
+
+def test_model_g2_a_base_with_two_resources_of_an_object(repo: Repo) -> None:
+    """At the base, b has the object of a by its `id`, so all that differs from b is drift."""
+    repo.commit(a={})
+    assert repo.apply("--no-base").code == 0
+    repo.commit(a={}, b={"id": repo.running.exports()["a"]["id"], "interval": "day"})
+    changes = json.loads(repo.run("plan", "--format", "json").out)["changes"]
+    (change,) = [change for change in changes if change["address"] == "batch_export.b"]
+    origins = {".".join(field["path"]): field["origin"] for field in change["fields"]}
+    assert origins == {"name": "live", "interval": "live"}

@@ -133,13 +133,13 @@ def test_a_replacement_creates_first_and_keeps_unmanaged_fields(
     assert (new["paused"], new["end_at"]) == (True, "2030-01-01T00:00:00Z")
 
 
-def test_a_change_just_before_a_write_is_not_overwritten(
+def test_a_change_just_before_a_deletion_stops_it(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     write(workspace, files(a={}))
     assert apply(workspace, emulator).code == 0
     export = emulator.exports()["a"]
-    write(workspace, files(a={"interval": "day"}))
+    write(workspace, files(a={"state": "absent"}))
     rule = {
         "match": {"method": "GET", "path": f"*{export['id']}/"},
         "fault": "edit",

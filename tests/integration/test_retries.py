@@ -78,7 +78,7 @@ def open_gaps(world: Simulated) -> int:
 
 def ends(result: Backfilled) -> list[tuple[str, str, str]]:
     return [
-        (item.object.name, f"{end.planned.end:%d %H:%M}", end.state.value)
+        (item.name, f"{end.planned.end:%d %H:%M}", end.state.value)
         for item in result.ended
         for end in item.ends
     ]

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange
-from reconciler.model.codec.plan import decode, encode
-from reconciler.model.identity import plan_id
+from reconciler.model.codec.plan import decode
+from reconciler.model.plan import encode
 from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -459,7 +459,7 @@ def test_apply_a10_a_plan_that_shows_other_names_or_former_values_is_stale(
     (*_, edited) = (change for change in plan.effective if change.action is action)
     changes = (edit_change(change) if change is edited else change for change in plan.changes)
     saved.file.write_bytes(encode(replace(plan, changes=tuple(changes))))
-    assert plan_id(decode(saved.file.read_bytes())) != plan_id(plan)
+    assert decode(saved.file.read_bytes()).plan_id != plan.plan_id
     ran = saved.apply()
     assert ran.code == 4
     assert f"{edited.address}: " in ran.err

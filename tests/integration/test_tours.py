@@ -45,6 +45,16 @@ _ADOPTED = {
 }
 
 
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_issue_32_the_quick_start_works_on_every_server(
+    dialect: str, service_of: StartService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    service = service_of(None, "--dialect", dialect)
+    tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")
+    tour.follow((ROOT / "docs/quickstart.md").read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize(
     ("page", "seed"),
     [("quickstart", None), ("read-a-plan", None), ("scripts", None), ("adopt", _ADOPTED)],

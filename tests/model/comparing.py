@@ -285,7 +285,7 @@ async def _again(
 ) -> AsyncIterator[str]:
     """Apply a saved plan again, or plan again."""
     world = clone.world
-    is_whole = not (world.targets or world.excludes)
+    is_whole = not (world.targets or world.excludes or world.left_out)
     if is_whole and not world.has_remote and world.work == world.commits[world.head].files:
         world = replace(world, mark=world.head)  # The local record.
     second = Planned(world, after)

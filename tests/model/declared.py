@@ -44,7 +44,7 @@ class Resource:
     """A resource in one environment. `parent` is how its project is named, and the name."""
 
     address: str
-    file: str
+    file: str = field(compare=False)
     parent: tuple[str, str] | None
     values: Mapping[str, Any]
     unset: frozenset[str]

@@ -9,6 +9,7 @@ import copy
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tests.model.declared import KINDS, base_commit, declared, loaded_files
@@ -23,6 +24,9 @@ PROJECTS = ("Web", "App", "Lab", "New", "Other", "Renamed")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 SHARE_OF_MARKED = 0.06
 SHARE_OF_ADOPTED = 0.05
+SHARE_OF_FORMER = 0.03
+SHARE_OF_CASES = 0.04
+SHARE_OF_ABSENT = 0.05
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -656,7 +660,7 @@ class Drawing:
         elif what == "rename":
             body["name"] = dice.choice((f"{body['name']} (do not touch)", self.free_name()))
         elif what == "interrupted":  # A replacement, after its old object was deleted.
-            own = body["name"].partition(" (replaces")[0]
+            own = body["name"].partition(" (replaces")[0].strip()
             body["name"] = f"{own} (replaces {_id_of('e99')})"
         elif what == "spaces":
             body["name"] = f" {body['name']} "
@@ -937,6 +941,10 @@ def drawn(seed: int, dialect: str) -> World:
         world.later = None
     if marking.random() < SHARE_OF_ADOPTED:
         _adopt(world, marking)
+    odd = random.Random(f"{seed} {dialect} odd")  # noqa: S311
+    _add_odd(world, odd)
+    if odd.random() < SHARE_OF_ABSENT:
+        _delete_at_base(world, odd)
     return world
 
 
@@ -970,6 +978,46 @@ def _adopt(world: World, dice: random.Random) -> None:
         live[bodies[key]["name"]]["interval"] = "week"
         for value in base.values():
             value.get("batch_exports", {}).pop(key, None)
+
+
+def _add_odd(world: World, dice: random.Random) -> None:
+    """Add an uncommitted export with two former names, or projects whose names differ in case."""
+    work, projects = copy.deepcopy(world.work), copy.deepcopy(world.projects)
+    names = sorted(loaded_files(work) & work.keys())
+    live = {project["name"]: project for project in projects}
+    own = {key: body["name"] for name in names for key, body in work[name]["projects"].items()}
+    keys = [key for key, name in own.items() if name in live]
+    if names and keys and dice.random() < SHARE_OF_FORMER:
+        key, former = dice.choice(keys), ["First", "Second"]
+        rest: Body = {"interval": "day", "destination": {"type": "NoOp", "config": {"arg": "x"}}}
+        body = {"name": "Third", "project": key, **rest, "lifecycle": {"renamed_from": former}}
+        work[names[0]]["batch_exports"]["third"] = body
+        for name in dice.choice((former, former, former[:1], former[1:])):
+            other = {"id": _id_of(f"e9{len(name)}"), "name": name, **copy.deepcopy(rest)}
+            live[own[key]]["batch_exports"].append(other)
+    if names and dice.random() < SHARE_OF_CASES:
+        for name in dice.sample(("Fresh", "FRESH", "fresh"), 2):
+            work[names[0]]["projects"][f"{name}-{dice.randrange(9)}"] = {"name": name}
+    changed = replace(world, work=work)
+    if work != world.work and valid(work) and valid(checked_out(changed)):
+        world.work, world.projects, world.later = work, projects, None
+
+
+def _delete_at_base(world: World, dice: random.Random) -> None:
+    """Let the base delete an export that is declared again now, and that is not live."""
+    commit = world.commits[base_commit(world)]
+    base, work = copy.deepcopy(commit.files), declared(checked_out(world), world.environment)
+    exports = [pair for value in base.values() for pair in value.get("batch_exports", {}).items()]
+    bodies = {key: body for key, body in exports if f"batch_export.{key}" in work}
+    if bodies:
+        key = dice.choice(sorted(bodies))
+        bodies[key]["state"] = "absent"
+        if valid(base):
+            commit.files = base
+            names = {bodies[key]["name"], work[f"batch_export.{key}"].name}
+            for project in world.projects:
+                kept = [body for body in project["batch_exports"] if body["name"] not in names]
+                project["batch_exports"] = kept
 
 
 def _exports_of(files: Files) -> list[Body]:
@@ -1091,5 +1139,6 @@ def _options(drawing: Drawing, world: World) -> None:
     names = [name for name in world.commits[world.head].files if name != "reconciler.yaml"]
     if drawing.chance(0.1):
         world.sparse = (dice.choice(names),)
-        if not valid(checked_out(world)):
+        later = replace(world, work=world.later or world.work)
+        if not (valid(checked_out(world)) and valid(checked_out(later))):
             world.sparse = ()

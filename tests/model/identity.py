@@ -161,8 +161,9 @@ class Identity:
     def _has_second(self, resource: Resource) -> bool:
         """Return whether another object than by its name is the resource by the base."""
         address, parent = resource.address, self.parent_of(resource)
-        history = self.of_key(address)
+        history, project = self.of_key(address), (resource.parent or ("", ""))[1]
         is_same = all(was == resource and self.scopes(n, was) == [parent] for n, was in history)
+        is_same &= len({was.name for _, was in self.of_key(project)}) <= 1
         if resource.pinned is not None or (self.matched[address] is not None and is_same):
             return False
         return bool(self._may_become(resource, [*self.former(address), *self.elsewhere(address)]))
@@ -225,9 +226,11 @@ class Identity:
         ]
 
     def at_base(self, item: Live | None) -> list[Resource]:
-        """Return how the base declares a live object: several if it is not certain."""
+        """Return how the base declares a live object: by id, else by name, else by former names."""
         keys = self.versions[0] if self.versions and item else {}
-        return [was for key, was in keys.items() if self.certain(0, key) is item]
+        found = [was for key, was in keys.items() if self.certain(0, key) is item]
+        pinned = [was for was in found if was.pinned is not None]
+        return pinned or [was for was in found if item and item.is_called(was.name)] or found
 
     # The removed resources
 
@@ -243,11 +246,7 @@ class Identity:
             anywhere = [item for item in self.live if (item.kind, item.name) in places]
             found = [item for number, _ in numbered for item in self.of_version(number, address)]
             scopes = [self.scopes(number, was) for number, was in numbered]
-            objects[address] = [
-                *found,
-                *self.elsewhere(address),
-                *([] if any(scopes) else anywhere),
-            ]
+            objects[address] = found + self.elsewhere(address) + ([] if any(scopes) else anywhere)
             own[address] = found if all(len(ids) <= 1 for ids in scopes) else []
 
         def free(address: str) -> list[Live]:

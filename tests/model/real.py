@@ -28,7 +28,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.model.codec.plan import encode
+from reconciler.model.plan import encode
 from reconciler.model.plan_options import PlanOptions, Selection
 from tests.model.declared import leaves
 from tests.model.identity import Live

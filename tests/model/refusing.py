@@ -109,12 +109,8 @@ def _names(plan: Planned) -> Refusals:
     for address, item in plan.identity.matched.items():
         owners = plan.identity.at_base(item) if plan.now[address].pinned is None else []
         pair = {address, *(was.address for was in owners)}
-        if (
-            len(owners) == 1
-            and len(pair) == 2
-            and pair <= plan.identity.matched.keys()
-            and pair & changed
-        ):
+        is_pair = len(owners) == 1 and len(pair) == 2
+        if is_pair and pair <= plan.identity.matched.keys() and pair & changed:
             yield "permuted-names", *pair
     for change in plan.of_action("update", "replace"):
         is_renamed = change.action == "replace" or "name" in change.fields

@@ -20,7 +20,10 @@ MOST = 500
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: in a file, one text is replaced. `runs`: it shows in other commands than `plan`."""
+    """A fault: in a file, one text is replaced. `runs`: it shows in other commands than `plan`.
+
+    `also` are further texts of the file, each with what replaces it.
+    """
 
     name: str
     what: str
@@ -28,6 +31,7 @@ class Fault:
     old: str
     new: str
     runs: bool = False
+    also: tuple[tuple[str, str], ...] = ()
 
 
 FAULTS = (
@@ -83,7 +87,7 @@ FAULTS = (
     Fault(
         "I6 prune",
         "an object of another tool is pruned",
-        "reconciler/planning/pruning.py",
+        "reconciler/planning/selection.py",
         "is_pruned = mode is Prune.UNMANAGED and not other_tool_of(live.name)",
         "is_pruned = mode is Prune.UNMANAGED",
     ),
@@ -91,8 +95,8 @@ FAULTS = (
         "O1",
         "a change of the branch is shown as drift",
         "reconciler/planning/former.py",
-        "certain[0].resource if certain and certain[0].number == 0 else None",
-        "versions[0].resource if versions else None",
+        "[version.resource for version in certain if version.number == 0]",
+        "[version.resource for version in versions[:1]]",
     ),
     Fault(
         "O1 adopted",
@@ -140,7 +144,7 @@ FAULTS = (
     Fault(
         "D2",
         "`prune: true` deletes unmanaged projects",
-        "reconciler/planning/pruning.py",
+        "reconciler/planning/selection.py",
         "if parent is not None and (is_pruned or is_inside):",
         "if (parent is not None or live.parent_id is None) and (is_pruned or is_inside):",
     ),
@@ -189,6 +193,42 @@ FAULTS = (
         runs=True,
     ),
     Fault(
+        "F5",
+        "of two former names that are both live, the first is taken",
+        "reconciler/planning/matcher.py",
+        "self._renamable(start, {item.id: item for item in objects}.values())",
+        "self._renamable(start, {item.id: item for item in objects}.values())[:1]",
+    ),
+    Fault(
+        "F6",
+        "names of projects to create that differ in case are not refused",
+        "reconciler/kinds/project/behaviour.py",
+        "    for create in context.created:",
+        "    for create in ():",
+    ),
+    Fault(
+        "F7",
+        "an undo without exports sends what servers of 2026 refuse",
+        "reconciler/planning/undo.py",
+        "dialect=live.dialect or applied.plan.source.dialect)",
+        'dialect=live.dialect if live.of("batch_export") else None)',
+        runs=True,
+        also=(
+            (
+                "known.until is not None and not self.declared.live.dialect",
+                "False",
+            ),
+        ),
+    ),
+    Fault(
+        "F8",
+        "drift reports what the base deletes as deleted",
+        "reconciler/authoring/drifting.py",
+        "change.address in base.present",
+        "change.address in base.desired.resources",
+        runs=True,
+    ),
+    Fault(
         "D10",
         "a missing token of HTTP is not refused",
         "schemas/destinations/HTTP.schema.json",
@@ -210,10 +250,12 @@ def found_after(fault: Fault | None, first: int, folder: Path) -> tuple[int | No
     """Return how many worlds the model needs to find a fault, None if it does not, and how."""
     if fault is not None:
         path = folder / fault.file
-        text = path.read_text(encoding="utf-8")
-        if text.count(fault.old) != 1:
-            raise SystemExit(f"{fault.name}: {fault.file} has {text.count(fault.old)} such texts")
-        path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+        text = changed = path.read_text(encoding="utf-8")
+        for old, new in ((fault.old, fault.new), *fault.also):
+            if changed.count(old) != 1:
+                raise SystemExit(f"{fault.name}: {fault.file} has {changed.count(old)} such texts")
+            changed = changed.replace(old, new)
+        path.write_text(changed, encoding="utf-8")
     command = [sys.executable, "-m", "tests.model.worlds", str(first), str(MOST), "--stop"]
     command += [] if fault is None or fault.runs else ["--plan"]
     ended = subprocess.run(

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from reconciler.client import SecretResolver
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.codec.plan import encode
 from reconciler.model.connection import SecretSettings
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.text import is_breaking
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions

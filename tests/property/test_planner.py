@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.model.action import Action
-from reconciler.model.codec.plan import decode, encode
+from reconciler.model.codec.plan import decode
 from reconciler.model.live import Live
+from reconciler.model.plan import encode
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, Resource, State

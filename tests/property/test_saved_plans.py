@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.codec.plan import decode, encode
+from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Desired, State

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.client import SecretResolver
-from reconciler.model.codec.plan import encode
 from reconciler.model.connection import SecretSettings
+from reconciler.model.plan import encode
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions

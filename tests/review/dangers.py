@@ -461,6 +461,153 @@ _CARELESS = (
     ),
 )
 """Pull requests that were written after the code was done."""
+_LONG_HOST = f"db.acme.example.{'a' * 60}.{'b' * 60}.{'c' * 60}.evil.example"
+_SNOWFLAKE = {"database": "dwh", "warehouse": "wh", "schema": "s", "table_name": "sink"}
+_ATTACKS = (
+    Danger(
+        "key of the bucket's encryption changed",
+        ("attacker-key",),
+        "updates",
+        (
+            export(s3(encryption="aws:kms", kms_key_id="acme-key")),
+            export(s3(encryption="aws:kms", kms_key_id="attacker-key")),
+        ),
+    ),
+    Danger(
+        "known host as the user of another",
+        (_EVIL,),
+        "paused",
+        (
+            export(http(URL)),
+            export(http("https://eu.i.posthog.com@evil.example/batch/")),
+        ),
+    ),
+    Danger(
+        "known host as the begin of a long one",
+        (_EVIL,),
+        "moves",
+        (export(postgres()), export(postgres(host=_LONG_HOST))),
+    ),
+    Danger(
+        "persons behind a comma",
+        ("sink", "persons"),
+        "moves",
+        (export(s3()), export(s3(), sql_query="SELECT email FROM events, persons")),
+        dialect=_INTERFACE,
+    ),
+    Danger(
+        "persons in quotes",
+        ("sink", "persons"),
+        "creates",
+        (None, export(s3(), sql_query="SELECT email FROM/**/`persons`")),
+        dialect=_INTERFACE,
+    ),
+    Danger(
+        "properties of persons of events",
+        ("person.properties",),
+        "moves",
+        (export(s3()), export(s3(), sql_query="SELECT person.properties.email FROM events")),
+        dialect=_INTERFACE,
+    ),
+    Danger(
+        "persons after many columns of events",
+        ("sink", "persons"),
+        "creates",
+        (
+            None,
+            export(s3(), sql_query=f"SELECT {_COLUMNS} FROM events JOIN persons ON 1 = 1"),
+        ),
+        dialect=_INTERFACE,
+    ),
+    Danger(
+        "endpoint that looks like the known service",
+        ("amazonaws.com.evil.example",),
+        "moves",
+        (
+            export(s3(endpoint_url="https://s3.amazonaws.com")),
+            export(s3(endpoint_url="https://s3.amazonaws.com.evil.example")),
+        ),
+    ),
+    Danger(
+        "account of Snowflake changed",
+        ("evil-account",),
+        "moves",
+        (
+            export({"type": "Snowflake", "config": {**_SNOWFLAKE, "account": "acme"}}),
+            export({"type": "Snowflake", "config": {**_SNOWFLAKE, "account": "evil-account"}}),
+        ),
+    ),
+    Danger(
+        "any site may record sessions",
+        ("sink", "any site"),
+        "projects",
+        (
+            {"name": "Sink", "recording_domains": ["https://acme.example"]},
+            {"name": "Sink", "recording_domains": []},
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "file of secrets allowed",
+        ("secret_files", "/run/other"),
+        "updates",
+        (None, None),
+        workspace=({}, {"secret_files": ["/run/other"]}),
+    ),
+    Danger(
+        "everything that is unmanaged to be deleted",
+        ("policy", "prune"),
+        "updates",
+        (None, None),
+        workspace=({"policy": {"prune": "git"}}, {"policy": {"prune": True, "max_deletes": 99}}),
+    ),
+    Danger(
+        "sites may run site apps",
+        ("sink", "site apps"),
+        "projects",
+        (
+            {"name": "Sink", "inject_web_apps": False},
+            {"name": "Sink", "inject_web_apps": True},
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "bodies of requests recorded",
+        ("sink", "captured"),
+        "projects",
+        (
+            {
+                "name": "Sink",
+                "session_recording_network_payload_capture_config": {"recordBody": False},
+            },
+            {
+                "name": "Sink",
+                "session_recording_network_payload_capture_config": {"recordBody": True},
+            },
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "only identified persons in an export of everything",
+        ("sink", "model persons"),
+        "moves",
+        (
+            export(s3(include_events=["order"])),
+            export(s3(include_events=["order"]), model="persons"),
+        ),
+    ),
+    Danger(
+        "comment of a query has the interval",
+        ("sink", "query"),
+        "creates",
+        (
+            None,
+            export(aws(), model="hogql", hogql_query=f"{_CONTACTS} -- {{data_interval_start}}"),
+        ),
+        dialect=_V2026,
+    ),
+)
+"""Pull requests of a second attack, which were written before a look at the code."""
 _GIT = {"policy": {"prune": "git"}}
 _DELETING = {"policy": {"prune": "git", "allow_project_deletion": True}}
 _LOSSES = (
@@ -502,4 +649,4 @@ NEW_PLACES = (
 )
 """Dangers that the list of new places and queries has."""
 _OTHERS = tuple(danger for danger in _CARELESS if danger.name in _CHANGED)
-DANGERS = (*NEW_PLACES, *_OTHERS, *_FORM, *_PROJECTS, *_LOSSES)
+DANGERS = (*NEW_PLACES, *_OTHERS, *_ATTACKS, *_FORM, *_PROJECTS, *_LOSSES)

@@ -22,11 +22,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from reconciler.authoring.importing import ImportOptions, import_live, remarks_on_import
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import ReconcilerError
-from reconciler.model.codec.plan import encode
+from reconciler.model.plan import encode
 from reconciler.operations.backfills import BackfillRequest, Screen, backfill
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
-from reconciler.render.report import report_as_text
+from reconciler.render.progress import report_as_text
 from tests.reliability.accounting import duplicate_exports, duplicate_projects, unasked_deletes
 from tests.reliability.runs import Applier, applier
 from tests.reliability.scenarios import Scenario, http, many_exports, noop

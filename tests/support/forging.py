@@ -11,9 +11,8 @@ from typing import Any
 
 from msgspec import ValidationError, convert
 
-from reconciler.model.codec.forms import PlanForm
-from reconciler.model.codec.plan import encode
-from reconciler.model.plan import Plan
+from reconciler.model.codec.forms import form_of, value_of
+from reconciler.model.plan import Plan, encode
 
 
 def forged(plan: Plan, chance: random.Random) -> Plan:
@@ -32,7 +31,7 @@ def forged(plan: Plan, chance: random.Random) -> Plan:
             *above, last = chance.choice(places)
             _at(changes, above)[last] = chance.choice([other, None, "x", 1, True])
     try:
-        return convert(content, PlanForm).value()
+        return value_of(Plan, convert(content, form_of(Plan)))
     except (ValidationError, ValueError):
         return plan
 

@@ -42,7 +42,7 @@ class Doc:
 
 
 _TEXTS = "cursor ordering search status instance_id destination scope scopes item_id user users"
-_MORE_TEXTS = "activities clients search_text item_ids"
+_MORE_TEXTS = "activities clients search_text item_ids kind"
 _MOMENTS = "after before start end start_date end_date"
 _LEVEL = {"type": "string", "enum": ["DEBUG", "LOG", "INFO", "WARNING", "ERROR"]}
 
@@ -79,6 +79,7 @@ def docs_of(dialect: Dialect) -> Mapping[str, Doc]:
         **_identity(),
         **_activity(dialect),
         **_steps(dialect),
+        **_integrations(),
     }
 
 
@@ -267,6 +268,22 @@ def _activity(dialect: Dialect) -> dict[str, Doc]:
         ),
         "ActivityLog.filters_of_organization": Doc(
             "List the values to filter by", tag, "ActivityFilters", refusals=paid
+        ),
+    }
+
+
+def _integrations() -> dict[str, Doc]:
+    tag = "integrations"
+    return {
+        "Integrations.listed": Doc(
+            "List integrations, oldest first", tag, "IntegrationPage", query=(*_PAGE, "kind")
+        ),
+        "Integrations.retrieved": Doc("Read an integration", tag, "Integration"),
+        "Integrations.created": Doc(
+            "Create an integration", tag, "Integration", 201, "IntegrationBody"
+        ),
+        "Integrations.destroyed": Doc(
+            "Delete an integration that no export uses", tag, status=204, refusals=(400,)
         ),
     }
 

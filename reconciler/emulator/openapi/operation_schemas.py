@@ -33,7 +33,18 @@ def of_operations(dialect: Dialect) -> dict[str, Any]:
         **_logs(dialect),
         **_activity(dialect),
         **_steps(),
+        **_integrations(),
         **_identity(dialect),
+    }
+
+
+def _integrations() -> Schema:
+    written: Schema = {"kind": TEXT, "config": {"type": "object"}}
+    shown = {"id": NUMBER, "created_at": MOMENT, "created_by": ANY, "errors": TEXT}
+    return {
+        "Integration": closed({**written, **shown, "display_name": TEXT}),
+        "IntegrationPage": page_of("Integration"),
+        "IntegrationBody": shape(written, only=False),
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export.integrations import integration_of
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.action import Action
 from reconciler.model.field_types import Text
@@ -70,6 +71,7 @@ def _behaviour() -> Behaviour:
 KIND = replace(
     kind_of("batch_export", _SPECIAL),
     dialect_of=_dialect_of,
+    integration_of=integration_of,
     activity=("latest_runs", 0, "created_at"),
     behaviour=_behaviour,
     # docs/service.md 13

@@ -8,8 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from reconciler.kinds.batch_export.consequences import RULES
-from reconciler.kinds.batch_export.facts import moment
+from reconciler.kinds.batch_export.consequences import RULES, moment
 from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.behaviour import Behaviour, Overlap
 from reconciler.model.change import Consequence, Severity

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.kinds.batch_export.integrations import INTEGRATIONS
 from reconciler.model.field_types import OpenObject, SetOf, Text
 from reconciler.model.kind import Dialect, Field, variant_of
 
@@ -87,9 +88,10 @@ DESTINATION = variant_of(
     _SPECIAL,
     fixed_since=Dialect.V2026,
     # Hidden in lists, readable by id only (docs/service.md 1.3).
-    unlisted=frozenset({"Workflows"}),
+    unlisted={"Workflows": Dialect.V2026},
     places=PLACES,
     outermost=OUTERMOST,
     addressed_by=ADDRESSED_BY,
     summaries=SUMMARIES,
+    integrations=INTEGRATIONS,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.kinds.batch_export.facts import (
+from reconciler.kinds.batch_export.consequences import (
     live_value,
     moment,
     moment_text,
@@ -14,11 +13,14 @@ from reconciler.kinds.batch_export.facts import (
     wanted,
     wanted_type,
 )
+from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export.integrations import INTEGRATIONS
 from reconciler.model.action import Action
 from reconciler.model.behaviour import Objection, RuleContext, Rules
+from reconciler.model.integration import Integrations
 from reconciler.model.kind import Dialect
 from reconciler.model.schemas import known_schema
-from reconciler.model.text import quoted
+from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, JSONObject, mapping_of, value_at
 
 REFUSALS = Rules()
@@ -106,8 +108,8 @@ def type_not_accepted(context: RuleContext) -> Objection | None:
 def integration_required(context: RuleContext) -> Objection | None:
     """The destination type requires an integration.
 
-    It holds the credentials. The API cannot create one: create it in the service, and set
-    `destination.integration` to its id.
+    It holds the credentials. Create it in the service, and set `destination.integration` to its
+    name or id.
     """
     tag, release = wanted_type(context), _release(context)
     if release is None or tag not in DESTINATION.variants or not _by_integration(tag, release):
@@ -119,7 +121,7 @@ def integration_required(context: RuleContext) -> Objection | None:
         return None
     return Objection(
         f"{_server(context)} requires an integration for destination type {tag}",
-        "create an integration in the service, and set `destination: {integration: <id>}`",
+        "create an integration in the service, and set `destination: {integration: <name>}`",
         ("destination",),
     )
 
@@ -129,7 +131,7 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
     """An export moves to another project with its integration, or is created with a project.
 
     An integration belongs to one project. Set `destination.integration` to one of the new project,
-    after that is created.
+    after that is created. A name finds the integration of the project that the export is in.
     """
     named, change = context.sent("destination", "integration"), context.change
     if not context.creates or named in (None, MISSING):
@@ -144,9 +146,30 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
         return None
     return Objection(
         f"integration {named} {problem}",
-        "set `destination: {integration: <id>}` to one of the new project",
+        "set `destination: {integration: <name>}` to one of the new project",
         ("destination", "integration"),
     )
+
+
+@REFUSALS.refusal("unknown-integration", on=_WRITES)
+def unknown_integration(context: RuleContext) -> Objection | None:
+    """An id is not that of an integration of the project, or the integration has another kind.
+
+    Ids are checked in projects of which the configuration names an integration, since the others
+    are not read. Set the name or the id of an integration of the right kind.
+    """
+    table = context.integrations or Integrations(hidden="not read")
+    for taken in INTEGRATIONS.get(wanted_type(context), ()) if not table.hidden else ():
+        path = ("destination", *map(str, taken.path))
+        value = context.sent(*path)
+        item = table.of_id(value)
+        if str(value).isdigit() and (item is None or item.kind != taken.kind):
+            what = printable(str(item or value))
+            problem = f"has the kind {item.kind}" if item is not None else "is not in the project"
+            fix = "set it to the name or id of such an integration"
+            message = f"integration {what} {problem}; the service requires one of kind {taken.kind}"
+            return Objection(message, fix, path)
+    return None
 
 
 @REFUSALS.refusal("field-not-accepted", on=_WRITES)

@@ -69,7 +69,7 @@ _MORE_CAPTURED: Mapping[str, Callable[[JSON, JSON], bool]] = {
 """How a change of a field makes the service capture more."""
 
 
-@RULES.rule("project-data-lost", Severity.DANGER, effect=Effect.LOST, on=(Action.DELETE,))
+@RULES.rule("project-data-lost", Severity.DANGER, Effect.LOST, on=(Action.DELETE,))
 def data_lost_with_project(context: RuleContext) -> Outcome:
     """Deletion of a project deletes its events, persons, recordings, dashboards and exports.
 
@@ -95,7 +95,7 @@ def token_of_a_new_project(_: RuleContext) -> Outcome:
     return "the project gets a new api_token: use it in clients that send events to the project"
 
 
-@RULES.rule("capture-turned-off", Severity.WARNING, effect=Effect.LOST, on=_UPDATES)
+@RULES.rule("capture-turned-off", Severity.WARNING, Effect.LOST, on=_UPDATES)
 def capture_turned_off(context: RuleContext) -> Outcome:
     """Data that is not captured cannot be recovered.
 
@@ -108,7 +108,7 @@ def capture_turned_off(context: RuleContext) -> Outcome:
     return text if names else None
 
 
-@RULES.rule("capture-turned-on", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("capture-turned-on", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
 def capture_turned_on(context: RuleContext) -> Outcome:
     """More data of visitors is captured: recordings, logs, requests, autocapture and so on.
 
@@ -120,7 +120,7 @@ def capture_turned_on(context: RuleContext) -> Outcome:
     return text if names else None
 
 
-@RULES.rule("masking-reduced", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("masking-reduced", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
 def masking_reduced(context: RuleContext) -> Outcome:
     """Recordings show inputs, texts or elements that were masked or left out.
 
@@ -144,7 +144,7 @@ def _masks(config: JSON) -> set[tuple[str, ...]]:
     }
 
 
-@RULES.rule("web-access-widened", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("web-access-widened", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
 def web_access_widened(context: RuleContext) -> Outcome:
     """More sites may use the toolbar or record sessions, or sites may run site apps.
 
@@ -162,7 +162,7 @@ def web_access_widened(context: RuleContext) -> Outcome:
     return "; ".join(widened) or None
 
 
-@RULES.rule("ip-anonymisation-off", *_DEGREES, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("ip-anonymisation-off", _DEGREES, Effect.ELSEWHERE, on=_WRITES)
 def anonymisation_turned_off(context: RuleContext) -> Outcome:
     """IP addresses of visitors are stored.
 
@@ -176,15 +176,14 @@ def anonymisation_turned_off(context: RuleContext) -> Outcome:
     return text if _switched_off(before, after) else None
 
 
-@RULES.rule("access-control-changed", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("access-control-changed", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
 def access_changed(context: RuleContext) -> Outcome:
     """Access to the project changes.
 
     Check who can read it then. Newer servers refuse the field: see `access-control-not-accepted`.
     """
-    if context.field("access_control") is None:
-        return None
-    return "access to the project changes; check who can read it then"
+    text = "access to the project changes; check who can read it then"
+    return text if context.field("access_control") else None
 
 
 @RULES.refusal("access-control-not-accepted", on=_WRITES)
@@ -236,30 +235,24 @@ def name_taken(context: RuleContext) -> Objection | None:
     return None
 
 
-@RULES.rule("project-timezone-changed", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
+@RULES.rule("project-timezone-changed", Severity.WARNING, Effect.FORM, on=_UPDATES, of="timezone")
 def project_timezone_changed(context: RuleContext) -> Outcome:
     """Days start at another time in charts, past dates included.
 
     Exports do not follow: they have a time zone of their own, or use UTC on older servers.
     """
-    change = context.field("timezone")
-    if change is None:
-        return None
-    return f"days start at another time ({change.before} → {change.after}): charts shift"
+    before, after = context.sides("timezone")
+    return f"days start at another time ({before} → {after}): charts shift"
 
 
-@RULES.rule("test-filters-replaced", Severity.INFO, effect=Effect.FORM, on=_UPDATES)
+@RULES.rule("test-filters-replaced", Severity.INFO, Effect.FORM, on=_UPDATES)
 def filters_replaced(context: RuleContext) -> Outcome:
     """Insights with the filters are recomputed, past dates included.
 
     Expect other numbers in insights that filter out internal users.
     """
-    if context.field("test_account_filters") is None:
-        return None
-    return (
-        "insights that filter out internal users are recomputed with the new filters, past dates "
-        "included"
-    )
+    text = "insights that filter out internal users are recomputed with the new filters, "
+    return f"{text}past dates included" if context.field("test_account_filters") else None
 
 
 _BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})
@@ -267,10 +260,7 @@ _BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})
 _OPERATIONS = (
     Operation("activity", "GET", "activity/", None, refused_to_keys=_BY_SESSION, source="4.3"),
     Operation(
-        "demo_data",
-        "GET",
-        "is_generating_demo_data/",
-        None,
+        *("demo_data", "GET", "is_generating_demo_data/", None),
         refused_to_keys=_BY_SESSION,
         source="4.3",
     ),

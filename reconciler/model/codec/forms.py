@@ -1,255 +1,194 @@
-"""The forms of a plan in public JSON, with descriptions and fields derived from others."""
+"""Forms: the types of public JSON, made from the declarations of values, to check and read it."""
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache, partial
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import get_type_hints as hints_of
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, convert, defstruct, field
 
 from reconciler.diagnostics import Mark
+from reconciler.errors import ExitCode
 from reconciler.model.address import Address
-from reconciler.model.codec.base import AddressText, Form, PlaceForm, copied, optional
-from reconciler.model.codec.change import ChangeForm, Digest
-from reconciler.model.identity import plan_id_of
-from reconciler.model.kind import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
-from reconciler.model.plan_options import Selection
-from reconciler.model.public import Count
+from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills
+from reconciler.model.public import SECRET_KEY, AddressText, Positive, Public, derived, names
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretSource
 
-FORMAT_VERSION: Final = 1
-# Fields of a source that are absent if they have these values.
-_IF_GIVEN: Final = {
-    "head_ref": None,
-    "base_remarks": (),
-    "uncommitted": False,
-    "organization_name": None,
+_T = TypeVar("_T", bound=Public)
+_PathForm: TypeAlias = Annotated[
+    tuple[str | int, ...],
+    Meta(description="Names and list positions, counted from 0.", min_length=1),
+]
+_EVENTS = {item.__name__: item for item in (BackfillPlan, ObjectBackfills)}
+"""What the annotations of events name, and their module does not import."""
+
+
+class _Place(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A place in the configuration. Line and column count from 1."""
+
+    file: str
+    """Path, relative to the workspace."""
+    line: Positive
+    """Line."""
+    column: Positive
+    """Column."""
+    length: Positive
+    """Length of the marked text."""
+
+    @property
+    def mark(self) -> Mark:
+        """The place as a value."""
+        return Mark(self.file, self.line, self.column, self.length)
+
+
+class _Reference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A secret reference."""
+
+    ref: Annotated[str, Meta(extra_json_schema={"pattern": r"^\$\{secret:[^:}]+:"})]
+    """Such as ${secret:env:NAME}."""
+
+
+_Parts: TypeAlias = tuple[str | _Reference, ...]
+SHAPES: dict[Any, Any] = {
+    Address: AddressText,
+    ExitCode: int,
+    Mark: _Place,
+    Path: _PathForm,
+    SecretRef: _Parts,
+    datetime: str,
+    Mapping[str, Any]: dict[str, Any],
+    Mapping[str, str]: dict[str, str],
 }
+"""What public JSON has for the values of some types."""
 
 
-class SourceForm(Form, frozen=True, kw_only=True):
-    """What a plan was computed from."""
-
-    environment: str
-    """Name of the environment."""
-    organization: str
-    """Id of the organization."""
-    base_url: str
-    """Base URL of the service."""
-    tool_version: str
-    """Version of reconciler that made it."""
-    dialect: Dialect | None
-    """Dialect of the server, null if unknown."""
-    base: str | None
-    """Commit of the git base, null without one."""
-    base_ref: str | None
-    """Short name of the git reference of the base, null without one."""
-    base_commits: Count
-    """Commits since the base that touch the workspace."""
-    base_time: str | None
-    """Time of the base commit, ISO 8601, null without one."""
-    head: str | None
-    """Commit that is checked out, null outside of git."""
-    head_ref: str | UnsetType = UNSET
-    """Branch of that commit, as git or the CI job names it. Absent if unknown."""
-    undoes: str | None
-    """Id of the plan that this one undoes, null for any other plan."""
-    base_remarks: tuple[str, ...] | UnsetType = UNSET
-    """What a reader should know about the choice of the base. Absent if nothing."""
-    uncommitted: bool | UnsetType = UNSET
-    """Whether the files that were planned differ from those of `head`. Absent if they do not."""
-    organization_name: str | UnsetType = UNSET
-    """Name of the organization. Absent if the key may not read it."""
-
-    @classmethod
-    def of(cls, source: PlanSource) -> SourceForm:
-        """Return the form of a source."""
-        given = {name: getattr(source, name) or UNSET for name in _IF_GIVEN}
-        return copied(cls, source, **given)
-
-    def value(self) -> PlanSource:
-        """Return the source."""
-        given = {name: getattr(self, name) or absent for name, absent in _IF_GIVEN.items()}
-        return copied(PlanSource, self, **given)
+@cache
+def form_of(kind: type[Public]) -> type[Struct]:
+    """Return the type of what public JSON has of values; `__declared__` is their type."""
+    return defstruct(
+        kind.__name__,
+        members_of(kind),
+        namespace={"__doc__": kind.__doc__, "__declared__": kind},
+        forbid_unknown_fields=True,
+        kw_only=True,
+    )
 
 
-class SummaryForm(Form, frozen=True, kw_only=True):
-    """Counts by action."""
-
-    create: Count
-    """Changes whose action is `create`."""
-    update: Count
-    """Changes whose action is `update`."""
-    replace: Count
-    """Changes whose action is `replace`."""
-    pause: Count
-    """Changes whose action is `pause`."""
-    unpause: Count
-    """Changes whose action is `unpause`."""
-    delete: Count
-    """Changes whose action is `delete`."""
-    no_op: Count = field(name="no-op")
-    """Changes whose action is `no-op`."""
-    unmanaged: Count
-    """Unmanaged objects: live objects that no resource claims."""
-    empty: bool
-    """Whether applying the plan sends nothing."""
-
-    @classmethod
-    def of(cls, plan: Plan) -> SummaryForm:
-        """Return the summary of a plan."""
-        counts = {action.name.lower(): count for action, count in plan.counts.items()}
-        return cls(**counts, unmanaged=len(plan.unmanaged), empty=plan.empty)
+def members_of(kind: type[Public]) -> list[tuple[str, Any, Any]]:
+    """Return the attributes, types and fields of the form of a type."""
+    hints = hints_of(kind, localns=_EVENTS, include_extras=True)
+    given = kind.__struct_defaults__
+    defaults = dict(zip(kind.__struct_fields__[-len(given) :], given, strict=False))
+    version = Literal[kind.version]  # type: ignore[name-defined]
+    made = [("format_version", version, NODEFAULT)] if kind.version is not None else []
+    for key, name in names(kind).items():
+        value = getattr(kind, name)
+        if isinstance(value, derived):
+            hint = hints_of(value.fget, include_extras=True)["return"]
+        else:
+            hint = hints[name]
+        default: Any = NODEFAULT
+        if name in kind.optional or UnsetType in get_args(hint) or defaults.get(name) is MISSING:
+            default = UNSET
+        elif name.rstrip("_") in kind.recent:
+            default = defaults[name.rstrip("_")]
+        shape = shape_of(_without_none(hint) if name in kind.optional else hint)
+        made.append((key.replace("-", "_"), shape, field(name=key, default=default)))
+    return made
 
 
-class ObjectForm(Form, frozen=True, kw_only=True):
-    """A live object."""
-
-    address: AddressText
-    name: str
-    """Its name."""
-    parent_id: str | None
-    """Id of its parent."""
-    parent_name: str | None
-    """Name of its parent."""
-
-    @classmethod
-    def of(cls, unmanaged: Unmanaged) -> ObjectForm:
-        """Return the form of an unmanaged object."""
-        return copied(cls, unmanaged, address=str(unmanaged.address))
-
-    def value(self) -> Unmanaged:
-        """Return the object. Raises ValueError."""
-        return copied(Unmanaged, self, address=Address.parse(self.address))
+def _without_none(hint: Any) -> Any:
+    parts = get_args(hint)
+    return parts[0] if type(None) in parts else hint
 
 
-class NoteForm(Form, frozen=True, kw_only=True):
-    """A note on the plan as a whole, or about a resource."""
-
-    code: str
-    """Stable id of the note."""
-    message: str
-    """Message."""
-    about: AddressText | None
-    """The resource that it is about, null for the plan as a whole."""
-
-    @classmethod
-    def of(cls, note: Note) -> NoteForm:
-        """Return the form of a note."""
-        return copied(cls, note, about=str(note.about) if note.about is not None else None)
-
-    def value(self) -> Note:
-        """Return the note. Raises ValueError."""
-        return copied(Note, self, about=Address.parse(self.about) if self.about else None)
+def shape_of(hint: Any) -> Any:
+    """Return the type that values of a type have in public JSON."""
+    if hint in SHAPES:
+        return SHAPES[hint]
+    if isinstance(hint, type) and issubclass(hint, Public):
+        return form_of(hint)
+    origin = get_origin(hint)
+    if origin is Annotated:
+        inner = hint.__origin__
+        return Annotated[
+            (shape_of(inner) if isinstance(inner, type) else inner, *hint.__metadata__)
+        ]
+    parts = tuple(map(shape_of, get_args(hint)))
+    if origin in (Union, UnionType):
+        return Union[parts]  # noqa: UP007 - of parts that are known here only
+    return origin[parts] if origin in (tuple, dict) else hint
 
 
-class RefusalForm(Form, frozen=True, kw_only=True):
-    """A violation of the policy."""
+def value_of(kind: type[_T], form: Struct, **given: Any) -> _T:
+    """Return the value of a form; `given` are internal fields. Raises ValueError."""
+    for key, name, read in _readers(kind):
+        value = getattr(form, key)
+        if value is not UNSET:
+            given[name] = read(value)
+    return kind(**given)
 
-    rule: str
-    """Stable id of the rule."""
-    message: str
-    """What violates it."""
-    addresses: tuple[AddressText, ...]
-    """The resources that violate it."""
-    at: PlaceForm | None
-    """Place of the rule, null for a default."""
-    allow: str | None
-    """How to allow it."""
-    after_merge: bool = False
-    """Whether only the policy of the trusted branch is violated, and the files lift it."""
-    objects: tuple[ObjectForm, ...] = ()
-    """The live objects that are the reason, such as one that a create would double."""
 
-    @classmethod
-    def of(cls, refusal: Refusal) -> RefusalForm:
-        """Return the form of a refusal."""
-        return copied(
-            cls,
-            refusal,
-            addresses=tuple(map(str, refusal.addresses)),
-            at=optional(PlaceForm, refusal.at),
-            objects=tuple(map(ObjectForm.of, refusal.objects)),
+@cache
+def _readers(kind: type[Public]) -> list[tuple[str, str, Callable[[Any], Any]]]:
+    """Return the attributes of a form, the fields of the value, and how each is read."""
+    hints = hints_of(kind, localns=_EVENTS)
+    pairs = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    return [
+        (
+            key.replace("-", "_"),
+            name,
+            decode_value if name in kind.with_secrets else _reader(hints[name]),
         )
-
-    def value(self) -> Refusal:
-        """Return the refusal. Raises ValueError."""
-        return copied(
-            Refusal,
-            self,
-            addresses=tuple(map(Address.parse, self.addresses)),
-            at=optional(Mark, self.at),
-            objects=tuple(form.value() for form in self.objects),
-        )
+        for key, name in pairs
+        if name not in kind.internal
+    ]
 
 
-class SelectionForm(Form, frozen=True, kw_only=True):
-    """The options that narrow the plan."""
+@cache
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """Return a function from what a form has to what a value has of a type."""
+    if hint in _READERS:
+        return _READERS[hint]
+    if isinstance(hint, type) and issubclass(hint, Public):
+        return partial(value_of, hint)
+    inner = next((_reader(part) for part in get_args(hint) if part is not type(None)), _same)
+    if inner is _same:
+        return _same
+    if get_origin(hint) is tuple:
+        return lambda items: tuple(map(inner, items))
+    return lambda item: None if item is None else inner(item)
 
-    targets: tuple[str, ...]
-    """Globs of --target."""
-    excludes: tuple[str, ...]
-    """Globs of --exclude."""
-    kinds: tuple[str, ...]
-    """Globs of --kind."""
-    parents: tuple[str, ...]
-    """Globs of --project."""
-    partial: bool
-    """Whether something may be excluded."""
+
+def _same(value: Any) -> Any:
+    return value
 
 
-class PlanForm(Form, frozen=True, kw_only=True):
-    """The plan that `plan --out FILE` saves and `plan --format json` prints."""
+def decode_value(value: Any) -> JSON:
+    """Return the value of the configuration that `encode_value` encoded. Raises ValueError."""
+    if isinstance(value, Mapping):
+        if set(value) == {SECRET_KEY}:
+            return _secret(convert(value[SECRET_KEY], _Parts))
+        return {name.removeprefix("$"): decode_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [decode_value(item) for item in value]
+    return value
 
-    format_version: Literal[1]
-    """Version of this format."""
-    created_at: str
-    """When the plan was made, ISO 8601."""
-    plan_id: Digest
-    """SHA-256 of the digests of all changes: plans with equal ids do the same."""
-    source: SourceForm
-    """What the plan was computed from."""
-    summary: SummaryForm
-    """Counts."""
-    changes: tuple[ChangeForm, ...]
-    """One change per resource, in the order of execution; `no-op` last."""
-    unmanaged: tuple[ObjectForm, ...]
-    """Unmanaged objects: live objects that no resource claims."""
-    ignored: tuple[ObjectForm, ...]
-    """Live objects that `policy.ignore` excludes."""
-    notes: tuple[NoteForm, ...]
-    """Notes on the plan as a whole."""
-    refusals: tuple[RefusalForm, ...]
-    """Policy violations. A plan with violations is not applied."""
-    selection: SelectionForm
-    """The options that narrow the plan."""
 
-    @classmethod
-    def of(cls, plan: Plan) -> PlanForm:
-        """Return the form of a plan."""
-        changes = tuple(ChangeForm.of(change, plan.source) for change in plan.changes)
-        return cls(
-            format_version=FORMAT_VERSION,
-            created_at=plan.created_at,
-            plan_id=plan_id_of(form.digest for form in changes if form.digest is not None),
-            source=SourceForm.of(plan.source),
-            summary=SummaryForm.of(plan),
-            changes=changes,
-            unmanaged=tuple(map(ObjectForm.of, plan.unmanaged)),
-            ignored=tuple(map(ObjectForm.of, plan.ignored)),
-            notes=tuple(map(NoteForm.of, plan.notes)),
-            refusals=tuple(map(RefusalForm.of, plan.refusals)),
-            selection=copied(SelectionForm, plan.selection),
-        )
+def _secret(parts: _Parts) -> SecretRef:
+    """Return the secret with these parts. Raises ValueError for an unknown source."""
+    return SecretRef(
+        tuple(part if isinstance(part, str) else SecretSource.parse(part.ref) for part in parts)
+    )
 
-    def value(self) -> Plan:
-        """Return the plan. Raises ValueError."""
-        return Plan(
-            source=self.source.value(),
-            changes=tuple(form.value() for form in self.changes),
-            unmanaged=tuple(form.value() for form in self.unmanaged),
-            ignored=tuple(form.value() for form in self.ignored),
-            notes=tuple(form.value() for form in self.notes),
-            refusals=tuple(form.value() for form in self.refusals),
-            selection=copied(Selection, self.selection),
-            created_at=self.created_at,
-        )
+
+_READERS: Mapping[Any, Callable[[Any], Any]] = {
+    Address: Address.parse,
+    Mark: lambda place: place.mark,
+    SecretRef: _secret,
+    datetime: datetime.fromisoformat,
+}

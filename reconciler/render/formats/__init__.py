@@ -51,10 +51,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
         "sarif": "render.ci_reports:diagnostics_as_sarif",
     },
     "backfills": _document("render.backfills:backfills_document")
-    | {
-        "github": "render.annotations:backfills_as_github",
-        "json": "render.backfills:backfills_as_json",
-    },
+    | {"github": "render.annotations:backfills_as_github"},
     "resolved": _document("render.resolved:resolved_document")
     | {"json": "render.resolved:resolved_as_json"},
     "imported": _document("authoring.importing:imported_document"),

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.text import printable, shortened
+from reconciler.model.text import listed, printable, shortened
 from reconciler.planning.places import INSIDE, PARENT
-from reconciler.render.plan.words import first_of, nouns
+from reconciler.render.plan.words import nouns, with_names
 
 HEADING = "New places and queries"
 _TO = " -> "
@@ -53,7 +54,8 @@ def new_lines(plan: Plan) -> tuple[NewLine, ...]:
         for item in change.new:
             # An address that gets a secret is in the line of the secret.
             if item.text not in receivers:
-                groups.setdefault((item.sort, item.text), []).append((change, item))
+                shown = replace(item, text=with_names(item.text, change))
+                groups.setdefault((item.sort, shown.text), []).append((change, shown))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
     return tuple(_line(members) for _, members in ranked)
 
@@ -66,7 +68,7 @@ def within_budget(lines: Sequence[NewLine], most: int) -> tuple[Sequence[NewLine
         f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
         for host, count in counts.most_common()
     )
-    rest = f"… {counts.total():,} more: {first_of(hosts, _MOST_HOSTS)}" if counts else ""
+    rest = f"… {counts.total():,} more: {listed(hosts, _MOST_HOSTS)}" if counts else ""
     return lines[:most], rest
 
 
@@ -74,7 +76,7 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
     """Return the line of equal items."""
     first, item = members[0]
     changes = list({change.address: change for change, _ in members}.values())
-    before = first_of(dict.fromkeys(other.before for _, other in members if other.before), 2)
+    before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
     what, sign, where = printable(item.text).rpartition(_TO)
     text = f"{shortened(what, _LONGEST_TEXT)}{sign}{shortened(where, _LONGEST_PLACE)}"
     text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
@@ -82,7 +84,7 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
     if len(changes) > 1:
         names = (printable(change.address.key) for change in changes)
         most = _MOST_IN_DANGER if item.sort is Novelty.SECRET else _MOST_NAMES
-        keys = first_of((shortened(name, _LONGEST_BEFORE) for name in names), most)
+        keys = listed((shortened(name, _LONGEST_BEFORE) for name in names), most)
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
@@ -120,7 +122,7 @@ def unnamed_in(violation: Refusal) -> str:
     addresses = [str(address) for address in violation.addresses]
     if all(address in violation.message for address in addresses):
         return ""
-    return first_of(addresses, _MOST_IN_DANGER)
+    return listed(addresses, _MOST_IN_DANGER)
 
 
 def _diagnostic(violation: Refusal) -> Diagnostic:

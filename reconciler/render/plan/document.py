@@ -16,7 +16,6 @@ from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Reason, Severity
-from reconciler.model.identity import plan_id
 from reconciler.model.kind import containers
 from reconciler.model.plan import Plan, PlanSource, Refusal
 from reconciler.model.text import printable, several, shortened
@@ -84,7 +83,7 @@ def _named(ref: str | None, commit: str | None) -> str:
 
 def plan_as_id(plan: Plan) -> str:
     """Return `plan 3c9a41f0`."""
-    return f"plan {plan_id(plan)[:SHORT_ID]}"
+    return f"plan {plan.plan_id[:SHORT_ID]}"
 
 
 def undone_as_text(plan: Plan) -> str:

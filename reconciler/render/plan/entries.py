@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Consequence, Reason, Severity
-from reconciler.model.text import printable
+from reconciler.model.text import listed, printable
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.plan.fields import (
     FieldLine,
@@ -22,7 +22,7 @@ from reconciler.render.plan.fields import (
     reach_line,
     variants_of,
 )
-from reconciler.render.plan.words import first_of, json_line, nouns, parent_of, shown_reasons, title
+from reconciler.render.plan.words import json_line, nouns, parent_of, shown_reasons, title
 
 _ANY = "ADDRESS"
 _Members: TypeAlias = Sequence[tuple[Change, Consequence]]
@@ -94,7 +94,7 @@ def _merged(members: _Members, *, of: int) -> Remark:
         message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
     of_all, whom = len(members) == of, ""
     if not of_all or severity is Severity.DANGER:
-        whom = first_of((str(change.address) for change, _ in members), _MOST_NAMED)
+        whom = listed((str(change.address) for change, _ in members), _MOST_NAMED)
     if not of_all and len(members) > 1:
         whom = f"{len(members):,} of {of:,}: {whom}"
     return Remark(rule, severity, message, effect, whom, of_all)
@@ -194,11 +194,11 @@ def entries_of(
         position, first, lines = members[0]
         if len(members) >= _FEWEST.get(first.action, _FEWEST_EQUAL):
             every = [change for _, change, _ in members]
-            positioned.append((position, _group(every, lines, notes, unless)))
+            positioned.append((position, _entry(every, lines, notes, unless)))
             continue
         for position, change, lines in members:
             shown = lines or lines_to_show(change, verbose=verbose)
-            positioned.append((position, _single(change, shown, notes, unless)))
+            positioned.append((position, _entry((change,), shown, notes, unless)))
     positioned.sort(key=lambda item: item[0])
     return Entries(tuple(entry for _, entry in positioned), tuple(shared.values()))
 
@@ -208,12 +208,10 @@ def _key(
 ) -> Hashable:
     """Return what changes have in common that are shown as one."""
     kind, action, reasons = change.address.kind, change.action, change.reasons
-    if verbose and action in _FEWEST:
+    if (verbose and action in _FEWEST) or len(lines) > _MOST_COMPARED:
         return change.id
     if action is Action.CREATE:
         return *_alike(change, notes), _reach(change)
-    if len(lines) > _MOST_COMPARED:
-        return change.id
     sends = any(note.use.sent for note in change.secrets) or action is Action.UNPAUSE
     reach = (change.reach if sends else (), change.new)
     # `verbose` is where a reader is sent for messages that differ.
@@ -245,59 +243,37 @@ def _reach(change: Change) -> Hashable:
     return change.reach, tuple((note.path, str(note.ref)) for note in change.secrets)
 
 
-def _single(
-    change: Change,
-    lines: tuple[FieldLine, ...],
-    notes: Mapping[Address, Sequence[str]],
-    unless: frozenset[tuple[str, str]],
-) -> Entry:
-    return Entry(
-        (change,),
-        title(change),
-        lines,
-        remarks_of((change,), unless=unless),
-        shown_reasons(change),
-        tuple(notes.get(change.address, ())),
-    )
-
-
-def _group(
+def _entry(
     changes: Sequence[Change],
     lines: tuple[FieldLine, ...],
     notes: Mapping[Address, Sequence[str]],
     unless: frozenset[tuple[str, str]],
 ) -> Entry:
-    first = changes[0]
-    name, members = nouns(first.address.kind, len(changes)), _members(changes)
-    if first.action is Action.CREATE:
-        name += f" in {parent_of(first)}" if parent_of(first) else ""
-        lines = (*_types(changes), *reach_line(first), *named_secrets_line(first))
-        members = _listed(changes, _MOST_NEW_NAMES)
-    return Entry(
-        tuple(changes),
-        name,
-        lines,
-        remarks_of(changes, unless=unless),
-        shown_reasons(first),
-        tuple(notes.get(first.address, ())),
-        members,
-    )
+    """Return the entry of a change, or of a group."""
+    first, name, members = changes[0], title(changes[0]), ""
+    if len(changes) > 1:
+        name, members = nouns(first.address.kind, len(changes)), _members(changes)
+        if first.action is Action.CREATE:
+            name += f" in {parent_of(first)}" if parent_of(first) else ""
+            lines = (*_types(changes), *reach_line(first), *named_secrets_line(first))
+            members = _listed(changes, _MOST_NEW_NAMES)
+    remarks = remarks_of(changes, unless=unless)
+    about = tuple(notes.get(first.address, ()))
+    return Entry(tuple(changes), name, lines, remarks, shown_reasons(first), about, members)
 
 
 def _members(changes: Sequence[Change]) -> str:
     """Return the keys, or how many there are in each project."""
-    if len(changes) <= _MOST_KEYS:
-        return _listed(changes, _MOST_KEYS)
     parents = Counter(parent_of(change) for change in changes)
-    if list(parents) == [""]:
+    if len(changes) <= _MOST_KEYS or list(parents) == [""]:
         return _listed(changes, _MOST_KEYS)
     counts = [f"{parent or '(organization)'} {count:,}" for parent, count in parents.items()]
-    return f"{first_of(counts, _MOST_NEW_NAMES)} (list: --verbose)"
+    return f"{listed(counts, _MOST_NEW_NAMES)} (list: --verbose)"
 
 
 def _listed(changes: Sequence[Change], most: int) -> str:
     more = " (list: --verbose)" if len(changes) > most else ""
-    return first_of((printable(change.address.key) for change in changes), most) + more
+    return listed((printable(change.address.key) for change in changes), most) + more
 
 
 def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
@@ -310,4 +286,4 @@ def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
             if tag is not MISSING
         ]
         if counts:
-            yield FieldLine(name, LineKind.SET, after=first_of(counts, _MOST_KEYS))
+            yield FieldLine(name, LineKind.SET, after=listed(counts, _MOST_KEYS))

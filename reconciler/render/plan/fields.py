@@ -21,8 +21,8 @@ from reconciler.model.values import (
     path_text,
     value_at,
 )
-from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
-from reconciler.render.plan.words import ORIGINS, bare, json_line
+from reconciler.render.plan.inside import REORDERED, capped, differences, text_lines, value_lines
+from reconciler.render.plan.words import ORIGINS, bare, json_line, with_names
 
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
 _MOST_LINES = 40
@@ -176,6 +176,9 @@ def _is_parent(change: Change, field: FieldChange) -> bool:
 
 def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str) -> FieldLine:
     in_place = change.action in _IN_PLACE
+    name = printable(path_text(path))
+    if after is REORDERED:
+        return FieldLine(name, LineKind.SET, after="order changed", comment=comment)
     if before is MISSING:
         kind = LineKind.ADDED if in_place else LineKind.SET
         hunk = capped(f"+ {line}" for line in value_lines(after))
@@ -184,12 +187,15 @@ def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str
         hunk = capped(f"- {line}" for line in value_lines(before))
     else:
         kind, hunk = LineKind.CHANGED, text_lines(before, after)
-    name = printable(path_text(path))
-    return FieldLine(name, kind, _shown(before), _shown(after), comment, hunk)
+    old, new = (_shown(change, path, value) for value in (before, after))
+    return FieldLine(name, kind, old, new, comment, hunk)
 
 
-def _shown(value: JSON) -> str:
-    return "" if value is MISSING else json_line(value)
+def _shown(change: Change, path: Path, value: JSON) -> str:
+    if value is MISSING:
+        return ""
+    word = f"{path[-1]} "
+    return with_names(word + json_line(value), change).removeprefix(word)
 
 
 def without_secrets(value: JSON) -> JSON:
@@ -217,7 +223,7 @@ def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
 def reach_line(change: Change) -> Iterator[FieldLine]:
     """Yield where an object writes and what, if that is known."""
     if change.reach:
-        yield _set("reaches", printable(", ".join(change.reach)))
+        yield _set("reaches", printable(with_names(", ".join(change.reach), change)))
 
 
 def _place(change: Change) -> Iterator[FieldLine]:
@@ -235,7 +241,7 @@ def _created(change: Change) -> Iterator[FieldLine]:
         yield _set(f"… {len(lines) - _MOST_FIELDS} more fields", "--verbose")
     for name, variant in variants_of(change.address.kind):
         if text := variant.summary(without_secrets(value_at(change.body, (name,)))):
-            yield _set(name, printable(text))
+            yield _set(name, printable(with_names(text, change)))
     yield from named_secrets_line(change)
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
-from typing import TypeAlias
+from itertools import islice
+from typing import Final, TypeAlias
 
 import orjson
 
 from reconciler.model.field_types import canonical_text
 from reconciler.model.text import printable
-from reconciler.model.values import JSON, MISSING, Path
+from reconciler.model.values import JSON, MISSING, Path, walk
 
 _LONG = 100
 _CONTEXT = 1
 _MOST = 40
 _MOST_COMPARED = 1_000
+_MOST_PAIRS = 5_000
+"""Pairs of values in items to compare: that takes up to 0.1 ms each."""
+REORDERED: Final = object()
+"""Stands for the new value of a list or an item that only has another order inside."""
 _WORDS = re.compile(r"\S+\s*")
 _BREAKS = re.compile(r"(?<=,) ")
 
@@ -57,26 +62,75 @@ def _differences(path: Path, before: JSON, after: JSON) -> Iterator[Difference]:
 
 
 def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Difference]:
-    steps = _steps([canonical_text(item) for item in before], [*map(canonical_text, after)])
-    for tag, start, end, new_start, new_end in steps:
-        if tag == "equal":
-            continue
-        for old, new in zip_longest(range(start, end), range(new_start, new_end)):
-            if old is None:
-                yield (*path, new), MISSING, after[new]
-            elif new is None:
-                yield (*path, old), before[old], MISSING
-            elif _related(before[old], after[new]):
-                yield from _differences((*path, old), before[old], after[new])
-            else:
-                yield (*path, old), before[old], after[new]
+    """Yield the items that differ, whatever their order, and that the order of others changed."""
+    old, new = [*map(canonical_text, before)], [*map(canonical_text, after)]
+    common = Counter(old) & Counter(new)
+    gone = {at: before[at] for at in _others(old, common)}
+    added = {at: after[at] for at in _others(new, common)}
+    if len(gone) == len(added) == 1:
+        ((at, item),), (other,) = gone.items(), added.values()
+        whole = ((*path, at), item, other)
+        yield from _differences(*whole) if _related(item, other) else [whole]
+    elif _parts(gone) * _parts(added) <= _MOST_PAIRS:
+        yield from _of_items(path, gone, added)
+    else:
+        yield from (((*path, at), item, MISSING) for at, item in gone.items())
+        yield from (((*path, at), MISSING, item) for at, item in added.items())
+    kept = (text for at, text in enumerate(old) if at not in gone)
+    if list(kept) != [text for at, text in enumerate(new) if at not in added]:
+        yield path, MISSING, REORDERED
 
 
 def _related(before: JSON, after: JSON) -> bool:
-    """Return whether two items of a list are probably the same item before and after a change."""
+    """Return whether two items are better compared inside than shown whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return any(name in after and after[name] == value for name, value in before.items())
+        return bool(before.keys() & after.keys())
     return isinstance(before, list) and isinstance(after, list)
+
+
+def _parts(items: Mapping[int, JSON]) -> int:
+    return sum(1 for _ in walk([*items.values()]))
+
+
+def _others(texts: Sequence[str], common: Counter[str]) -> Iterator[int]:
+    """Yield the positions of texts that are not common, or are repeated more often."""
+    left = common.copy()
+    for at, text in enumerate(texts):
+        left[text] -= 1
+        if left[text] < 0:
+            yield at
+
+
+def _of_items(
+    path: Path, gone: Mapping[int, JSON], added: Mapping[int, JSON]
+) -> Iterator[Difference]:
+    """Yield the differences between items of a list, by position, the similar ones inside."""
+    # Imported here, since it takes 95 ms, and few plans have changes inside of lists.
+    from deepdiff import DeepDiff
+    from deepdiff.helper import notpresent
+
+    tree = DeepDiff(
+        [*gone.values()],
+        [*added.values()],
+        ignore_order=True,
+        cutoff_intersection_for_pairs=1,
+        cutoff_distance_for_pairs=0.15,
+        ignore_private_variables=False,
+        view="tree",
+    )
+    changed: list[Difference] = []
+    same = set(gone)
+    for level in (level for levels in tree.values() for level in levels):
+        first, *rest = level.path(output_format="list")
+        is_new = level.t1 is notpresent
+        at = [*added][first] if is_new and not rest else [*gone][first]
+        if rest or not is_new:
+            same.discard(at)
+        before = MISSING if is_new else level.t1
+        after = MISSING if level.t2 is notpresent else level.t2
+        changed.append(((*path, at, *rest), before, after))
+    changed += [((*path, at), MISSING, REORDERED) for at in same]
+    yield from sorted(changed, key=lambda item: item[0][len(path)])
 
 
 def value_lines(value: JSON) -> list[str]:

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 from reconciler.model.action import Action
 from reconciler.model.change import Severity
-from reconciler.model.identity import digest_of
-from reconciler.model.plan import Plan
-from reconciler.render.plan.words import counted_nouns
+from reconciler.model.plan import Plan, digest_of
+from reconciler.model.text import several
 
 _DIGITS = 8
 _DANGER = "danger"
@@ -55,7 +54,7 @@ def differences(plan: Plan, root: str, shown: str) -> str | None:
     parts += [f"{other:,} with other values"] if other else []
     for count, sign in ((more, "new"), (fewer, "former")):
         number = count[_DANGER]
-        parts += [counted_nouns(number, f"{sign} danger", f"{sign} dangers")] if number else []
+        parts += [several(number, f"{sign} danger")] if number else []
     return ", ".join(parts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import orjson
 from msgspec import Struct
@@ -12,7 +12,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.change import Change, Origin, Reason, Severity
 from reconciler.model.plan import Plan
-from reconciler.model.text import printable
+from reconciler.model.text import printable, several
 from reconciler.model.values import JSON
 from reconciler.render.style import Colour
 
@@ -28,6 +28,7 @@ _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
 _BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
 """A text that reads the same without quotes: it is not a number."""
 _WORDS = ("true", "false", "null")
+_INTEGRATION = re.compile(r"\b(integration|authorization|bucket_credentials) (\d+)\b")
 _CREATES = (Action.CREATE, Action.REPLACE)
 _CHANGES = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
 _DESTROYS = (Action.DELETE, Action.REPLACE)
@@ -83,7 +84,7 @@ def resources(plan: Plan) -> str:
     """Return the number of resources of a plan: `1 resource`, `1,204 resources`."""
     count = len({change.address for change in plan.changes})
     word = "selected resource" if plan.selection.partial else "resource"
-    return counted_nouns(count, word, f"{word}s")
+    return several(count, word)
 
 
 def counted_nouns(count: int, one: str, more: str) -> str:
@@ -137,13 +138,6 @@ def json_line(value: JSON) -> str:
     return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
-def first_of(names: Iterable[str], most: int) -> str:
-    """Return the first names, and the number of the others."""
-    listed = list(names)
-    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
-
-
 class Totals(Struct, frozen=True):
     """The numbers of resources. A replacement is created and destroyed."""
 
@@ -159,3 +153,10 @@ def totals_of(plan: Plan) -> Totals:
 
 def _count(plan: Plan, actions: tuple[Action, ...]) -> int:
     return len({change.address for change in plan.effective if change.action in actions})
+
+
+def with_names(text: str, change: Change) -> str:
+    """Return a text with the names of integrations before their ids, as far as they are known."""
+    if not change.integrations:
+        return text
+    return _INTEGRATION.sub(lambda at: f"{at[1]} {change.integrations.get(at[2], at[2])}", text)

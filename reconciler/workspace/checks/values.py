@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from reconciler.model.integration import IntegrationField
 from reconciler.model.kind import Kind
 from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
@@ -182,6 +183,19 @@ def _check_whitespace(context: _ResourceContext, places: _Places) -> None:
             context.check.error("out-of-range", path, message)
 
 
+def _check_integrations(context: _ResourceContext, places: _Places) -> None:
+    """Report names of integrations in variants that take none: nothing could resolve them."""
+    taken = {path for path, _ in context.kind.integration_fields(context.spec)}
+    variants = {item.name: variant for item, variant in context.kind.variants}
+    for path, value, _ in context.known(places):
+        variant = variants[str(path[0])]
+        tag = value_at(context.spec, (path[0], variant.tag))
+        is_name = IntegrationField(path, "").name_in(value) is not None
+        if is_name and path not in taken and tag in variant.variants:
+            message = f"{context.check.named(path)} does not apply to {variant.tag} {tag}"
+            context.check.error_at_key("does-not-apply", path, message, "remove it")
+
+
 def _check_requirements(context: _ResourceContext, places: _Places) -> None:
     """Report fields that the service accepts only with certain values of other fields."""
     properties = known_schema(context.kind.name)["properties"]
@@ -230,6 +244,7 @@ _CHECKS: Mapping[str, Callable[[_ResourceContext, _Places], None]] = {
     "x-compressions": _check_compressions,
     "x-not-blank": _check_whitespace,
     "x-only-with": _check_requirements,
+    "x-integration": _check_integrations,
     _BODIES: _check_bodies,
 }
 """The check of each annotation, of all values in a resource whose schema has it."""

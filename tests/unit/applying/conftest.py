@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.applying import execute
 from reconciler.client import Stop
@@ -58,10 +59,15 @@ class World:
         live: Live | None = None,
         stop: Stop | None = None,
         withdraw: bool = True,
+        age: float = 31.0,
         **settings: Any,
     ) -> Report:
-        """Apply a plan to the service. `live` is what it was made from, by default what exists."""
+        """Apply a plan to the service. `live` is what it was made from, by default what exists.
+
+        It was read `age` seconds ago.
+        """
         known = live or self.live()
+        known = replace(known, read_at=self.clock() - age, details_at={})
         self.running.clear_requests()
 
         async def run() -> Report:

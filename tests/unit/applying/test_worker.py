@@ -79,7 +79,51 @@ def test_f6_a_deleted_object_is_not_changed(world: World, spec: dict[str, Any]) 
     assert world.running.writes() == []
 
 
-THROTTLED = {"fault": "throttle", "retry_after": 20}
+def test_performance_a_look_of_the_plan_is_the_check_of_an_update(world: World) -> None:
+    for spec, method in (
+        ({"paused": True}, "POST"),
+        ({"paused": True, "interval": "day"}, "PATCH"),
+    ):
+        change, live = plan(world, project(), lake(**spec))
+        assert world.apply(change, live=live, age=29.0).complete
+        assert calls(world) == [method]
+
+
+def test_performance_a_look_that_becomes_old_while_a_write_waits_is_repeated(world: World) -> None:
+    change, live = plan(world, project(), lake(interval="day"))
+    world.fail({"method": "PATCH", "times": 1}, fault="throttle", retry_after=20)
+    assert world.apply(change, live=live, age=15.0).complete
+    assert calls(world) == ["PATCH", "GET", "PATCH"]
+
+
+def test_performance_a_deletion_is_checked_however_recent_the_plan_is(world: World) -> None:
+    change, live = plan(world, project(), lake(state=State.ABSENT))
+    assert world.apply(change, live=live, age=0.0).complete
+    assert calls(world) == ["GET", "DELETE"]
+
+
+KEYS = ("b", "c", "d", "e")
+
+
+@pytest.mark.parametrize("spec", [{"interval": "day"}, {"state": State.ABSENT}])
+def test_performance_one_list_checks_many_objects(world: World, spec: dict[str, Any]) -> None:
+    world.create(project(), *(export(key, name=key, destination=NO_OP) for key in KEYS))
+    wanted = (export(key, name=key, destination=NO_OP, **spec) for key in KEYS)
+    change, live = plan(world, project(), *wanted)
+    path = f"/api/projects/2/batch_exports/{world.running.exports()['c']['id']}/"
+    world.running.call("PATCH", path, {"interval": "week"}).raise_for_status()
+    path = f"/api/projects/2/batch_exports/{world.running.exports()['d']['id']}/"
+    world.running.call("DELETE", path).raise_for_status()
+    report = world.apply(change, live=live)
+    stale = [failed.change.address.key for failed in report.failed if failed.stale]
+    is_update = "interval" in spec
+    assert stale == (["c", "d"] if is_update else ["c"])
+    # The list, the one that it does not show, and what is written.
+    method = "PATCH" if is_update else "DELETE"
+    assert sorted(calls(world)) == sorted(["GET", "GET", method, method])
+
+
+THROTTLED = {"fault": "throttle", "retry_after": 31}
 
 
 @pytest.mark.parametrize(

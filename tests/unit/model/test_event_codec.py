@@ -12,7 +12,7 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
 from reconciler.model.codec.log import read_log
-from reconciler.model.codec.plan import InvalidPlanFile, encode
+from reconciler.model.codec.plan import InvalidPlanFile
 from reconciler.model.event import (
     Done,
     Ended,
@@ -31,7 +31,7 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.logged_run import Ending, LoggedChange, LoggedRequest, LoggedRun
-from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.plan import Plan, PlanSource, encode
 from tests.support.records import RUN, TIME, log_of
 
 CREATE = Change(Address("batch_export", "lake"), Action.CREATE, "Lake")

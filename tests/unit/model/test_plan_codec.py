@@ -28,10 +28,9 @@ from reconciler.model.change import (
     SecretUse,
     Severity,
 )
-from reconciler.model.codec.plan import InvalidPlanFile, decode, encode
-from reconciler.model.identity import digest_of, plan_id
+from reconciler.model.codec.plan import InvalidPlanFile, decode
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged, digest_of, encode
 from reconciler.model.plan_options import Selection
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import MISSING, SecretRef, SecretSource
@@ -169,7 +168,7 @@ def test_the_bytes_do_not_depend_on_the_order_of_keys() -> None:
 def test_a_plan_shows_its_id_and_the_digests_of_its_changes() -> None:
     plan = a_plan(body={"name": "n"})
     saved = told(plan)
-    assert saved["plan_id"] == plan_id(plan)
+    assert saved["plan_id"] == plan.plan_id
     assert saved["changes"][0]["digest"] == digest_of(plan.changes[0], plan.source)
 
 

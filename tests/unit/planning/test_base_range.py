@@ -421,6 +421,19 @@ def test_an_export_in_a_project_of_another_key_is_reported_beside_that_of_its_na
     assert "2 live batch_exports may be this resource" in error.value.message
 
 
+@pytest.mark.parametrize("name", ["Web", "App"])
+def test_model_g1_a_former_name_of_a_resource_that_is_unchanged_is_free(name: str) -> None:
+    """Unchanged are the resource, loaded twice, and the name of its project at all commits."""
+    renamed = Lifecycle(renamed_from=("Pond",))
+    versions = [desired_of(project(name=name), export(lifecycle=renamed)) for name in (name, "Web")]
+    live = live_of(live_project(1), live_export("e1"), live_export("e2", "Pond"))
+    if name == "Web":
+        assert planned(versions[1], live, base=base_of(*versions)).empty
+    else:
+        with pytest.raises(AmbiguousIdentity):
+            planned(versions[1], live, base=base_of(*versions))
+
+
 def test_a_project_is_followed_over_several_keys_and_names() -> None:
     """Web led to App by the key `web`, App to Lab by the key `app`."""
     base = base_of(

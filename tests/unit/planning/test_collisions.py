@@ -106,3 +106,18 @@ def test_an_export_that_is_deleted_does_not_count() -> None:
     live = live_of(live_project(), live_export("e1", "A"))
     gone = export("a", name="A", state=State.ABSENT)
     assert noted(planned(desired_of(WEB, gone, export("b", name="B")), live)) == []
+
+
+def test_model_mutation_at_most_five_exports_and_twenty_places_are_listed() -> None:
+    """The places are in the order of their exports."""
+    pairs = [s3(prefix=f"{number:02}/") for number in range(11, 32)]
+    exports = [
+        export(f"{key}{number}", name=f"{key} {number}", destination=pair)
+        for number, pair in enumerate(pairs, start=11)
+        for key in ("a", "b")
+    ]
+    notes = noted(planned(desired_of(WEB, *exports), live_of(live_project())))
+    wanted = [f"batch_export.a{number}, batch_export.b{number} " for number in range(11, 31)]
+    assert [note.message.partition("write")[0] for note in notes] == wanted
+    (six,) = noted(plan_of(*[s3()] * 6))
+    assert "batch_export.x4 and 1 more write to the same place" in six.message

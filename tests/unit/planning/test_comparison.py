@@ -111,7 +111,7 @@ def test_unmanaged_objects_are_compared_by_project_and_name() -> None:
         for web, app, value in ((1, 2, True), (8, 7, 1))
     ]
     sides = [
-        LiveSide(name, live, match(desired_of(), live, policy=Policy(), kinds=KINDS))
+        LiveSide(name, match(desired_of(), live, policy=Policy(), kinds=KINDS))
         for name, live in zip(("staging", "production"), lives, strict=True)
     ]
     compared = compare_live(*sides, KINDS, intents={})

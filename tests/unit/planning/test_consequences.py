@@ -10,7 +10,6 @@ from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.action import Action
 from reconciler.model.change import Change
 from reconciler.model.field_types import Boolean, Integer
-from reconciler.model.identity import plan_id
 from reconciler.model.kind import Dialect, Field
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
@@ -281,12 +280,10 @@ def test_weeks_start_on_the_day_of_the_export() -> None:
 
 def test_volumes_are_not_part_of_a_plan_id() -> None:
     ids = {
-        plan_id(
-            planned(
-                desired_of(WEB, export(paused=True)),
-                live_of(live_project(), live_export(latest_runs=[run(rows=rows)])),
-            )
-        )
+        planned(
+            desired_of(WEB, export(paused=True)),
+            live_of(live_project(), live_export(latest_runs=[run(rows=rows)])),
+        ).plan_id
         for rows in (1, 10**6)
     }
     assert len(ids) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from reconciler.commands.planning import calls_of
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
@@ -14,7 +15,6 @@ from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.planning.base import Base
-from reconciler.planning.estimate import calls_of
 from reconciler.planning.saved import compare
 from tests.support.worlds import (
     KINDS,

@@ -341,6 +341,17 @@ def test_plan_i3_permuted_names(resources: list[Resource], *, is_refused: bool) 
     assert bool(refused(plan, "permuted-names")) is is_refused
 
 
+def test_model_g2_a_former_name_at_the_base_permutes_nothing() -> None:
+    """The base declares A twice: by the name of b, and by a former name of a that is free now."""
+    former = swapped("a", "New", lifecycle=Lifecycle(renamed_from=("A",)))
+    base = base_of(desired_of(WEB, former, swapped("b", "A")))
+    live = live_of(live_project(), live_export("e1", "A", destination=s3(prefix="b/")))
+    resources = [former, swapped("b", "A", interval="day")]
+    plan = planned(desired_of(WEB, *resources), live, base=base)
+    assert not refused(plan, "permuted-names")
+    assert [change.action.value for change in plan.effective] == ["create", "update"]
+
+
 # Names that differ in case
 
 

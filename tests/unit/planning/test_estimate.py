@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from reconciler.commands.planning import calls_of
 from reconciler.model.action import Action
 from reconciler.model.plan import Plan
-from reconciler.planning.estimate import calls_of
 from tests.support.worlds import (
     KINDS,
     desired_of,
@@ -47,11 +47,11 @@ def test_parents_are_checked_again_after_their_children() -> None:
     assert calls_of(plan, KINDS) == 2 + 2 + 2 + 1 + 2
 
 
-def test_changes_in_place_take_a_check_and_a_write() -> None:
+def test_changes_in_place_take_a_write() -> None:
     live = live_of(live_project(), live_export(interval="day", paused=True))
     plan = planned(desired_of(WEB, export(paused=False)), live)
     assert [change.action for change in plan.effective] == [Action.UPDATE, Action.UNPAUSE]
-    assert calls_of(plan, KINDS, verify=False) == 4
+    assert calls_of(plan, KINDS, verify=False) == 2
 
 
 def test_a_replacement_and_its_rest_are_counted() -> None:

@@ -97,6 +97,16 @@ def test_a_place_of_many_objects_does_not_distinguish_them() -> None:
     assert look_alikes(planned(desired_of(WEB, export()), live_of(live_project(1), *live[1:])))
 
 
+@pytest.mark.parametrize("count", [200, 201])
+def test_model_mutation_names_are_compared_with_at_most_200_objects(count: int) -> None:
+    destination = {"type": "NoOp", "config": {}}
+    live = [live_export(f"id{n}", f"Other {n}", destination=destination) for n in range(count - 1)]
+    similar = live_export("e9", "Lake-", destination=destination)
+    own = export(destination=destination)
+    notes = look_alikes(planned(desired_of(WEB, own), live_of(live_project(1), *live, similar)))
+    assert ("similar name" in str(notes)) is (count == 200)
+
+
 def test_at_most_three_objects_and_twenty_creates_are_listed() -> None:
     exports = [export(f"e{number}") for number in range(30)]
     live = [live_export(f"id{number:02}", f"L{number}", **OTHER_DATA) for number in range(5)]

@@ -240,6 +240,24 @@ def test_plan_v1_both_addresses_and_all_secrets_are_named() -> None:
     ]
 
 
+def test_plan_v1_a_rotated_secret_says_where_it_went_where_the_base_lacks_the_object() -> None:
+    pond = export("pond", destination=s3(aws_access_key_id=USER, aws_secret_access_key=PASSWORD))
+    moved = export("pond", destination=postgres(EVIL))
+    for live, after, before in (
+        (pond, pond, "db.example:5432"),
+        (export("pond", destination=postgres("two.example")), moved, "two.example:5432"),
+    ):
+        plan = planned(
+            desired_of(WEB, LAKE, after),
+            live_of(live_project(), live_of_export(LAKE), live_of_export(live)),
+            base=desired_of(WEB, LAKE),
+            options=PlanOptions(rotate=("*pond",)),
+        )
+        (item,) = (item for item in new_in(plan) if item.sort is Novelty.SECRET)
+        assert item.before == before
+        assert dangers(plan) == [item.full]
+
+
 OTHER = SecretRef.of("env", "OTHER")
 HARMLESS: dict[str, tuple[Resource, ...]] = {
     "known secrets at a known address": (LAKE, export("pond", destination=postgres())),

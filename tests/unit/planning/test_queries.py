@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.model.change import Change
-from reconciler.model.codec.plan import decode, encode
+from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Dialect, Field
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, encode
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.values import MISSING

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
-from reconciler.model.codec.plan import decode, encode
-from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.codec.plan import decode
+from reconciler.model.plan import Plan, PlanSource, encode
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
 from reconciler.model.values import SecretRef

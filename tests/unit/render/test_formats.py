@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import BadUsage
-from reconciler.model.codec.plan import encode
+from reconciler.model.plan import encode
 from reconciler.render.formats import RESULTS, formats_of, writer_of
 from tests.support.limits import TIMEOUT
 from tests.support.worlds import desired_of, export, live_of, live_project, planned, project

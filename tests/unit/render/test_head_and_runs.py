@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.change import RecentRun
-from reconciler.model.codec.plan import decode, encode
-from reconciler.model.identity import plan_id
-from reconciler.model.plan import Plan
+from reconciler.model.codec.plan import decode
+from reconciler.model.plan import Plan, encode
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.resource import State
 from reconciler.model.text import is_breaking
@@ -68,7 +67,7 @@ def test_the_comment_and_the_page_show_the_branch_of_the_head() -> None:
     assert f"{base} → feature&#64;&#8203;9f8e7d6 · plan " in comment
     assert "main@c0ffee0 (0 commits) → feature@9f8e7d6 · plan " in Page(plan_as_html(plan)).text
     assert f"{base} → 9f8e7d6 · plan " in plan_as_markdown(with_head(plan, None))
-    assert plan_id(with_head(plan, "other")) == plan_id(plan)
+    assert with_head(plan, "other").plan_id == plan.plan_id
 
 
 @pytest.mark.parametrize("output_format", formats_of("plan"))
@@ -116,7 +115,7 @@ def test_a_change_has_the_latest_runs_that_can_be_read() -> None:
 def test_runs_are_in_the_plan_file_and_not_in_its_id() -> None:
     plan = updated(RUN, FAILED)
     assert decode(encode(plan)) == plan
-    assert plan_id(plan) == plan_id(updated())
+    assert plan.plan_id == updated().plan_id
     assert b'"runs"' not in encode(updated())
     assert b"AKIA1" not in encode(plan)
     masked = redact_plan(plan, lambda text: text.replace("Failed", "***"))

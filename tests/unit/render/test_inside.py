@@ -17,7 +17,8 @@ from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
-from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
+from reconciler.render.plan.fields import plain_lines
+from reconciler.render.plan.inside import REORDERED, capped, differences, text_lines, value_lines
 
 scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab_.", max_size=3)
 keys = st.sampled_from(["a", "b", "__a", "a.b", "[0]", ""])
@@ -80,6 +81,42 @@ def test_a_changed_item_is_compared_inside_and_a_new_one_is_whole() -> None:
     assert differences(old, changed) == [((0, "value"), "x" * 60, "y")]
     other = [old[0], {"cohort": 7}, old[2]]
     assert differences(old, other) == [((1,), {"key": "host"}, {"cohort": 7})]
+
+
+def test_two_differences_in_a_list_of_300_are_two_lines() -> None:
+    old = [{"key": f"filter-{number}", "value": [number], "kind": "event"} for number in range(300)]
+    new = put([{"key": "first"}, *old], (200, "value"), ["other"])
+    assert differences(old, new) == [
+        ((0,), MISSING, {"key": "first"}),
+        ((199, "value", 0), 199, "other"),
+    ]
+
+
+def test_another_order_is_said_once_and_hides_nothing() -> None:
+    items = [{"key": "a", "value": ["x", "y"]}, {"key": "b", "value": "z" * 100}]
+    assert differences(items, items[::-1]) == [((), MISSING, REORDERED)]
+    inner = put(items, (0, "value"), ["y", "x"])
+    assert differences(items, inner) == [((0, "value"), MISSING, REORDERED)]
+    both = put(inner, (1, "key"), "c")
+    assert differences(items, both) == [
+        ((0,), MISSING, REORDERED),
+        ((1, "key"), "b", "c"),
+    ]
+    assert differences(items, [*items, items[0]]) == [((2,), MISSING, items[0])]
+
+
+def test_many_other_items_are_not_compared_with_each_other() -> None:
+    old = [{"key": f"a{number}", "same": 1} for number in range(100)]
+    new = [{"key": f"b{number}", "same": 1} for number in range(100)]
+    assert len(differences(old, new)) == 200
+
+
+def test_another_order_is_shown_as_such() -> None:
+    items = [f"filter-{number}" * 5 for number in range(9)]
+    field = FieldChange(("filters",), items, items[::-1])
+    change = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake", fields=(field,))
+    (line,) = plain_lines(change)
+    assert (line.name, line.after) == ("filters", "order changed")
 
 
 def test_true_is_not_one() -> None:

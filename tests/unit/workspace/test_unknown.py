@@ -148,7 +148,8 @@ def placed(name: str, path: Place, value: Any) -> dict[str, str]:
     if name == "project":
         return workspace(projects={"web": with_value({"name": "Web", **beside}, path, value)})
     if name == "batch_export":
-        return workspace(exports={"lake": with_value(export(**beside), path, value)})
+        of_type = "AwsS3" if "integration" in path else "NoOp"
+        return workspace(exports={"lake": with_value(export(of_type, **beside), path, value)})
     whole = export(name.split("/")[1])
     config = with_value(whole["destination"]["config"], path, value)
     whole["destination"] = {**whole["destination"], "config": config}

@@ -17,7 +17,7 @@ def adopted(**body: Any) -> Adoption:
 
 
 def drafting() -> Drafting:
-    return Drafting({}, "", set(), {}, lambda text: text)
+    return Drafting({}, "", set(), {}, lambda text: text, None)
 
 
 def test_plan_v11_an_object_that_is_not_imported_has_one_cause() -> None:

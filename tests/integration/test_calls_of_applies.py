@@ -1,0 +1,69 @@
+"""The calls of one apply, its plan and its verification included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartService
+from tests.support.cli import reconciler, write
+
+DIALECTS = ("interface", "2025", "2026")
+DELETES = "version: 1\npolicy: {prune: true, allow_project_deletion: true}\n"
+ABSENT = ", state: absent"
+
+
+def projects(more: str = "") -> str:
+    lines = (f"  p{number}: {{name: P{number}{more}}}\n" for number in range(100))
+    return "projects:\n" + "".join(lines)
+
+
+def exports(interval: str, more: str = "", *, in_one: bool = True) -> str:
+    lines = (
+        f"  e{number}: {{project: p{0 if in_one else number}, name: E{number}, "
+        f"interval: {interval}, destination: {{type: NoOp, config: {{}}}}{more}}}\n"
+        for number in range(100)
+    )
+    return "batch_exports:\n" + "".join(lines)
+
+
+ONE = "projects:\n  p0: {name: P0}\n"
+CASES = {
+    "update projects, fields of the list": (projects(), projects(", timezone: Europe/Berlin"), 210),
+    "update projects, settings": (
+        projects(", anonymize_ips: true"),
+        projects(", anonymize_ips: false"),
+        310,
+    ),
+    "update exports": (ONE + exports("hour"), ONE + exports("day"), 115),
+    "delete exports": (ONE + exports("hour"), ONE + exports("hour", ABSENT), 120),
+    "delete projects": (projects(), projects(ABSENT), 310),
+    "delete projects with an export each": (
+        projects() + exports("hour", in_one=False),
+        projects(ABSENT) + exports("hour", ABSENT, in_one=False),
+        310,
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("case", CASES)
+def test_performance_calls_of_an_apply(
+    case: str, dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    before, after, most = CASES[case]
+    if case.startswith("delete projects") and dialect == "2026":
+        # A deletion is pending there, and read again.
+        most += 100
+    service = service_of(None, "--dialect", dialect)
+    write(tmp_path, {"reconciler.yaml": DELETES, "a.yaml": before})
+    apply = ("apply", "-C", tmp_path, "--auto-approve")
+    made = reconciler(*apply, environ=service.environ())
+    assert made.code == 0, made.err
+    service.clear_requests()
+    write(tmp_path, {"a.yaml": after})
+    ran = reconciler(*apply, environ=service.environ())
+    assert ran.code == 0, ran.err
+    calls = service.requests()
+    assert len(calls) <= most

@@ -1,0 +1,665 @@
+"""Integrations by name: plans, imports, comparisons, promotions and tests of destinations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+
+ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
+KEY = "phx_all_0123456789abcdef"
+BUCKET = {"bucket_name": "b", "region": "eu-central-1", "prefix": "events/"}
+TABLE = {"database": "d", "schema": "s", "table_name": "t"}
+COPY = {
+    "mode": "COPY",
+    "copy_inputs": {
+        "s3_bucket": "b",
+        "region_name": "eu-central-1",
+        "authorization": {"name": "lake"},
+        "bucket_credentials": "lake",
+    },
+}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lake": ("aws-s3", {"name": "lake", "aws_account_id": "123456789012"}),
+    "store": ("s3-compatible", {"name": "store", "endpoint_url": "https://s3.acme.com"}),
+    "flakes": ("snowflake", {"name": "flakes", "account": "acme", "user": "u"}),
+    "shift": ("aws-redshift", {"name": "shift", "aws_role_arn": "arn:aws:iam::1:role/r"}),
+    "red:5439/u": ("aws-redshift", {"host": "red", "port": 5439, "user": "u"}),
+    "db:5432/u": ("postgresql", {"host": "db", "port": 5432, "user": "u"}),
+    "ci@acme.iam": (
+        "google-cloud-service-account",
+        {"project_id": "acme", "service_account_email": "ci@acme.iam"},
+    ),
+    "bricks.acme.com": ("databricks", {"server_hostname": "bricks.acme.com"}),
+    "blobs": ("azure-blob", {"account_name": "blobs"}),
+}
+"""Kinds and configs of integrations by their names in files."""
+TYPES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "aws": ("AwsS3", "lake", BUCKET),
+    "compatible": ("S3Compatible", "store", BUCKET),
+    "snowflake": ("Snowflake", "flakes", {**TABLE, "warehouse": "w"}),
+    "postgres": ("Postgres", "db:5432/u", TABLE),
+    "redshift": ("Redshift", "red:5439/u", TABLE),
+    "redshift_aws": ("Redshift", "shift", {**TABLE, "host": "cluster"}),
+    "redshift_copy": ("Redshift", "shift", {**TABLE, "host": "cluster", **COPY}),
+    "bigquery": ("BigQuery", "ci@acme.iam", {"project_id": "acme", "dataset_id": "d"}),
+    "databricks": (
+        "Databricks",
+        "bricks.acme.com",
+        {"http_path": "/sql", "catalog": "c", "schema": "s", "table_name": "t"},
+    ),
+    "blob": ("AzureBlob", "blobs", {"container_name": "c", "prefix": "p"}),
+}
+"""Types, integrations and configs of exports by key."""
+WORKSPACE = "version: 1\nenvironments: {staging: {}, production: {}}\n"
+WEB = """\
+projects:
+  web: {name: Staging, overrides: {production: {name: Production}}}
+"""
+
+
+def integrations(project: int, first: int) -> list[dict[str, Any]]:
+    return [
+        {"id": first + number, "project": project, "kind": kind, "config": config}
+        for number, (kind, config) in enumerate(KINDS.values())
+    ]
+
+
+def ids_of(first: int) -> dict[str, int]:
+    """Return the ids of integrations by name, of those that begin with an id."""
+    return {name: first + number for number, name in enumerate(KINDS)}
+
+
+def config_of(key: str, ids: dict[str, int] | None = None) -> dict[str, Any]:
+    """Return the config of an export, with ids as the service stores them."""
+    config = json.loads(json.dumps(TYPES[key][2]))
+    if ids is not None and "copy_inputs" in config:
+        config["copy_inputs"] |= dict.fromkeys(("authorization", "bucket_credentials"), ids["lake"])
+    return config
+
+
+def live_exports(ids: dict[str, int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": key,
+            "interval": "hour",
+            "destination": {"type": tag, "integration": ids[name], "config": config_of(key, ids)},
+        }
+        for key, (tag, name, _) in TYPES.items()
+    ]
+
+
+def seed(*exports: list[dict[str, Any]], **key: Any) -> dict[str, Any]:
+    names = ("Staging", "Production")
+    projects = [
+        {"id": number + 1, "name": name, "batch_exports": exports[number] if exports else []}
+        for number, name in enumerate(names)
+    ]
+    return {
+        "organizations": [{"id": ORGANIZATION, "name": "Acme", "projects": projects}],
+        "keys": [{"value": KEY, "scopes": ["*"], **key}],
+        "integrations": [*integrations(1, 100), *integrations(2, 200)],
+    }
+
+
+def resources(*keys: str, **names: Any) -> str:
+    exports = {
+        key: {
+            "project": "web",
+            "name": key,
+            "interval": "hour",
+            "destination": {
+                "type": TYPES[key][0],
+                "integration": names.get(key, TYPES[key][1]),
+                "config": config_of(key),
+            },
+        }
+        for key in keys or TYPES
+    }
+    return (
+        WEB
+        + json.dumps({"batch_exports": exports})[1:-1].replace('"batch_exports"', "batch_exports")
+        + "\n"
+    )
+
+
+def run(service: RunningEmulator, folder: Path, command: str, *words: str) -> Ran:
+    return reconciler(command, "-C", folder, "--trust-workspace", *words, environ=service.environ())
+
+
+def workspace(folder: Path, text: str | None = None) -> Path:
+    return write(folder, {"reconciler.yaml": WORKSPACE, "a.yaml": text or resources()})
+
+
+@pytest.fixture
+def stored(service_of: StartService) -> RunningEmulator:
+    exports = live_exports(ids_of(100)), live_exports(ids_of(200))
+    return service_of(seed(*exports), "--dialect", "2026")
+
+
+@pytest.fixture
+def empty(service_of: StartService) -> RunningEmulator:
+    return service_of(seed(), "--dialect", "2026")
+
+
+def bodies(service: RunningEmulator, project: int) -> dict[str, dict[str, Any]]:
+    answer = service.call("GET", f"/api/projects/{project}/batch_exports/", key=KEY).json()
+    return {item["name"]: item for item in answer["results"]}
+
+
+@pytest.mark.parametrize("environment", ["staging", "production"])
+def test_names_of_all_types_are_the_ids_of_each_environment(
+    stored: RunningEmulator, tmp_path: Path, environment: str
+) -> None:
+    folder = workspace(tmp_path)
+    ran = run(stored, folder, "plan", "-e", environment)
+    assert (ran.code, ran.err.count("rror")) == (0, 0), ran.out + ran.err
+    assert "No changes." in ran.out
+
+
+@pytest.mark.parametrize(
+    ("environment", "project", "first"), [("staging", 1, 100), ("production", 2, 200)]
+)
+def test_creates_send_the_ids_of_the_environment(
+    empty: RunningEmulator, tmp_path: Path, environment: str, project: int, first: int
+) -> None:
+    folder = workspace(tmp_path)
+    ran = run(empty, folder, "apply", "-e", environment, "--auto-approve")
+    assert ran.code == 0, ran.out + ran.err
+    created, ids = bodies(empty, project), ids_of(first)
+    assert created.keys() == TYPES.keys()
+    for key, (_, name, _) in TYPES.items():
+        destination = created[key]["destination"]
+        assert destination["integration"] == ids[name]
+        inputs = destination["config"].get("copy_inputs") or {}
+        assert {inputs.get("authorization"), inputs.get("bucket_credentials")} <= {
+            None,
+            ids["lake"],
+        }
+    again = run(empty, folder, "plan", "-e", environment)
+    assert "No changes." in again.out
+
+
+def create(service: RunningEmulator, project: int, kind: str, **config: Any) -> int:
+    path = f"/api/projects/{project}/integrations/"
+    answer = service.call("POST", path, {"kind": kind, "config": config}, key=KEY)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+def test_an_update_shows_names_and_ids(stored: RunningEmulator, tmp_path: Path) -> None:
+    new = create(stored, 1, "aws-s3", name="new", aws_account_id="210987654321")
+    text = resources("aws", "redshift_copy", aws="new")
+    text = text.replace('{"name": "lake"}', '{"name": "new"}')
+    folder = workspace(tmp_path, text)
+    shown = run(stored, folder, "plan", "-e", "staging").out
+    label = f"new ({new}, AWS account 210987654321)"
+    assert f"! integration {label}    batch_export.aws" in shown
+    assert f"! authorization {label}  batch_export.redshift_copy" in shown
+    before = "        - lake (100, AWS account 123456789012)\n"
+    for path in ("integration", "config.copy_inputs.authorization"):
+        assert f"      destination.{path}\n{before}        + {label}\n" in shown
+    change = json.loads(run(stored, folder, "plan", "-e", "staging", "--format", "json").out)
+    assert change["changes"][0]["body"]["destination"]["integration"] == new
+    assert change["changes"][0]["integrations"][str(new)] == label
+
+
+def test_a_create_shows_names_and_ids(empty: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path, resources("snowflake"))
+    shown = run(empty, folder, "plan", "-e", "production").out
+    assert "integration flakes (202, Snowflake account acme)" in shown
+
+
+def test_live_states_are_compared_by_name(stored: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    words = ("staging", "production", "--live")
+    assert "10 equal" in run(stored, folder, "compare", *words).out
+    new = create(stored, 2, "aws-s3", name="new")
+    export = bodies(stored, 2)["aws"]
+    destination = {**export["destination"], "integration": new}
+    path = f"/api/projects/2/batch_exports/{export['id']}/"
+    assert stored.call("PATCH", path, {"destination": destination}, key=KEY).status_code == 200
+    ran = run(stored, folder, "compare", *words)
+    assert "destination.integration  lake in staging, new in production" in ran.out, ran.out
+
+
+def test_ids_are_not_read_as_names(stored: RunningEmulator, tmp_path: Path) -> None:
+    """Files without names need no list of integrations."""
+    folder = workspace(tmp_path, resources("aws", "snowflake", aws=100, snowflake="102"))
+    ran = run(stored, folder, "plan", "-e", "staging")
+    assert "No changes." in ran.out
+    named = workspace(tmp_path / "named", resources("aws", "snowflake"))
+    calls = [
+        text.err.splitlines()[-1] for text in (ran, run(stored, named, "plan", "-e", "staging"))
+    ]
+    assert [int(line.split()[0]) for line in calls] == [3, 4]
+
+
+@pytest.mark.parametrize(("environment", "first"), [("staging", 100), ("production", 200)])
+def test_import_writes_names_for_several_environments(
+    stored: RunningEmulator, tmp_path: Path, environment: str, first: int
+) -> None:
+    folder = write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    project = str(first // 100)
+    ran = run(stored, folder, "import", "-e", environment, "--project", project)
+    assert ran.code == 0, ran.out + ran.err
+    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
+    assert text.count("integration: lake\n") == 1
+    assert "authorization:\n            name: lake\n" in text
+    assert "No changes." in run(stored, folder, "plan", "-e", environment).out
+
+
+def test_import_writes_ids_with_names_as_comments(stored: RunningEmulator, tmp_path: Path) -> None:
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = run(stored, folder, "import", "--project", "1")
+    assert ran.code == 0, ran.out + ran.err
+    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
+    assert "integration: 100  # lake (100, AWS account 123456789012)\n" in text
+    assert "authorization: 100  # lake (100, AWS account 123456789012)\n" in text
+    assert "No changes." in run(stored, folder, "plan").out
+
+
+def plan_error(service: RunningEmulator, folder: Path) -> str:
+    ran = run(service, folder, "plan", "-e", "staging")
+    assert ran.code == 1, ran.out
+    return " ".join(ran.err.split())
+
+
+def test_unknown_and_ambiguous_names(stored: RunningEmulator, tmp_path: Path) -> None:
+    for flavour in ("a", "b"):
+        create(stored, 1, "aws-redshift", name=f"twin-{flavour}", host="h", port=1, user="u")
+    text = resources("aws", "snowflake", "bigquery", aws="flakes", snowflake="flake", bigquery="x")
+    error = plan_error(stored, workspace(tmp_path, text))
+    assert (
+        "batch_export.aws (a.yaml:3:126): unknown aws-s3 integration 'flakes' in project 1 "
+        "(an integration of that name has the kind snowflake)"
+    ) in error, error
+    assert "unknown snowflake integration 'flake' in project 1" in error
+    assert (
+        "set `destination.integration` to one of flakes (102, Snowflake account acme), or create "
+        "it in the service"
+    ) in error
+
+
+def test_a_name_of_two_integrations(service_of: StartService, tmp_path: Path) -> None:
+    both = seed()
+    both["integrations"].append({**both["integrations"][6], "id": 900})
+    service = service_of(both, "--dialect", "2026")
+    error = plan_error(service, workspace(tmp_path, resources("bigquery")))
+    assert (
+        "ambiguous google-cloud-service-account integration 'ci@acme.iam': "
+        "ci@acme.iam (106, project acme), ci@acme.iam (900, project acme)"
+    ) in error, error
+    assert "set `destination.integration` to one of the ids" in error
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ({"scopes": ["batch_export:write", "project:write"]}, "scope 'integration:read'"),
+        ({"integration_kinds": ["github"]}, "servers before May 2026"),
+    ],
+)
+def test_names_that_the_key_does_not_see(
+    service_of: StartService, tmp_path: Path, key: dict[str, Any], reason: str
+) -> None:
+    service = service_of(seed(**key), "--dialect", "2026")
+    error = plan_error(service, workspace(tmp_path, resources("aws")))
+    assert "aws-s3 integration 'lake' is not visible to this key:" in error
+    assert reason in error
+    assert "unknown" not in error
+    by_id = workspace(tmp_path / "ids", resources("aws", aws=100))
+    ran = run(service, by_id, "apply", "-e", "staging", "--auto-approve")
+    assert ran.code == 0, ran.out + ran.err
+
+
+def test_older_servers_list_no_integrations(service_of: StartService, tmp_path: Path) -> None:
+    service = service_of(seed(), "--dialect", "2025")
+    text = resources("bigquery")
+    error = plan_error(service, workspace(tmp_path, text))
+    assert "is not visible to this key: this server lists no integrations to API keys" in error
+
+
+def test_an_integration_of_the_same_name_is_a_new_address(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path, resources("aws"))
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    assert "No changes." in run(stored, folder, "plan", "-e", "staging").out
+    new = recreate(stored, "lake")
+    shown = run(stored, folder, "plan", "-e", "staging").out
+    label = f"integration lake ({new}, AWS account 123456789012)"
+    assert f"! {label}" in shown, shown
+    ran = run(stored, folder, "apply", "-e", "staging", "--auto-approve")
+    assert ran.code == 0, ran.out + ran.err
+    assert bodies(stored, 1)["aws"]["destination"]["integration"] == new
+    assert "No changes." in run(stored, folder, "plan", "-e", "staging").out
+
+
+def recreate(service: RunningEmulator, name: str) -> int:
+    """Give a name to a new integration, as a rotation does, and return its id."""
+    kind, config = KINDS[name]
+    spare = create(service, 1, kind, **{**config, "name": "spare"})
+    for export in bodies(service, 1).values():
+        path = f"/api/projects/1/batch_exports/{export['id']}/"
+        destination = {**export["destination"], "integration": spare}
+        if export["destination"]["config"].get("mode") == "COPY":
+            service.call("DELETE", path, key=KEY)
+        elif export["destination"]["integration"] == ids_of(100)[name]:
+            answer = service.call("PATCH", path, {"destination": destination}, key=KEY)
+            assert answer.status_code == 200, answer.text
+    path = f"/api/projects/1/integrations/{ids_of(100)[name]}/"
+    answer = service.call("DELETE", path, key=KEY)
+    assert answer.status_code == 204, answer.text
+    return create(service, 1, kind, **config)
+
+
+def test_a_saved_plan_is_stale_when_a_name_has_another_id(
+    empty: RunningEmulator, tmp_path: Path
+) -> None:
+    folder, saved = workspace(tmp_path / "w", resources("aws")), tmp_path / "plan.json"
+    ran = run(empty, folder, "plan", "-e", "staging", "--out", str(saved))
+    assert ran.code == 0, ran.err
+    recreate(empty, "lake")
+    ran = run(empty, folder, "apply", str(saved), "-e", "staging", "--auto-approve")
+    assert ran.code == 4
+    assert "the saved plan is stale (1 difference)" in ran.err
+    assert "(not set) -> 210 is planned now, the saved plan has (not set) -> 100" in ran.err
+
+
+def test_preflight_sends_the_ids_of_the_environment(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    for environment in ("staging", "production"):
+        ran = run(stored, folder, "preflight", "-e", environment, "--yes")
+        assert ran.code == 0, ran.out + ran.err
+        assert "0 failed" in ran.out
+
+
+def test_preflight_of_new_exports(empty: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path, resources("aws", "redshift_copy", "snowflake"))
+    ran = run(empty, folder, "preflight", "-e", "production", "--yes")
+    assert ran.code == 0, ran.out + ran.err
+    assert "2 destinations tested, 1 not tested, 0 failed" in ran.out
+
+
+def test_promote_keeps_names(stored: RunningEmulator, tmp_path: Path) -> None:
+    """A promoted name is the integration of the other environment."""
+    create(stored, 1, "aws-s3", name="new")
+    new = create(stored, 2, "aws-s3", name="new")
+    text = resources("aws").replace(
+        '"name": "aws",',
+        '"name": "aws", "overrides": {"staging": {"destination": {"integration": "new"}}},',
+    )
+    folder = workspace(tmp_path, text)
+    ran = run(stored, folder, "promote", "--from", "staging", "--to", "production")
+    assert ran.code == 0, ran.out + ran.err
+    assert f"new ({new})" in ran.out
+    compared = run(stored, folder, "compare", "staging", "production")
+    assert "integration" not in compared.out
+
+
+def test_promote_leaves_ids(stored: RunningEmulator, tmp_path: Path) -> None:
+    """An id belongs to one project: it is no value for another environment."""
+    text = resources("aws").replace(
+        '"name": "aws",',
+        '"name": "aws", "overrides": {"staging": {"destination": {"integration": 100}}},',
+    )
+    folder = workspace(tmp_path, text)
+    ran = run(stored, folder, "promote", "--from", "staging", "--to", "production")
+    assert ran.code == 0, ran.out + ran.err
+    assert (folder / "a.yaml").read_text() == text
+    compared = run(stored, folder, "compare", "staging", "production")
+    assert "identity of the object" in compared.out, compared.out
+
+
+def test_pull_writes_a_name(stored: RunningEmulator, tmp_path: Path) -> None:
+    text = (
+        WEB
+        + """\
+batch_exports:
+  aws:
+    project: web
+    name: aws
+    interval: hour
+    destination:
+      type: AwsS3
+      integration: lake  # ours
+      config: {bucket_name: b, region: eu-central-1, prefix: events/}
+  redshift_copy:
+    project: web
+    name: redshift_copy
+    interval: hour
+    destination:
+      type: Redshift
+      integration: shift
+      config:
+        database: d
+        schema: s
+        table_name: t
+        host: cluster
+        mode: COPY
+        copy_inputs:
+          s3_bucket: b
+          region_name: eu-central-1
+          authorization: {name: lake}
+          bucket_credentials: lake
+"""
+    )
+    folder = workspace(tmp_path, text)
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    other = create(stored, 1, "aws-s3", name="other")
+    for name in ("aws", "redshift_copy"):
+        export = bodies(stored, 1)[name]
+        destination = {**export["destination"]}
+        if name == "aws":
+            destination["integration"] = other
+        else:
+            inputs = {**destination["config"]["copy_inputs"], "authorization": other}
+            destination["config"] = {**destination["config"], "copy_inputs": inputs}
+        path = f"/api/projects/1/batch_exports/{export['id']}/"
+        answer = stored.call("PATCH", path, {"destination": destination}, key=KEY)
+        assert answer.status_code == 200, answer.text
+    ran = run(stored, folder, "pull", "-e", "staging")
+    assert ran.code == 0, ran.out + ran.err
+    written = (folder / "a.yaml").read_text()
+    assert "integration: other" in written, written
+    assert "authorization:\n                name: other" in written, written
+    assert "No changes." in run(stored, folder, "plan", "-e", "staging").out
+
+
+@pytest.mark.parametrize(
+    ("destination", "message"),
+    [
+        (
+            "{type: HTTP, integration: lake, config: {url: https://a.b, token: x}}",
+            "a.yaml:9:20: error: destination.integration of batch_export.a does not apply to type",
+        ),
+        ("{type: AwsS3, integration: ' ', config: {}}", "must not be only whitespace"),
+        ("{type: AwsS3, integration: {id: 7}, config: {}}", "unknown field 'id'"),
+        (
+            "{type: AwsS3, integration: {name: 12}, config: {}}",
+            "a.yaml:9:41: error: destination.integration.name of batch_export.a must be text",
+        ),
+        ("{type: AwsS3, integration: [7], config: {}}", "a.yaml:9:34"),
+    ],
+)
+def test_validate_checks_integrations(tmp_path: Path, destination: str, message: str) -> None:
+    text = f"""\
+projects:
+  web: {{name: Web}}
+batch_exports:
+  a:
+    project: web
+    name: A
+    interval: hour
+    destination:
+      {destination}
+"""
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    ran = reconciler("validate", "-C", folder, "--trust-workspace")
+    assert ran.code == 1
+    assert message in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("aws", "result"),
+    [
+        ("lake", "missing: integration:read"),
+        (100, "batch_export:read, project:read"),
+    ],
+)
+def test_doctor_checks_the_scope(
+    service_of: StartService, tmp_path: Path, aws: Any, result: str
+) -> None:
+    service = service_of(seed(scopes=["batch_export:write", "project:write"]), "--dialect", "2026")
+    folder = workspace(tmp_path, resources("aws", aws=aws))
+    ran = run(service, folder, "doctor", "-e", "staging", "--format", "json")
+    checks = {item["name"]: item for item in json.loads(ran.out)["checks"]}
+    assert sorted(checks["scopes to plan"]["result"].split(", ")) == sorted(result.split(", "))
+
+
+def test_the_audit_log_has_names_and_ids(empty: RunningEmulator, tmp_path: Path) -> None:
+    folder, log = workspace(tmp_path / "w", resources("aws")), tmp_path / "log.jsonl"
+    words = ("-e", "staging", "--auto-approve", "--log-file", str(log))
+    assert run(empty, folder, "apply", *words).code == 0
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    changes = [
+        item for item in json.loads(json.dumps(events)) if "integrations" in json.dumps(item)
+    ]
+    assert changes
+    assert '"100": "lake (100, AWS account 123456789012)"' in json.dumps(changes)
+
+
+def test_undo_restores_the_former_integration(stored: RunningEmulator, tmp_path: Path) -> None:
+    new = create(stored, 1, "aws-s3", name="new")
+    folder = workspace(tmp_path / "w", resources("aws", "snowflake", aws="new"))
+    log, back = tmp_path / "log.jsonl", tmp_path / "back.json"
+    words = ("-e", "staging", "--auto-approve")
+    assert run(stored, folder, "apply", *words, "--log-file", str(log)).code == 0
+    assert bodies(stored, 1)["aws"]["destination"]["integration"] == new
+    ran = run(stored, folder, "plan", "-e", "staging", "--undo", str(log), "--out", str(back))
+    assert f"destination.integration  {new} -> 100" in ran.out
+    assert run(stored, folder, "apply", *words, "--undo", str(log), str(back)).code == 0
+    assert bodies(stored, 1)["aws"]["destination"]["integration"] == 100
+
+
+def test_show_and_fmt_keep_names(tmp_path: Path) -> None:
+    text = (
+        WEB
+        + """\
+batch_exports:
+  aws:
+    project: web
+    name: aws
+    interval: hour
+    destination:
+      type: AwsS3
+      integration:    {name: "12"}   # digits
+      config: {bucket_name: b, region: eu-central-1, prefix: events/}
+    overrides:
+      production: {destination: {integration: lake}}
+"""
+    )
+    folder = workspace(tmp_path, text)
+    shown = {
+        environment: reconciler(
+            *("show", "-C", folder, "--trust-workspace", "-e", environment, "--resolved", "aws")
+        ).out
+        for environment in ("staging", "production")
+    }
+    assert '      integration:\n        name: "12" ' in shown["staging"]
+    assert "      integration: lake  " in shown["production"]
+    assert reconciler("fmt", "-C", folder).code == 0
+    assert '{name: "12"}   # digits\n' in (folder / "a.yaml").read_text()
+
+
+def test_a_renamed_export_is_found_by_the_integration_of_the_base(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    """It was renamed in the service, and the files name another integration since the base."""
+    create(stored, 1, "s3-compatible", name="new", endpoint_url="https://new.acme.com")
+    folder = workspace(tmp_path, resources("compatible"))
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    export = bodies(stored, 1)["compatible"]
+    path = f"/api/projects/1/batch_exports/{export['id']}/"
+    assert stored.call("PATCH", path, {"name": "renamed"}, key=KEY).status_code == 200
+    write(folder, {"a.yaml": resources("compatible", compatible="new")})
+    git.commit("another integration")
+    ran = run(stored, folder, "plan", "-e", "staging")
+    assert "[possible-duplicate]" in ran.out, ran.out
+
+
+@pytest.mark.parametrize("other", [200, 102, 999], ids=["team", "kind", "existence"])
+def test_ids_of_other_integrations_are_refused(
+    empty: RunningEmulator, tmp_path: Path, other: int
+) -> None:
+    """The service refuses what the plan refuses."""
+    text = resources("aws", "snowflake", aws=other)
+    ran = run(empty, workspace(tmp_path / "w", text), "plan", "-e", "staging")
+    assert ran.code == 5
+    assert "batch_export.aws: integration" in ran.out
+    assert "[unknown-integration]" in ran.out
+    attempt = f"{WORKSPACE}policy: {{attempt: [unknown-integration]}}\n"
+    folder = write(tmp_path / "a", {"reconciler.yaml": attempt, "a.yaml": text})
+    ran = run(empty, folder, "apply", "-e", "staging", "--auto-approve")
+    assert ran.code != 0
+    assert bodies(empty, 1).keys() == {"snowflake"}
+
+
+HOSTILE = ("x\n::error::y", "${secret:env:HOME}", "12", "yes", "a: b # c", "'\"")
+
+
+@pytest.mark.parametrize("environments", ["", "environments: {staging: {}, production: {}}\n"])
+def test_import_writes_any_name(
+    service_of: StartService, tmp_path: Path, environments: str
+) -> None:
+    exports = [
+        {
+            "name": f"e{number}",
+            "interval": "hour",
+            "destination": {
+                "type": "AwsS3",
+                "integration": 300 + number,
+                "config": {**BUCKET, "prefix": f"{number}/"},
+            },
+        }
+        for number in range(len(HOSTILE))
+    ]
+    given = seed(exports, [])
+    given["integrations"] = [
+        {"id": 300 + number, "project": 1, "kind": "aws-s3", "config": {"name": name}}
+        for number, name in enumerate(HOSTILE)
+    ]
+    service = service_of(given, "--dialect", "2026")
+    folder = write(tmp_path, {"reconciler.yaml": f"version: 1\n{environments}"})
+    words = ("-e", "staging") if environments else ()
+    ran = run(service, folder, "import", "--project", "1", *words)
+    assert ran.code == 0, ran.out + ran.err
+    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
+    assert "\n::error" not in text
+    assert text.count("integration:") == len(HOSTILE)
+    assert "No changes." in run(service, folder, "plan", *words).out
+
+
+def test_names_on_servers_without_a_list_of_the_organization(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    exports = live_exports(ids_of(100)), live_exports(ids_of(200))
+    service = service_of(seed(*exports), "--dialect", "2026", "--no-organization-list")
+    ran = run(service, workspace(tmp_path), "plan", "-e", "production")
+    assert "No changes." in ran.out, ran.out + ran.err

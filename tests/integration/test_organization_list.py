@@ -1,0 +1,172 @@
+"""Without the organization's list, a plan reads the lists of some projects (issue 31, 4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+
+SECRETS = {"RECONCILER_SECRET_TOKEN": "a-secret-value"}
+SEED = {
+    "organizations": [
+        {
+            "id": "org",
+            "name": "O",
+            "projects": [{"id": number, "name": f"P{number}"} for number in range(1, 7)],
+        }
+    ],
+    "keys": [{"value": "phx_key"}],
+}
+
+
+def http(name: str, project: str, token: str = "${secret:env:RECONCILER_SECRET_TOKEN}") -> Any:
+    config = {"url": "https://us.i.posthog.com/batch/", "token": token}
+    destination = {"type": "HTTP", "config": config}
+    return {"name": name, "project": project, "interval": "hour", "destination": destination}
+
+
+class World:
+    """Six projects, two with a declared export, and one with an unmanaged one."""
+
+    def __init__(self, folder: Path, running: RunningEmulator) -> None:
+        self.git, self.running = Git.init(folder), running
+        projects = {f"p{number}": {"name": f"P{number}"} for number in range(1, 7)}
+        exports = {f"e{number}": http(f"E{number}", f"p{number}") for number in (1, 2)}
+        self.body: dict[str, Any] = {"projects": projects, "batch_exports": exports}
+        self.write()
+        self.git.commit()
+        ran = self.run("apply", "--auto-approve")
+        assert ran.code == 0, ran.err
+        body = http("Other", "", "a-secret-value")
+        del body["project"]
+        running.call("POST", "/api/projects/5/batch_exports/", body).raise_for_status()
+
+    def write(self, **settings: Any) -> None:
+        text = json.dumps({"version": 1, "secrets": ["TOKEN"], **settings})
+        files = {"reconciler.yaml": text, "resources.yaml": json.dumps(self.body)}
+        write(self.git.folder, files)
+
+    def run(self, command: str, *more: str) -> Ran:
+        environ = {**self.running.environ(), **SECRETS}
+        return reconciler(command, "-C", self.git.folder, *more, environ=environ)
+
+    def plan(self, *more: str) -> tuple[dict[str, Any], str]:
+        """Plan; return the plan, and the projects whose lists were read, as digits."""
+        self.running.clear_requests()
+        ran = self.run("plan", "--format", "json", *more)
+        assert ran.code in (0, 5), ran.err
+        paths = [request["path"].split("/") for request in self.running.requests()]
+        read = sorted(path[3] for path in paths if path[2] == "projects" and len(path) == 6)
+        return json.loads(ran.out), "".join(read)
+
+
+def codes(plan: dict[str, Any], what: str = "notes") -> set[str]:
+    return {item["code" if what == "notes" else "rule"] for item in plan[what]}
+
+
+def changed(plan: dict[str, Any]) -> list[str]:
+    return [
+        f"{item['action']} {item['address']}"
+        for item in plan["changes"]
+        if item["action"] != "no-op"
+    ]
+
+
+@pytest.fixture
+def world(tmp_path: Path, service_of: StartService) -> World:
+    return World(tmp_path / "w", service_of(SEED, "--dialect", "2026", "--no-organization-list"))
+
+
+def test_a_plan_reads_the_projects_with_declared_exports(world: World) -> None:
+    plan, read = world.plan()
+    assert (changed(plan), read) == ([], "12")
+    (note,) = (note["message"] for note in plan["notes"] if note["code"] == "not-read")
+    assert note == (
+        "batch_exports of 4 projects not read: none are declared there, and the server has no "
+        "list for the organization"
+    )
+
+
+def test_an_update_in_place_reads_no_more(world: World) -> None:
+    world.body["batch_exports"]["e1"]["interval"] = "day"
+    world.body["projects"]["p5"]["timezone"] = "Europe/Berlin"
+    world.write()
+    plan, read = world.plan()
+    assert changed(plan) == ["update project.p5", "update batch_export.e1"]
+    assert read == "12"
+
+
+@pytest.mark.parametrize("what", ["create", "destination"])
+def test_look_alikes_are_looked_for_everywhere(world: World, what: str) -> None:
+    if what == "create":
+        world.body["batch_exports"]["other"] = http("Other", "p1")
+    else:
+        url = "https://eu.i.posthog.com/batch/"
+        world.body["batch_exports"]["e1"]["destination"]["config"]["url"] = url
+    world.write()
+    plan, read = world.plan()
+    assert read == "123456"
+    assert "not-read" not in codes(plan)
+    assert ("look-alike" in codes(plan)) == (what == "create")
+
+
+def test_a_deleted_project_is_read(world: World) -> None:
+    world.body["projects"]["p5"]["state"] = "absent"
+    world.write(policy={"allow_project_deletion": True})
+    plan, read = world.plan()
+    assert read == "125"
+    assert len([item for item in changed(plan) if item.startswith("delete batch_export")]) == 1
+
+
+@pytest.mark.parametrize("scope", ["project.p5", "batch_export"])
+def test_what_may_be_pruned_is_read(world: World, scope: str) -> None:
+    world.write(policy={"prune": {scope: True}})
+    plan, read = world.plan()
+    assert read == ("125" if scope == "project.p5" else "123456")
+    assert len(changed(plan)) == 1
+
+
+@pytest.mark.parametrize("renamed", [False, True], ids=["own-name", "renamed-project"])
+def test_the_project_of_a_removed_export_is_read(world: World, *, renamed: bool) -> None:
+    """By each name that its key had; everywhere if no project has one of them."""
+    world.body["batch_exports"].pop("e2")
+    world.body["projects"].pop("p2")
+    if renamed:
+        path = f"/api/organizations/{world.running.organization}/projects/2/"
+        world.running.call("PATCH", path, {"name": "Two"}).raise_for_status()
+    world.write(policy={"prune": "git"})
+    plan, read = world.plan()
+    assert read == ("123456" if renamed else "12")
+    assert changed(plan) == ([] if renamed else ["delete batch_export.e2", "delete project.p2"])
+
+
+def test_an_export_with_an_id_is_looked_for_everywhere(world: World) -> None:
+    (other,) = (
+        export
+        for project in world.running.state()["projects"]
+        for export in project["batch_exports"]
+        if export["name"] == "Other"
+    )
+    world.body["batch_exports"]["other"] = {**http("Other", "p5"), "id": other["id"]}
+    world.body["batch_exports"]["other"]["project"] = {"id": "1"}
+    world.write()
+    plan, read = world.plan()
+    assert read == "123456"
+    assert changed(plan)
+
+
+def test_other_commands_read_all(world: World) -> None:
+    for words in (["status"], ["import", "--dry-run"]):
+        world.running.clear_requests()
+        ran = world.run(*words)
+        assert ran.code == 0, ran.err
+        paths: Iterable[str] = (request["path"] for request in world.running.requests())
+        assert len({path for path in paths if path.endswith("/batch_exports/")}) == 7
