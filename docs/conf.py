@@ -15,15 +15,27 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.version import __version__  # noqa: E402 - found beside this folder
+from reconciler.version import REPOSITORY, __version__  # noqa: E402 - found beside this folder
 
 project = "reconciler"
 html_title = f"reconciler {__version__}"
 html_theme = "furo"
+if "OWNER" not in REPOSITORY:
+    # Links to view and edit a page. The theme knows the addresses of some hosts only.
+    html_theme_options = {
+        "source_repository": REPOSITORY,
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }
 html_static_path = ["_static"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton"]
+# Copies the commands of an example, not its output.
+copybutton_prompt_text = "$ "
+myst_html_meta = {
+    "description": "GitOps for data pipelines: plan and apply projects and batch exports from YAML"
+}
 # Anchors as forges make them, so that one link works here and there.
 myst_heading_anchors = 6
 # Examples with … are not valid JSON or YAML.

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 from reconciler import api
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan import Plan
 
 
-def loses_nothing(plan: Plan) -> bool:
+def loses_nothing(plan: api.Plan) -> bool:
     """Return whether a plan deletes and replaces nothing."""
     return not any(change.action.destructive for change in plan.effective)
 

@@ -17,7 +17,7 @@ from tests.support.limits import TIMEOUT
 
 DOCS = ROOT / "docs"
 NEEDS_SPHINX = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
+    any(find_spec(name) is None for name in ("sphinx", "myst_parser", "furo", "sphinx_copybutton")),
     reason="needs the extra docs: pip install -e '.[docs]'",
 )
 

@@ -214,12 +214,19 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
 
 
 def _print_recipe(host: str, workspace: InitOptions) -> None:
-    from reconciler.authoring.recipes import write_recipe
+    from reconciler.authoring.recipes import Known, write_recipe
+    from reconciler.cli.running import runtime
 
-    recipe = write_recipe(host, workspace.folder, workspace.environment)
+    environ = runtime().environ
+    known = Known(
+        workspace.base_url or environ.get("RECONCILER_BASE_URL"),
+        workspace.organization or environ.get("RECONCILER_ORGANIZATION"),
+    )
+    recipe = write_recipe(host, workspace.folder, workspace.environment, known)
     _print_files(recipe.written)
     for name in recipe.kept:
         write_note(f"kept {printable(name)}, which exists\n")
+    write_note(recipe.next_steps)
 
 
 def _print_files(files: tuple[str, ...]) -> None:

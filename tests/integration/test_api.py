@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -20,8 +21,10 @@ from reconciler.operations.projects import ProjectDetails
 from tests.conftest import ROOT, StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 
 EXAMPLE = ROOT / "examples/api.py"
+KNOWN = {"Any", "Callable", "Coroutine", "Path", "Sequence", "None", "False", "True"}
 DOCS = (ROOT / "docs/api.md").read_text(encoding="utf-8")
 
 
@@ -78,10 +81,42 @@ def test_the_example_is_the_one_of_the_page() -> None:
 
 def test_every_function_is_documented() -> None:
     for name in api.__all__:
-        assert f"`{name}" in DOCS, name
-        assert inspect.getdoc(getattr(api, name))
+        assert re.search(rf"`{name}|-> {name}\b|\b{name}\]", DOCS), name
+        assert inspect.getdoc(getattr(api, name)) or name == "Event"
         if inspect.iscoroutinefunction(getattr(api, name)):
             assert "Raises" in (inspect.getdoc(getattr(api, name)) or ""), name
+
+
+def signatures() -> str:
+    """Return the signatures of the functions, as docs/api.md has them."""
+    lines = []
+    for name in api.__all__:
+        value = getattr(api, name)
+        if inspect.isfunction(value):
+            prefix = "async def" if inspect.iscoroutinefunction(value) else "def"
+            text = f"{prefix} {name}{inspect.signature(value)}: ..."
+            text = text.replace("''", '""')
+            lines.append(re.sub(r"'|~|reconciler\.api\.\w+\.|datetime\.(?=timedelta)", "", text))
+    source = "\n".join(lines) + "\n"
+    words = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=100", "-"]
+    return subprocess.run(
+        words, input=source, capture_output=True, text=True, check=True, timeout=TIMEOUT
+    ).stdout.replace("\n\n\n", "\n")
+
+
+def test_ecosystem_7_the_page_has_the_signatures() -> None:
+    assert f"```python\n{signatures()}```" in DOCS
+
+
+def test_ecosystem_7_classes_that_functions_take_and_return_are_exported() -> None:
+    for name in api.__all__:
+        value = getattr(api, name)
+        if inspect.isfunction(value):
+            text = str(inspect.signature(value))
+            classes = set(re.findall(r"\b[A-Z]\w+", text)) - KNOWN
+            assert classes <= set(api.__all__), name
+    with pytest.raises(AttributeError, match="Nothing"):
+        api.Nothing  # noqa: B018
 
 
 def test_importing_the_api_is_cheap() -> None:

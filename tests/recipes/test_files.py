@@ -32,7 +32,10 @@ def test_scripts_and_their_commands_parse(path: Path) -> None:
 def test_every_command_of_a_script_is_read() -> None:
     (action,) = documents(ROOT / "action.yml")
     names = [words[0] for script in scripts(action) for words in commands(script)]
-    assert names == ["validate", "plan", "drift", "apply", "apply", "show", "show"]
+    assert names == [
+        *("validate", "validate", "plan", "drift", "apply", "apply"),
+        *("show", "show", "audit", "audit"),
+    ]
 
 
 def test_hooks_of_pre_commit_run_commands_that_exist() -> None:
@@ -71,7 +74,7 @@ def test_jobs_on_github_have_a_key_or_a_token_that_writes(path: Path) -> None:
 
 def test_jobs_of_pull_requests_leave_no_token_in_the_checkout() -> None:
     (workflow,) = documents(FOLDER / "github/reconciler-plan.yml")
-    assert list(workflow[True]) == ["pull_request"]
+    assert list(workflow[True]) == ["pull_request", "merge_group"]
     assert "head.repo.full_name == github.repository" in workflow["jobs"]["plan"]["if"]
     for job in workflow["jobs"].values():
         assert job["steps"][0]["with"] == {"fetch-depth": 0, "persist-credentials": False}
@@ -138,7 +141,7 @@ def test_the_action_reads_inputs_as_variables() -> None:
 def test_the_image_does_not_run_as_root() -> None:
     lines = (FOLDER / "container/Containerfile").read_text(encoding="utf-8").splitlines()
     assert [line.split()[1] for line in lines if line.startswith("USER")] == ["65532:65532"]
-    assert any("-c constraints.txt" in line for line in lines)
+    assert any("--require-hashes -r requirements.txt" in line for line in lines)
 
 
 def test_actionlint_has_no_remarks(tmp_path: Path) -> None:
@@ -148,6 +151,46 @@ def test_actionlint_has_no_remarks(tmp_path: Path) -> None:
     shutil.copytree(FOLDER / "github", tmp_path / ".github/workflows")
     run("git", "init", "--quiet", str(tmp_path))
     run(program, "-no-color", folder=tmp_path)
+
+
+def test_ecosystem_3_zizmor_has_no_findings() -> None:
+    program = shutil.which("zizmor")
+    if program is None:
+        pytest.skip("zizmor is not installed")
+    files = [*WORKFLOWS, ROOT / "action.yml", *(ROOT / ".github").rglob("*.yml")]
+    run(program, "--offline", "--no-progress", *map(str, files))
+
+
+def test_ecosystem_3_every_job_ends_and_other_files_start_none() -> None:
+    for path in WORKFLOWS:
+        (workflow,) = documents(path)
+        assert all(job["timeout-minutes"] <= 60 for job in workflow["jobs"].values()), path
+        for event in ("push", "pull_request"):
+            assert "paths" in (workflow[True].get(event) or {"paths": []})
+    _, gitlab = documents(FOLDER / "gitlab/reconciler.yml")
+    jobs = [job for name, job in gitlab.items() if name[0] != "."]
+    assert next(iter(gitlab.values()))["timeout"] == "15 minutes"
+    assert sum("changes" in rule for job in jobs for rule in job["rules"]) == 3
+    (azure,) = documents(FOLDER / "azure/reconciler.yml")
+    assert all(stage["jobs"][0]["timeoutInMinutes"] <= 60 for stage in azure["stages"])
+
+
+def test_security_s7_a_job_with_a_key_installs_no_name_that_nobody_owns() -> None:
+    """The program comes from a commit that git checks, and the rest has hashes."""
+    installs = [
+        (path, script)
+        for path in FILES
+        for script in scripts(documents(path))
+        if re.search(r"\bpipx?\b|\buvx?\b", script)
+    ]
+    assert len(installs) == 13
+    for path, script in installs:
+        assert "posthog-reconciler" not in script, path
+        (dependencies, program) = re.findall(r'pip"? (install .*)', script)
+        assert re.search(r"--require-hashes -r \S*requirements.txt", dependencies)
+        assert {"--no-deps", "--no-build-isolation"} <= set(program.split())
+        if path.name != "action.yml":
+            assert 'test "$(git -C source rev-parse HEAD)" = "$COMMIT"' in script
 
 
 def run(*words: str, folder: Path | None = None) -> str:

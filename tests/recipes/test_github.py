@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.gh import BOT
@@ -114,6 +115,12 @@ class Team:
 
 @pytest.fixture
 def team(tmp_path: Path, emulator: RunningEmulator, program: str) -> Iterator[Team]:
+    yield team_of(tmp_path, emulator, program)
+    emulator.admin("DELETE", "faults")
+
+
+def team_of(tmp_path: Path, emulator: RunningEmulator, program: str) -> Team:
+    """Return a team whose repository has a workspace without resources."""
     git = Git.init(tmp_path / "repo")
     write(git.folder, {"pipelines/reconciler.yaml": SETTINGS})
     git.commit()
@@ -125,8 +132,7 @@ def team(tmp_path: Path, emulator: RunningEmulator, program: str) -> Iterator[Te
         {"POSTHOG_ORGANIZATION": emulator.organization},
         program,
     )
-    yield Team(git, forge, emulator)
-    emulator.admin("DELETE", "faults")
+    return Team(git, forge, emulator)
 
 
 def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None:
@@ -264,7 +270,7 @@ def test_a_pull_request_from_a_fork_is_only_validated(team: Team) -> None:
     assert "::error " in broken.log
 
 
-def test_drift_keeps_one_issue_open_and_is_proposed(team: Team) -> None:
+def test_drift_keeps_one_issue_open(team: Team) -> None:
     team.deploy(team.push(orders="hour"))
     edit_live(team.service, interval="day")
     main, drift = night(team)
@@ -274,18 +280,60 @@ def test_drift_keeps_one_issue_open_and_is_proposed(team: Team) -> None:
     assert (issue["title"], issue["state"]) == ("Drift in production", "open")
     assert "interval" in issue["body"]
 
-    patch = team.run("drift-pull-request", "patch", main)
-    assert patch.code == 0, patch.log
-    proposed = team.run("drift-pull-request", "propose", main, patch=patch)
-    assert proposed.code == 0, proposed.log
-    (pull_request,) = team.forge.state()["pr"]
-    files = team.forge.origin.run("show", f"{pull_request['head']}:pipelines/resources.yaml")
-    assert "interval: day" in files
-
     edit_live(team.service, interval="hour")
     night(team)
     (issue,) = team.forge.state()["issue"]
     assert issue["state"] == "closed"
+
+
+def propose_drift(team: Team) -> dict[str, Any]:
+    """Run the nightly workflow that proposes drift; return the last pull request."""
+    main = team.on_main(team.git.head("origin/main"), "schedule")
+    patch = team.run("drift-pull-request", "patch", main)
+    assert patch.code == 0, patch.log
+    proposed = team.run("drift-pull-request", "propose", main, patch=patch)
+    assert proposed.code == 0, proposed.log
+    pull_request: dict[str, Any] = (team.forge.state()["pr"] or [{}])[-1]
+    return pull_request
+
+
+def test_ecosystem_3_drift_is_proposed_until_it_is_gone(
+    tmp_path: Path, service_of: StartService, program: str
+) -> None:
+    team = team_of(tmp_path, service_of(None, "--dialect", "2026"), program)
+    team.deploy(team.push(orders="hour"))
+    assert propose_drift(team) == {}
+    edit_live(team.service, interval="day")
+    first = propose_drift(team)
+    file = f"{first['head']}:pipelines/resources.yaml"
+    assert "interval: day" in team.forge.origin.run("show", file)
+    # Who changed it, as the activity log says.
+    assert '| `"day"` | by Demo ' in first["body"]
+
+    # More drift replaces the own commit.
+    edit_live(team.service, interval="week")
+    second = propose_drift(team)
+    assert (second["number"], len(team.forge.state()["pr"])) == (first["number"], 1)
+    assert "interval: week" in team.forge.origin.run("show", file)
+
+    # A commit of a reviewer stays, and the text says what is new.
+    team.git.run("fetch", "--quiet", "origin")
+    team.git.run("switch", "--quiet", "--create", "review", f"origin/{first['head']}")
+    write(team.git.folder, {"pipelines/note.md": "why\n"})
+    reviewed = team.git.commit()
+    team.git.run("push", "--quiet", "origin", f"HEAD:{first['head']}")
+    team.git.run("switch", "--quiet", "main")
+    edit_live(team.service, interval="day")
+    third = propose_drift(team)
+    assert team.forge.origin.head(first["head"]) == reviewed
+    assert third["body"] != second["body"]
+
+    # It closes itself, and later drift is a new one.
+    edit_live(team.service, interval="hour")
+    assert propose_drift(team)["state"] == "closed"
+    edit_live(team.service, interval="week")
+    assert propose_drift(team)["number"] == 2
+    assert "interval: week" in team.forge.origin.run("show", file)
 
 
 def night(team: Team) -> tuple[dict[str, Any], JobResult]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from tests.conftest import ROOT
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
+from tests.support.gitlab import GitLab
 from tests.support.limits import TIMEOUT
-from tests.support.recipes import FOLDER, documents, scripts
+from tests.support.recipes import FOLDER, documents
 from tests.support.workflows import outputs_in, write_program
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
@@ -58,83 +60,156 @@ def projects(service: RunningEmulator) -> set[str]:
     return {project["name"] for project in service.state()["projects"]}
 
 
-def test_the_action_applies_what_it_planned(
-    tmp_path: Path, emulator: RunningEmulator, programs: Path
-) -> None:
+@dataclass
+class Action:
+    """The action in a job."""
+
+    folder: Path
+    service: RunningEmulator
+    programs: Path
+
+    def run(self, command: str, **inputs: str) -> tuple[int, dict[str, str], str]:
+        """Run a command; return its exit code, the outputs and the summary of the job."""
+        (action,) = documents(ROOT / "action.yml")
+        outputs, summary = self.folder / "outputs", self.folder / "summary"
+        for file in (outputs, summary):
+            file.write_text("")
+        environ = {
+            **self.service.environ(),
+            "CI": "true",
+            "RUNNER_TEMP": str(self.folder),
+            "GITHUB_OUTPUT": str(outputs),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "COMMAND": command,
+            "WORKSPACE": "my pipelines",
+            "ENVIRONMENT": "production",
+            "PLAN": "",
+            "ARGS": "",
+            **inputs,
+        }
+        code = bash(action["runs"]["steps"][1]["run"], self.folder, environ, self.programs)
+        known = outputs_in(outputs)
+        assert known.keys() <= action["outputs"].keys()
+        return code, known, summary.read_text()
+
+
+@pytest.fixture
+def action(tmp_path: Path, emulator: RunningEmulator, programs: Path) -> Iterator[Action]:
     write(tmp_path / "my pipelines", WORKSPACE)
-    (action,) = documents(ROOT / "action.yml")
-    outputs, summary = tmp_path / "outputs", tmp_path / "summary"
-    environ = {
-        **emulator.environ(),
-        "CI": "true",
-        "RUNNER_TEMP": str(tmp_path),
-        "GITHUB_OUTPUT": str(outputs),
-        "GITHUB_STEP_SUMMARY": str(summary),
-        "WORKSPACE": "my pipelines",
-        "ENVIRONMENT": "production",
-        "PLAN": "",
-        "ARGS": "--no-base\n\n--project\n$(touch hacked)*",
-    }
-    script = action["runs"]["steps"][1]["run"]
-    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}, programs) == 64
-    environ["ARGS"] = "--no-base"
-    outputs.write_text("")
-    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}, programs) == 0
-    known = outputs_in(outputs)
-    assert (known["changes"], known["to_add"], known["exit_code"]) == ("true", "1", "2")
+    yield Action(tmp_path, emulator, programs)
+    emulator.admin("DELETE", "faults")
+
+
+def test_the_action_applies_what_it_planned(action: Action) -> None:
+    hostile = "--no-base\n\n--project\n$(touch hacked)*"
+    assert action.run("plan", ARGS=hostile)[0] == 64
+    code, known, summary = action.run("plan", ARGS="--no-base")
+    assert (code, known["changes"], known["to_add"], known["exit_code"]) == (0, "true", "1", "2")
     assert "1 to create" in Path(known["markdown_path"]).read_text()
-    assert "1 to create" in summary.read_text()
-    saved = Path(known["json_plan_path"]).rename(tmp_path / "approved.json")
-    apply = {**environ, "COMMAND": "apply", "PLAN": str(saved)}
-    assert bash(script, tmp_path, apply, programs) == 0
-    assert "Web" in projects(emulator)
-    assert bash(script, tmp_path, {**environ, "COMMAND": "destroy"}, programs) == 64
-    assert not (tmp_path / "hacked").exists()
+    assert "1 to create" in summary
+    saved = Path(known["json_plan_path"]).rename(action.folder / "approved.json")
+    code, known, summary = action.run("apply", PLAN=str(saved))
+    assert (code, known["exit_code"], known["applied"], known["failed"]) == (0, "0", "1", "0")
+    assert "Web" in summary
+    assert Path(known["audit_path"]).exists()
+    assert "Web" in projects(action.service)
+    assert action.run("destroy")[0] == 64
+    assert not (action.folder / "hacked").exists()
 
 
-def test_gitlab_applies_what_it_planned(
-    tmp_path: Path, emulator: RunningEmulator, programs: Path
+def test_ecosystem_3_the_action_reports_a_partial_failure(action: Action) -> None:
+    more = "projects: {web: {name: Web}, shop: {name: Shop}}\n"
+    write(action.folder / "my pipelines", {"web.yaml": more})
+    rule = {"match": {"method": "POST", "nth": 2}, "fault": "error", "status": 400}
+    action.service.admin("PUT", "faults", [rule])
+    code, known, summary = action.run("apply")
+    assert (code, known["exit_code"], known["applied"], known["failed"]) == (3, "3", "1", "1")
+    assert "Shop" in summary
+    assert Path(known["markdown_path"]).read_text() == summary
+
+
+def test_ecosystem_3_the_action_summarises_errors_in_files(action: Action) -> None:
+    write(action.folder / "my pipelines", {"web.yaml": "projects: {web: {nam: '```'}}\n"})
+    code, known, summary = action.run("validate")
+    assert (code, known["exit_code"]) == (1, "1")
+    assert all(line.startswith("    ") for line in summary.splitlines())
+    assert "unknown field 'nam'" in summary
+    write(action.folder / "my pipelines", WORKSPACE)
+    assert "The configuration is valid." in action.run("validate")[2]
+
+
+def gitlab(folder: Path, origin: Git, service: RunningEmulator, program: str) -> GitLab:
+    """Return a project at GitLab whose origin has the component with `mark`."""
+    variables = {
+        "POSTHOG_ORGANIZATION": service.organization,
+        "POSTHOG_READ_KEY": service.api_key,
+        "POSTHOG_WRITE_KEY": service.api_key,
+    }
+    return GitLab(folder / "gitlab", origin, "main", variables, program)
+
+
+def with_component(git: Git, service: RunningEmulator, **inputs: object) -> None:
+    """Write a workspace and a pipeline that includes the component."""
+    inputs |= {"image": "image@sha256:0", "base_url": service.base_url}
+    entry = {"local": "/component.yml", "inputs": inputs}
+    pipeline = {".gitlab-ci.yml": yaml.safe_dump({"include": [entry]})}
+    write(git.folder, {**WORKSPACE, **pipeline})
+    shutil.copy(FOLDER / "gitlab/reconciler.yml", git.folder / "component.yml")
+
+
+def test_gitlab_records_the_applied_commit(
+    tmp_path: Path, emulator: RunningEmulator, program: str
 ) -> None:
     git = Git.init(tmp_path / "repo")
-    write(git.folder, WORKSPACE)
-    git.commit()
+    before = git.commit()
+    with_component(git, emulator, mark=True)
+    commit = git.commit()
     origin = git.bare(tmp_path / "origin.git")
-    _, component = documents(FOLDER / "gitlab/reconciler.yml")
-    jobs = {name.split()[0] + name.split()[1]: job for name, job in component.items()}
-    (before,) = scripts(jobs[".reconciler$[["])
-    environ = {
-        **emulator.environ(),
-        "CI": "true",
-        "CI_DEFAULT_BRANCH": "main",
-        "CI_PROJECT_DIR": str(git.folder),
-        "WORKSPACE": ".",
-        "ENVIRONMENT": "production",
-        "MARK": "true",
+    jobs = gitlab(tmp_path, origin, emulator, program).run("push", commit, before)
+    assert {name: job.code for name, job in jobs.items()} == {
+        "reconciler plan . production": 0,
+        "reconciler apply . production": 0,
     }
-    for job in ("plan", "apply"):
-        (script,) = scripts(jobs[f"reconciler{job}"])
-        assert bash(f"{before}\n{script}", git.folder, environ, programs) == 0
     assert "Web" in projects(emulator)
-    assert origin.head("refs/reconciler/production") == git.head()
+    assert origin.head("refs/reconciler/production") == commit
 
 
-def test_gitlab_shows_no_results_that_a_merge_request_contains(
-    tmp_path: Path, emulator: RunningEmulator, programs: Path
+def test_ecosystem_3_gitlab_starts_nothing_for_other_files(
+    tmp_path: Path, emulator: RunningEmulator, program: str
 ) -> None:
-    folder, other = write(tmp_path / "repo", WORKSPACE), tmp_path / "other"
+    git = Git.init(tmp_path / "repo")
+    with_component(git, emulator, paths=["*.yaml"])
+    before = git.commit()
+    write(git.folder, {"README.md": ""})
+    commit = git.commit()
+    host = gitlab(tmp_path, git.bare(tmp_path / "origin.git"), emulator, program)
+    for source in ("merge_request_event", "push"):
+        assert host.run(source, commit, before) == {}
+
+
+@pytest.mark.parametrize("fetches", [True, False])
+def test_security_n3_gitlab_shows_no_results_that_a_merge_request_contains(
+    tmp_path: Path, emulator: RunningEmulator, program: str, *, fetches: bool
+) -> None:
+    git = Git.init(tmp_path / "repo")
+    before = git.commit()
+    with_component(git, emulator)
+    other = tmp_path / "other"
+    other.write_text("unchanged")
     counts = '{"create": 0, "update": 0, "delete": 0}'
     # A folder in the way of the first result ended `after_script`, and the job still passed.
-    write(folder, {"validate.json/x": "", "changes.json": counts, "plan.json": "{}"})
-    other.write_text("unchanged")
-    (folder / "plan.md").symlink_to(other)
-    _, component = documents(FOLDER / "gitlab/reconciler.yml")
-    job = component["reconciler check $[[ inputs.environment ]]"]
-    environ = {**emulator.environ(), "WORKSPACE": ".", "ENVIRONMENT": "production"}
-    codes = [bash(script, folder, environ, programs) for script in scripts(job)]
-    assert '"create": 1' in (folder / "changes.json").read_text()
-    assert "1 to create" in (folder / "plan.md").read_text()
+    write(git.folder, {"changes.json/x": "", "plan.json": counts})
+    for name in ("plan.md", "validate.json"):
+        (git.folder / name).symlink_to(other)
+    commit = git.commit()
+    host = gitlab(tmp_path, git.bare(tmp_path / "origin.git"), emulator, program)
+    if not fetches:
+        failing = '#!/bin/sh\ncase $* in *fetch*) exit 1 ;; esac\nexec {} "$@"\n'
+        write_program(host.folder / "bin/git", failing.format(shutil.which("git")))
+    (check,) = host.run("merge_request_event", commit, before).values()
+    assert (check.code == 0) is fetches
+    assert ("1 to create" in check.summary) is fetches
     assert other.read_text() == "unchanged"
-    assert codes == [0, 0]
 
 
 def test_a_pod_applies_the_files_of_its_config_map(

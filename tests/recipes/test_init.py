@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from reconciler.authoring.recipes import RECIPES, write_recipe
+from reconciler.authoring.recipes import RECIPES, Known, write_recipe
 from reconciler.errors import BadUsage
-from reconciler.version import __version__
+from reconciler.version import REPOSITORY
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
 from tests.support.recipes import documents
@@ -19,12 +20,12 @@ def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> Non
     git = Git.init(tmp_path / "repo")
     folder = git.folder / "data/web pipelines"
     folder.mkdir(parents=True)
-    done = write_recipe("github", folder, "no")
+    done = write_recipe("github", folder, "no", Known())
     assert (set(done.written), done.kept) == (set(RECIPES["github"]), ())
     (apply,) = documents(git.folder / ".github/workflows/reconciler-apply.yml")
     assert apply["env"]["WORKSPACE"] == "data/web pipelines"
     assert apply["env"]["ENVIRONMENT"] == "no"
-    assert apply["env"]["VERSION"] == __version__
+    assert apply["env"]["SOURCE"] == REPOSITORY
     assert apply["jobs"]["apply"]["environment"] == "no"
 
 
@@ -32,8 +33,8 @@ def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> Non
 def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
     git = Git.init(tmp_path / "repo")
     (git.folder / "w").mkdir()
-    for name in write_recipe(host, git.folder / "w", "staging").written:
-        if name != ".gitlab/reconciler.yml":
+    for name in write_recipe(host, git.folder / "w", "staging", Known()).written:
+        if name not in (".gitlab/reconciler-component.yml", ".gitlab-ci.yml"):
             values = yaml.safe_dump_all(documents(git.folder / name))
             assert "staging" in values or name.endswith("comment.yml")
             assert "production" not in values
@@ -61,9 +62,9 @@ def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
         ("data", "staging", "-data-staging"),
     ]
     for team, environment, suffix in cases:
-        done = write_recipe("github", git.folder / team, environment)
+        done = write_recipe("github", git.folder / team, environment, Known())
         assert f".github/workflows/reconciler-apply{suffix}.yml" in done.written
-        again = write_recipe("github", git.folder / team, environment)
+        again = write_recipe("github", git.folder / team, environment, Known())
         assert (again.written, set(again.kept)) == ((), set(done.written))
     folder = git.folder / ".github/workflows"
     (plan,) = documents(folder / "reconciler-plan-data-staging.yml")
@@ -77,8 +78,9 @@ def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
 def test_existing_files_are_kept(tmp_path: Path) -> None:
     git = Git.init(tmp_path / "repo")
     write(git.folder, {".gitlab-ci.yml": "mine: {}\n"})
-    done = write_recipe("gitlab", git.folder, "production")
-    assert (done.written, done.kept) == ((".gitlab/reconciler.yml",), (".gitlab-ci.yml",))
+    done = write_recipe("gitlab", git.folder, "production", Known())
+    written = (".gitlab/reconciler.yml", ".gitlab/reconciler-component.yml")
+    assert (done.written, done.kept) == (written, (".gitlab-ci.yml",))
     assert (git.folder / ".gitlab-ci.yml").read_text() == "mine: {}\n"
 
 
@@ -91,5 +93,53 @@ def test_names_with_syntax_of_a_pipeline_are_refused(
     git = Git.init(tmp_path / "repo")
     (git.folder / folder).mkdir()
     with pytest.raises(BadUsage):
-        write_recipe("github", git.folder / folder, environment)
+        write_recipe("github", git.folder / folder, environment, Known())
     assert not (git.folder / ".github").exists()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "branch"), [("https://x.example/${{ secrets.A }}", "main"), (None, "a}}b")]
+)
+def test_addresses_and_branches_with_syntax_of_a_pipeline_are_refused(
+    tmp_path: Path, base_url: str | None, branch: str
+) -> None:
+    git = Git.init(tmp_path / "repo")
+    git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    with pytest.raises(BadUsage):
+        write_recipe("github", git.folder, "production", Known(base_url))
+
+
+def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    git.run("symbolic-ref", "HEAD", "refs/heads/master")
+    write_recipe("azure", git.folder, "production", Known())
+    file = git.folder / ".azure-pipelines/reconciler.yml"
+    assert "refs/remotes/origin/master" in file.read_text()
+    assert not re.search(r"\bmain\b", file.read_text())
+    file.unlink()
+    git.commit()
+    git.run("update-ref", "refs/remotes/origin/trunk", "HEAD")
+    git.run("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    write_recipe("azure", git.folder, "production", Known())
+    assert "refs/heads/trunk'" in file.read_text()
+
+
+def test_an_unknown_environment_gets_no_pipeline(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    write(git.folder, {"reconciler.yaml": "version: 1\nenvironments: {production: {}}\n"})
+    refused = reconciler("init", "-C", git.folder, "--ci", "github", "-e", "prod")
+    assert (refused.code, "unknown environment 'prod'" in refused.err) == (64, True)
+    assert not (git.folder / ".github").exists()
+
+
+def test_the_address_may_come_from_a_variable_or_stay_to_be_set(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    text = "version: 1\nenvironments: {a: {base_url: '${env:X}'}, b: {}}\n"
+    write(git.folder, {"reconciler.yaml": text})
+    words = ("init", "-C", git.folder, "--ci", "github", "-e")
+    unknown = reconciler(*words, "a")
+    assert "the address of the service, if it is not https://eu.posthog.com\n" in unknown.err
+    known = reconciler(*words, "b", environ={"RECONCILER_BASE_URL": "https://us.posthog.com/"})
+    assert "the address" not in known.err
+    (apply,) = documents(git.folder / ".github/workflows/reconciler-apply-b.yml")
+    assert apply["env"]["RECONCILER_BASE_URL"] == "https://us.posthog.com"

@@ -19,7 +19,7 @@ _COMMAND = re.compile(r"(?<![\w/.-])reconciler (?:plan|apply|validate) [^'#\n]*"
 
 @pytest.mark.parametrize("page", PAGES)
 def test_actions_and_images_are_pinned(page: str) -> None:
-    uses = re.findall(r"uses: (\S+)", PAGES[page])
+    uses = re.findall(r"\buses: (\S+)", PAGES[page])
     assert all(re.search(r"@[0-9a-f]{40}$", action) for action in uses)
     images = re.findall(r"(?:container|image): ?'?([\w.-]+/\S+)", PAGES[page])
     assert all("@sha256:" in image for image in images)

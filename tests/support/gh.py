@@ -46,15 +46,19 @@ def _call(words: list[str], options: dict[str, str], state: dict[str, Any]) -> i
         case ["label", "create", *_]:
             pass
         case ["issue" | "pr" as kind, "list", *_]:
-            items = [item for item in state[kind] if item["state"] == "open"]
+            items = [
+                {"isCrossRepository": False, **item}
+                for item in state[kind]
+                if item["state"] == "open"
+            ]
             _print(items, options["jq"])
         case ["issue" | "pr" as kind, "create", *_]:
             number = len(state[kind]) + 1
             state[kind].append({"number": number, "state": "open", **options})
-        case ["issue", "edit", number, *_]:
-            state["issue"][int(number) - 1].update(options)
-        case ["issue", "close", number, *_]:
-            state["issue"][int(number) - 1]["state"] = "closed"
+        case ["issue" | "pr" as kind, "edit", number, *_]:
+            state[kind][int(number) - 1].update(options)
+        case ["issue" | "pr" as kind, "close", number, *_]:
+            state[kind][int(number) - 1]["state"] = "closed"
         case _:
             sys.stderr.write(f"unknown call: {words}\n")
             return 1

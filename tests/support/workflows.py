@@ -38,6 +38,37 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
+def installer(program: Path) -> str:
+    """Return a `python3` that makes environments with a `pip` and, when that ran, a program.
+
+    `pip` insists on hashes for what it takes from an index, and builds only what git fetched.
+    """
+    return f"""#!/bin/sh
+test "$1 $2 $3" = "-I -m venv" || exit 64
+mkdir -p "$4/bin"
+cat > "$4/bin/pip" <<'PIP'
+#!/bin/sh
+test "$1 $2" = "install --quiet" || exit 64
+shift 2
+case "$*" in
+  "--require-hashes -r source/requirements.txt") grep -q hash source/requirements.txt ;;
+  "--no-deps --no-build-isolation ./source") cp {program} reconciler/bin/reconciler ;;
+  *) exit 64 ;;
+esac
+PIP
+chmod +x "$4/bin/pip"
+"""
+
+
+def source_repository(folder: Path) -> Git:
+    """Return a repository from which pipelines install the program."""
+    git = Git.init(folder)
+    (folder / "requirements.txt").write_text("click==8.5.1 --hash=sha256:00\n")
+    git.commit()
+    git.run("config", "uploadpack.allowAnySHA1InWant", "true")
+    return git
+
+
 def outputs_in(file: Path) -> dict[str, str]:
     """Return the outputs of a step: lines `name=value`, or `name<<end`, the value and `end`."""
     return {
@@ -67,6 +98,7 @@ class Forge:
     variables: Mapping[str, str]
     program: str
     """The text of the program `reconciler`."""
+    workflows: Path = ROOT / "recipes/github"
     runs: int = 0
 
     def __post_init__(self) -> None:
@@ -76,8 +108,8 @@ class Forge:
             {"artifacts": str(self.folder / "artifacts"), "comments": [], "issue": [], "pr": []}
         )
         write_program(self.folder / "bin/gh", _SCRIPT.format(ROOT / "tests/support/gh.py"))
-        write_program(self.folder / "bin/pipx", "#!/bin/sh\n")
-        write_program(self.folder / "bin/reconciler", self.program)
+        write_program(self.folder / "bin/python3", installer(self.folder / "reconciler"))
+        write_program(self.folder / "reconciler", self.program)
 
     def save(self, state: dict[str, Any]) -> None:
         """Write comments, issues and pull requests."""
@@ -98,7 +130,12 @@ class Forge:
         environ: Mapping[str, str] | None = None,
     ) -> JobResult:
         """Run a job of a recipe at the commit `github["sha"]`."""
-        recipe = yaml.safe_load((ROOT / "recipes/github" / workflow).read_text())
+        recipe = yaml.safe_load((self.workflows / workflow).read_text())
+        source = self.folder / "source"
+        if not source.exists():
+            source_repository(source)
+        pin = {"SOURCE": str(source), "COMMIT": Git(source).head()}
+        recipe["env"] = recipe.get("env", {}) | pin
         return _Run(self, recipe, recipe["jobs"][job], github, needs or {}, environ or {}).run()
 
 
@@ -111,6 +148,7 @@ class _Run:
     needs: Mapping[str, JobResult]
     environ: Mapping[str, str]
     steps: dict[str, Any] = field(default_factory=dict)
+    path: list[str] = field(default_factory=list)
     result: JobResult = field(default_factory=JobResult)
 
     def run(self) -> JobResult:
@@ -154,7 +192,8 @@ class _Run:
 
     def _script(self, step: Mapping[str, Any]) -> None:
         assert "${{" not in step["run"], "an expression would become a part of the script"
-        files = {name: self.temp / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        names = ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_PATH")
+        files = {name: self.temp / name for name in names}
         for path in files.values():
             path.write_text("")
         (self.temp / "event.json").write_text(json.dumps(self.github["event"]))
@@ -169,7 +208,7 @@ class _Run:
             "RUNNER_TEMP": str(self.temp),
             "HOME": str(self.temp),
             "FORGE": str(self.forge.folder / "forge.json"),
-            "PATH": f"{self.forge.folder / 'bin'}:{os.environ['PATH']}",
+            "PATH": ":".join([*self.path, f"{self.forge.folder / 'bin'}", os.environ["PATH"]]),
             "GIT_CONFIG_NOSYSTEM": "1",
             **{name: str(path) for name, path in files.items()},
             **{name: self._text(str(text)) for name, text in given.items()},
@@ -191,14 +230,17 @@ class _Run:
         self.result.log += ended.stdout
         self.result.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         self.result.code = self.result.code or ended.returncode
+        self.path[:0] = files["GITHUB_PATH"].read_text().split()
         self.steps[step.get("id", "")] = {"outputs": outputs_in(files["GITHUB_OUTPUT"])}
 
     def _text(self, text: str) -> str:
         return _EXPRESSION.sub(lambda match: self._value(match[1]), text)
 
     def _holds(self, condition: str) -> bool:
-        """Return whether a condition holds: comparisons with ==, joined by &&."""
+        """Return whether a condition holds: comparisons with ==, joined by && or ||."""
         plain = _EXPRESSION.sub(r"\1", condition)
+        if "||" in plain:
+            return any(self._holds(part) for part in plain.split("||"))
         terms = [term.split("==") for term in plain.split("&&") if term.strip() != "!cancelled()"]
         return all(self._value(left.strip()) == self._value(right.strip()) for left, right in terms)
 
@@ -217,5 +259,5 @@ class _Run:
             "needs": {name: {"outputs": job.outputs} for name, job in self.needs.items()},
         }[root]
         for name in path:
-            value = value[int(name)] if isinstance(value, list) else value.get(name, "")
+            value = value[int(name)] if isinstance(value, list) else (value or {}).get(name, "")
         return str(value)

@@ -157,8 +157,11 @@ class Repository(Struct, frozen=True):
                 yield name, target, commit, current == "*"
 
     def branch(self) -> str | None:
-        """Return the short name of the branch that is checked out, None for a detached HEAD."""
-        name = self.symbolic_target(HEAD) or HEAD
+        """Return the short name of the branch that is checked out, None for a detached HEAD.
+
+        It may have no commit yet.
+        """
+        name = _line(self._run("symbolic-ref", "--quiet", HEAD))
         return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
 
     def merge_base(self, one: str, other: str) -> str | None:

@@ -1,0 +1,408 @@
+"""What `init --ci` writes runs as it is, once what it prints is set at the host.
+
+A pull request, its comment, the merge, the apply and the drift of the night, on three hosts. Nine
+runs have every pair of host, address, branch and layout.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import yaml
+
+from tests.conftest import StartService
+from tests.support.azure import Azure
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.gitlab import GitLab
+from tests.support.workflows import Forge, JobResult, source_repository
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
+)
+ORGANIZATIONS = ("0188461e-55a4-0000-1cb3-0b1d3b6c6ac0", "0188461e-55a4-0000-1cb3-0b1d3b6c6ac1")
+ADDRESSES = (
+    "https://us.posthog.com",
+    "https://eu.posthog.com",
+    "https://posthog.acme.example/analytics",
+)
+BRANCHES = ("main", "master", "main")
+LAYOUTS: tuple[Mapping[str, str], ...] = (
+    {"production": ORGANIZATIONS[0]},
+    dict.fromkeys(("production", "staging", "dev"), ORGANIZATIONS[0]),
+    {"production": ORGANIZATIONS[0], "staging": ORGANIZATIONS[1], "dev": ORGANIZATIONS[1]},
+)
+HOSTS = ("github", "gitlab", "azure")
+CASES = [
+    (host, ADDRESSES[a], BRANCHES[(h + 2 * a) % 3], LAYOUTS[(h + a) % 3])
+    for h, host in enumerate(HOSTS)
+    for a in range(3)
+]
+SCOPES = {
+    "read": ["project:read", "batch_export:read"],
+    "write": ["project:write", "batch_export:write"],
+}
+SEED = {
+    "organizations": [{"id": id_, "name": id_[-1], "projects": []} for id_ in ORGANIZATIONS],
+    "keys": [
+        {"value": f"phx_{role}_{id_[-1]}", "scopes": scopes, "organizations": [id_]}
+        for id_ in ORGANIZATIONS
+        for role, scopes in SCOPES.items()
+    ],
+}
+RESOURCES = """\
+projects:
+  web: {name: "Web ${var:label}"}
+batch_exports:
+  lake:
+    project: web
+    name: lake ${var:label}
+    interval: INTERVAL
+    destination: {type: NoOp, config: {}}
+"""
+
+
+class Pipelines(Protocol):
+    """The pipelines of a repository at a host, by environment."""
+
+    def check(self, environment: str, commit: str) -> str:
+        """Run those of a pull request; return what a reviewer sees."""
+
+    def deploy(self, environment: str, commit: str, before: str) -> None:
+        """Run those of a push to the default branch, with an approval."""
+
+    def drift(self, environment: str, commit: str) -> bool:
+        """Run those of the night; return whether they report drift."""
+
+
+@dataclass
+class Place:
+    """A repository, the suffixes of its environments, and what is set at its host."""
+
+    folder: Path
+    origin: Git
+    branch: str
+    program: str
+    suffixes: Mapping[str, str]
+    values: Mapping[str, str]
+
+
+class OnGitHub:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        values = place.values
+        self.forge = Forge(
+            place.folder,
+            place.origin,
+            {name: value for name, value in values.items() if name.split("_")[2:3] == ["KEY"]},
+            {name: value for name, value in values.items() if "ORGANIZATION" in name},
+            place.program,
+        )
+
+    def run(self, workflow: str, job: str, environment: str, event: dict[str, Any]) -> JobResult:
+        commit = event["sha"]
+        checkout = self.place.folder / f"files-{commit}"
+        if not checkout.exists():
+            self.place.origin.clone(checkout)
+            Git(checkout).run("checkout", "--quiet", "--detach", commit)
+        self.forge.workflows = checkout / ".github/workflows"
+        name = f"reconciler-{workflow}{self.place.suffixes[environment]}.yml"
+        needs = event.pop("needs", {})
+        result = self.forge.run(name, job, github=event, needs=needs)
+        assert (result.code, result.skipped) == (0, False), result.log
+        return result
+
+    def event(self, name: str, commit: str, **event: Any) -> dict[str, Any]:
+        branch = self.place.branch
+        return {
+            "sha": commit,
+            "ref": f"refs/heads/{branch}",
+            "ref_name": branch,
+            "repository": "acme/pipelines",
+            "event_name": name,
+            "event": {"repository": {"default_branch": branch}, **event},
+        }
+
+    def check(self, environment: str, commit: str) -> str:
+        head = {"repo": {"full_name": "acme/pipelines"}}
+        event = self.event("pull_request", commit, pull_request={"number": 7, "head": head})
+        event |= {"ref": "refs/pull/7/merge", "base_ref": self.place.branch}
+        self.run("plan", "plan", environment, event)
+        if environment == "production":
+            before = self.place.origin.head(f"{commit}~")
+            queued = self.event("merge_group", commit, merge_group={"base_sha": before})
+            self.run("plan", "plan", environment, queued)
+        about = {
+            "event": "pull_request",
+            "id": 1,
+            "head_repository": {"full_name": "acme/pipelines"},
+            "pull_requests": [{"number": 7}],
+        }
+        posted = self.event("workflow_run", commit, workflow_run=about)
+        self.run("comment", "comment", environment, posted)
+        return self.forge.state()["comments"][-1]["body"]
+
+    def deploy(self, environment: str, commit: str, before: str) -> None:
+        event = self.event("push", commit, before=before)
+        plan = self.run("apply", "plan", environment, {**event})
+        self.run("apply", "apply", environment, {**event, "needs": {"plan": plan}})
+
+    def drift(self, environment: str, commit: str) -> bool:
+        event = self.event("schedule", commit)
+        drift = self.run("drift", "drift", environment, {**event})
+        self.run("drift", "issue", environment, {**event, "needs": {"drift": drift}})
+        title = f"Drift in {environment}"
+        issues = self.forge.state()["issue"]
+        assert any(issue["title"] == title for issue in issues) == (
+            drift.outputs["drift"] == "true"
+        )
+        return drift.outputs["drift"] == "true"
+
+
+class OnGitLab:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        scopes = {
+            f"POSTHOG_WRITE_KEY{_end(suffix)}": environment
+            for environment, suffix in place.suffixes.items()
+        }
+        values = {
+            (name, scopes[name]) if name in scopes else name: value
+            for name, value in place.values.items()
+        }
+        self.pipelines: dict[tuple[str, str], Mapping[str, JobResult]] = {}
+        self.gitlab = GitLab(place.folder, place.origin, place.branch, values, place.program)
+
+    def job(self, source: str, commit: str, before: str, name: str) -> JobResult:
+        """Return how a job ended. One pipeline has the jobs of all environments."""
+        if (source, commit) not in self.pipelines:
+            self.pipelines[source, commit] = self.gitlab.run(source, commit, before)
+        return self.pipelines[source, commit][f"reconciler {name}"]
+
+    def check(self, environment: str, commit: str) -> str:
+        before = self.place.origin.head(f"{commit}~")
+        check = self.job("merge_request_event", commit, before, f"check pipelines {environment}")
+        assert check.code == 0, check.log
+        return check.summary
+
+    def deploy(self, environment: str, commit: str, before: str) -> None:
+        for name in ("plan", "apply"):
+            job = self.job("push", commit, before, f"{name} pipelines {environment}")
+            assert job.code == 0, job.log
+
+    def drift(self, environment: str, commit: str) -> bool:
+        self.pipelines.pop(("schedule", commit), None)
+        drift = self.job("schedule", commit, commit, f"drift pipelines {environment}")
+        assert drift.code in (0, 2), drift.log
+        return drift.code == 2
+
+
+class OnAzure:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        groups = {}
+        for suffix in place.suffixes.values():
+            end = _end(suffix)
+            for role in SCOPES:
+                names = (f"POSTHOG_ORGANIZATION{end}", f"POSTHOG_{role.upper()}_KEY{end}")
+                groups[f"posthog-{role}{suffix}"] = {name: place.values[name] for name in names}
+        self.azure = Azure(place.folder, place.origin, groups, place.program)
+
+    def run(self, environment: str, reason: str, commit: str) -> Mapping[str, JobResult]:
+        file = f".azure-pipelines/reconciler{self.place.suffixes[environment]}.yml"
+        return self.azure.run(file, reason, commit, self.place.branch)
+
+    def check(self, environment: str, commit: str) -> str:
+        (check,) = self.run(environment, "PullRequest", commit).values()
+        assert check.code == 0, check.log
+        return check.summary
+
+    def deploy(self, environment: str, commit: str, before: str) -> None:
+        # Azure does not say what was there before a push.
+        del before
+        results = self.run(environment, "IndividualCI", commit)
+        assert list(results) == ["plan", "apply"]
+        assert all(result.code == 0 for result in results.values()), results
+        assert (self.azure.folder / "artifacts/audit/audit.jsonl").exists()
+
+    def drift(self, environment: str, commit: str) -> bool:
+        (drift,) = self.run(environment, "Schedule", commit).values()
+        assert drift.code in (0, 2), drift.log
+        return drift.code == 2
+
+
+PLACES: Mapping[str, Any] = {"github": OnGitHub, "gitlab": OnGitLab, "azure": OnAzure}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[2]}-{len(case[3])}")
+def test_ecosystem_1_the_first_day(
+    case: tuple[str, str, str, Mapping[str, str]],
+    tmp_path: Path,
+    service_of: StartService,
+    program: str,
+) -> None:
+    host, address, branch, layout = case
+    service = service_of(SEED)
+    git, origin = repository(tmp_path, branch)
+    steps = {
+        environment: initialise(git, host, environment, address, layout) for environment in layout
+    }
+    suffixes = {
+        environment: "" if environment == "production" else f"-{environment}"
+        for environment in layout
+    }
+    values = dict(values_for(steps, layout, suffixes))
+    assert all(re.search(rf"\b{branch}\b", text) for text in steps.values())
+    check_files(git, address, branch, suffixes)
+
+    # The only change of what was written: the address of the embedded service.
+    for file in git.run("grep", "-l", "--untracked", address).splitlines():
+        path = git.folder / file
+        path.write_text(path.read_text().replace(address, service.base_url))
+    pin(git)
+    before = git.commit()
+    git.run("push", "--quiet", "origin", f"HEAD:{branch}")
+    place = Place(tmp_path / "host", origin, branch, program, suffixes, values)
+    pipelines: Pipelines = PLACES[host](place)
+
+    write(git.folder, {"pipelines/resources.yaml": RESOURCES.replace("INTERVAL", "hour")})
+    proposed = git.commit()
+    git.run("push", "--quiet", "origin", "HEAD:feature")
+    for environment in layout:
+        assert "2 to create" in pipelines.check(environment, proposed)
+    assert service.exports() == {}
+
+    git.run("push", "--quiet", "origin", f"HEAD:{branch}")
+    for environment in layout:
+        pipelines.deploy(environment, proposed, before)
+        assert f"lake {environment}" in service.exports()
+    if host != "gitlab":
+        assert origin.head("refs/reconciler/pipelines/production") == proposed
+    assert {name: place_of(service, name) for name in service.exports()} == {
+        f"lake {environment}": organization for environment, organization in layout.items()
+    }
+
+    environment, organization = list(layout.items())[-1]
+    assert pipelines.drift(environment, proposed) is False
+    edit(service, f"lake {environment}", organization)
+    assert pipelines.drift(environment, proposed) is True
+
+
+def repository(folder: Path, branch: str) -> tuple[Git, Git]:
+    """Return a clone and its origin, with a default branch."""
+    git = Git.init(folder / "repo")
+    git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    git.commit()
+    origin = Git(folder / "origin.git")
+    git.run("clone", "--quiet", "--bare", ".", str(origin.folder))
+    git.run("remote", "add", "origin", f"file://{origin.folder}")
+    git.run("fetch", "--quiet", "origin")
+    git.run("remote", "set-head", "origin", branch)
+    # The current branch is not the default one.
+    git.run("switch", "--quiet", "--create", "first-day")
+    return git, origin
+
+
+def initialise(
+    git: Git, host: str, environment: str, address: str, layout: Mapping[str, str]
+) -> str:
+    """Write a pipeline for an environment; return the next steps that are printed."""
+    words = ["init", "-C", git.folder / "pipelines", "--ci", host, "-e", environment]
+    file = git.folder / "pipelines/reconciler.yaml"
+    if environment == "production":
+        words += ["--base-url", address, "--organization", layout[environment]]
+    else:
+        connection = f"base_url: {address}, organization: {layout[environment]}"
+        text = f"  {environment}: {{{connection}, vars: {{label: {environment}}}}}\n"
+        file.write_text(file.read_text() + text)
+    ran = reconciler(*words)
+    assert ran.code == 0, ran.err
+    if environment == "production":
+        file.write_text(file.read_text() + "    vars: {label: production}\n")
+    if host == "gitlab":
+        include(git, environment)
+    return ran.err
+
+
+def include(git: Git, environment: str) -> None:
+    """Do what the next steps say about a .gitlab-ci.yml of one's own."""
+    if environment != "production":
+        file = git.folder / ".gitlab-ci.yml"
+        file.write_text(file.read_text() + f"  - local: /.gitlab/reconciler-{environment}.yml\n")
+
+
+def values_for(
+    steps: Mapping[str, str], layout: Mapping[str, str], suffixes: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the secrets and variables that the next steps ask for, with their values."""
+    for environment, text in steps.items():
+        end, organization = _end(suffixes[environment]), layout[environment]
+        expected = {
+            f"POSTHOG_ORGANIZATION{end}": organization,
+            f"POSTHOG_READ_KEY{end}": f"phx_read_{organization[-1]}",
+            f"POSTHOG_WRITE_KEY{end}": f"phx_write_{organization[-1]}",
+        }
+        assert set(re.findall(r"POSTHOG_\w+", text)) == expected.keys()
+        assert f"POSTHOG_ORGANIZATION{end}: {organization}\n" in text.replace(",", "\n")
+        yield from expected.items()
+
+
+def check_files(git: Git, address: str, branch: str, suffixes: Mapping[str, str]) -> None:
+    """Check what no script reads: triggers, and that no other address or branch is left."""
+    files = git.run("ls-files", "--others", ":(glob).g*/**", ".azure-pipelines").splitlines()
+    for file in files:
+        text = (git.folder / file).read_text()
+        others = {*ADDRESSES, "ADDRESS-OF-RECONCILER"} - {address}
+        if "component" not in file:
+            assert not any(other in text for other in others), file
+        unused = "master" if branch == "main" else "main"
+        assert not re.search(rf"\b{unused}\b", text.replace("# v4", "")), file
+    for suffix in suffixes.values():
+        push = git.folder / f".github/workflows/reconciler-apply{suffix}.yml"
+        if push.exists():
+            # YAML 1.1 reads the key `on` as true.
+            on = yaml.safe_load(push.read_text())[True]
+            assert on["push"]["branches"] == [branch]
+            assert on["push"]["paths"][0] == "pipelines/**"
+
+
+def pin(git: Git) -> None:
+    """Set the repository and the commit of the program, as the next steps say, for Azure."""
+    source = source_repository(git.folder.parent / "source")
+    for path in (git.folder / ".azure-pipelines").glob("*.yml"):
+        text = path.read_text()
+        text = re.sub(r'(?<=name: SOURCE, value: )"[^"]*"', str(source.folder), text)
+        path.write_text(text.replace("FULL-COMMIT-ID", source.head()))
+
+
+def place_of(service: RunningEmulator, name: str) -> str:
+    """Return the organization that has an export."""
+    (project,) = [
+        project
+        for project in service.state()["projects"]
+        if any(export["name"] == name for export in project["batch_exports"])
+    ]
+    return str(project["organization"])
+
+
+def edit(service: RunningEmulator, name: str, organization: str) -> None:
+    """Change an export in live state."""
+    (path,) = [
+        f"/api/projects/{project['id']}/batch_exports/{export['id']}/"
+        for project in service.state()["projects"]
+        for export in project["batch_exports"]
+        if export["name"] == name
+    ]
+    key = f"phx_write_{organization[-1]}"
+    service.call("PATCH", path, {"interval": "day"}, key=key).raise_for_status()
+
+
+def _end(suffix: str) -> str:
+    return suffix.upper().replace("-", "_")
