@@ -18,6 +18,7 @@ from reconciler.authoring.environments import Intent
 from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
+from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.resource import Resource
@@ -128,7 +129,13 @@ def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], pru
         options = WorkspaceOptions(folder, trust_workspace=True)
         before = {other: _resolved(folder, other) for other in ("one", "three")}
         compared = compare_files(Pair.open(options, ("one", "two"), RUNTIME))
-        promoted = promote(PromoteRequest(options, "one", "two", prune=prune), RUNTIME)
+        try:
+            promoted = promote(PromoteRequest(options, "one", "two", prune=prune), RUNTIME)
+        except ReconcilerError as error:
+            # Comments at several lines of a value that is written anew have no place.
+            assert error.message.endswith("cannot edit this place safely; nothing was written")
+            assert {path: (folder / path).read_text() for path in files} == files
+            return
         after = compare_files(Pair.open(options, ("one", "two"), RUNTIME))
         assert not after.differing
         assert not after.only_first
