@@ -133,7 +133,8 @@ def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], pru
             promoted = promote(PromoteRequest(options, "one", "two", prune=prune), RUNTIME)
         except ReconcilerError as error:
             # Comments at several lines of a value that is written anew have no place.
-            assert error.message.endswith("cannot edit this place safely; nothing was written")
+            if not error.message.endswith("cannot edit this place safely; nothing was written"):
+                raise
             assert {path: (folder / path).read_text() for path in files} == files
             return
         after = compare_files(Pair.open(options, ("one", "two"), RUNTIME))
