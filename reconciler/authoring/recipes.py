@@ -167,7 +167,7 @@ def _default_branch(folder: Path) -> str:
     if repository is None:
         return "main"
     remote = repository.symbolic_target("refs/remotes/origin/HEAD") or ""
-    return remote.removeprefix("refs/remotes/origin/") or repository.branch() or "main"
+    return remote.removeprefix("refs/remotes/origin/") or repository.branch_to_be() or "main"
 
 
 def _installed_from() -> tuple[str, str | None]:

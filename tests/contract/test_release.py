@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -83,8 +82,3 @@ def test_every_fragment_of_the_repository_is_in_the_next_release() -> None:
     for path in ROOT.glob("changelog.d/[0-9]*.md"):
         for paragraph in path.read_text(encoding="utf-8").strip().split("\n\n"):
             assert "- " + paragraph.replace("\n", "\n  ") in draft, path.name
-
-
-def test_recipes_install_this_version() -> None:
-    texts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "recipes").rglob("*.yml"))
-    assert set(re.findall(r"\bVERSION(?:: |, value: )([\d.]+)", texts)) == {__version__}

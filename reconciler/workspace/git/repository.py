@@ -157,10 +157,12 @@ class Repository(Struct, frozen=True):
                 yield name, target, commit, current == "*"
 
     def branch(self) -> str | None:
-        """Return the short name of the branch that is checked out, None for a detached HEAD.
+        """Return the short name of the branch that is checked out, None for a detached HEAD."""
+        name = self.symbolic_target(HEAD) or HEAD
+        return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
 
-        It may have no commit yet.
-        """
+    def branch_to_be(self) -> str | None:
+        """Return the short name of the branch of the first commit, None for a detached HEAD."""
         name = _line(self._run("symbolic-ref", "--quiet", HEAD))
         return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
 
