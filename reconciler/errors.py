@@ -156,7 +156,7 @@ class Expired(ReconcilerError):
 class ServiceError(ReconcilerError):
     """An error of the API. `status` is None without an answer.
 
-    `code` and `attr` are from the body of the answer (docs/service.md, 5). `attempts` counts how
+    `code` and `attr` are from the body of the answer (service.md, 5). `attempts` counts how
     often the request was sent; `unclear` is whether an attempt before the last may have taken
     effect.
     """
@@ -190,7 +190,7 @@ class Forbidden(ServiceError):
 
     @property
     def lacks_scope(self) -> bool:
-        """Whether the key lacks a scope (docs/service.md, 12).
+        """Whether the key lacks a scope (service.md, 12).
 
         The message about a key that is limited to projects contains "scoped", too.
         """

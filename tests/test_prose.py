@@ -108,7 +108,7 @@ def private_references(path: Path) -> Iterator[str]:
     """Yield `file:line: 'words': replacement` for references to documents that readers lack."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if match := PRIVATE.search(line):
-            yield f"{path.relative_to(ROOT)}:{number}: {match[0]!r}: docs/service.md, n.m"
+            yield f"{path.relative_to(ROOT)}:{number}: {match[0]!r}: service.md, n.m"
 
 
 def vague_names(path: Path) -> Iterator[str]:

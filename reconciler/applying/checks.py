@@ -1,7 +1,7 @@
 """Compare live objects with the plan before a write, and with what was sent after it.
 
 Only what the plan depends on counts: an export that ran, or a field that is not managed, makes no
-change stale. Servers ignore unknown fields and overwrite some at creation (docs/service.md, 1.1 and
+change stale. Servers ignore unknown fields and overwrite some at creation (service.md, 1.1 and
 4.1).
 """
 

@@ -221,7 +221,7 @@ class Worker(Struct):
                 request = self._routes(change).action(
                     change.live_id or "", step.action, repeat=Repeat.SAFE
                 )
-                # The answer may be the object or something small (docs/service.md, 15.21).
+                # The answer may be the object or something small (service.md, 15.21).
                 await self._write(run, request, permit)
                 run.made.append(f"{step.action}d")
             case Delete():

@@ -1,4 +1,4 @@
-"""Drift as a value, and who changed live objects by the activity log (docs/service.md, 10)."""
+"""Drift as a value, and who changed live objects by the activity log (service.md, 10)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_ENTRIES = 200
 _REFUSED = (402, 403, 404)
 _WITHOUT_PLAN = 402
 _NAMES = {"enabled": "paused"}
-"""The log calls the field `enabled`, with the values of `paused` (docs/service.md, 15.64)."""
+"""The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
 
 
 class Attribution(Public, frozen=True):

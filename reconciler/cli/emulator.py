@@ -24,5 +24,5 @@ emulator_command = Command(
     callback=command.callback,
     help=command.help,
     examples=EXAMPLES,
-    page="docs/emulator.md",
+    page="docs/inside/emulator.md",
 )

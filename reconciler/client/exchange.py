@@ -1,7 +1,7 @@
 """Exchange one request for its response over HTTP: with secrets, encrypted, within bounds.
 
 A reference that can't be resolved, or is empty, is an error before any request: servers store an
-empty or a placeholder secret (docs/service.md, 1.5).
+empty or a placeholder secret (service.md, 1.5).
 """
 
 from __future__ import annotations

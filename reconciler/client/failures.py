@@ -1,7 +1,7 @@
 """What a failed request means: its exception, whether it is repeated, when to give up. No I/O.
 
 The `type` of an error response is not reliable: 409, 402 and one of the 429s are `server_error`
-(docs/service.md, 5).
+(service.md, 5).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read limit/offset lists completely or not at all (docs/service.md, 1.10 and 15.24).
+"""Read limit/offset lists completely or not at all (service.md, 1.10 and 15.24).
 
 Pages may move while they are read, and a server may give fewer objects than asked. So pages are
 followed by what arrived, and a list counts only if it agrees with its own `count`.

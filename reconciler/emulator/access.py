@@ -1,6 +1,6 @@
 """Authentication and permission: what a call reaches, checked before it counts against a limit.
 
-Order of checks: key, scope, limits of the key, membership (docs/service.md, 5).
+Order of checks: key, scope, limits of the key, membership (service.md, 5).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reconciler.emulator.refusal import forbidden, not_authenticated, not_found,
 from reconciler.emulator.store import Store, StoredProject
 
 INTERNAL = "INTERNAL"
-"""A scope that no issued key has (docs/service.md, 11).
+"""A scope that no issued key has (service.md, 11).
 
 Here `*` does not include it. Whether it does in the real service is not known.
 """
@@ -27,7 +27,7 @@ class Caller:
     """A key, its user and its limits. An empty limit means none.
 
     `admin` may change every setting of a project. `current_project` is False for a user without
-    one, for whom unpause answers 401 (docs/service.md, 1.7). `record` is the key as it is stored.
+    one, for whom unpause answers 401 (service.md, 1.7). `record` is the key as it is stored.
     """
 
     record: dict[str, Any]
@@ -112,9 +112,9 @@ class Operation:
         False for an operation without a declared scope: it serves sessions and refuses keys.
     on_project
         Whether `{id}` in the path is a project. A key that is limited to projects may call it
-        below an organization, too (docs/service.md, 4.3).
+        below an organization, too (service.md, 4.3).
     hides_organization
-        Whether an organization outside the key's limits is 404, not 403 (docs/service.md, 12).
+        Whether an organization outside the key's limits is 404, not 403 (service.md, 12).
     """
 
     handler: Handler

@@ -1,6 +1,6 @@
 """The activity log of batch exports: which writes make an entry, and what the entry holds.
 
-Sources: docs/service.md, 10.
+Sources: service.md, 10.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from reconciler.emulator.refusal import (
 )
 
 DEFAULT_LIMIT = 100
-"""Page size when none is asked for; there is no maximum (docs/service.md, 1.10)."""
+"""Page size when none is asked for; there is no maximum (service.md, 1.10)."""
 _DEEPEST = 200
 """Levels of objects and lists in a body; the service fails at about a thousand."""
 _LARGEST = 2**63 - 1

@@ -36,7 +36,7 @@ def build(
     board = Switchboard(gate, exports.fields, replant, described)
     for path, operations in paths.items():
         endpoint = gate.guarding(operations)
-        # The trailing slash is optional on every route (docs/service.md, 6).
+        # The trailing slash is optional on every route (service.md, 6).
         routes += [Route(slash, endpoint) for slash in (path, path.rstrip("/"))]
     routes += _switchboard(board)
     routes.append(Route("/{rest:path}", gate.guarding({})))

@@ -1,4 +1,4 @@
-"""How the service pauses an export by itself (docs/service.md, 14)."""
+"""How the service pauses an export by itself (service.md, 14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backfills: how they begin, run one interval after another, and end (docs/service.md, 8)."""
+"""Backfills: how they begin, run one interval after another, and end (service.md, 8)."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class Backfills:
         return answer
 
     def _progress(self, backfill: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return how far it is; None where that is unknown (docs/service.md, 8.3)."""
+        """Return how far it is; None where that is unknown (service.md, 8.3)."""
         total = self._total(backfill)
         if total is None:
             return None

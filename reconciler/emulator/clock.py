@@ -38,7 +38,7 @@ class Clock:
 
 @_remembered
 def iso(moment: datetime) -> str:
-    """Return UTC with `Z`, microseconds only when not zero (docs/service.md, 1.1)."""
+    """Return UTC with `Z`, microseconds only when not zero (service.md, 1.1)."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""The rules of single destination types, beyond names and types of keys (docs/service.md, 1.4)."""
+"""The rules of single destination types, beyond names and types of keys (service.md, 1.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps that test a destination, by type and server, and their results (docs/service.md, 11).
+"""The steps that test a destination, by type and server, and their results (service.md, 11).
 
 No destination is contacted: a step passes unless its configuration is incomplete, the integration
 signs in another way, or a rule of the switchboard sets its result.

@@ -1,4 +1,4 @@
-"""The keys that the config of each destination type may hold (docs/service.md, 1.3).
+"""The keys that the config of each destination type may hold (service.md, 1.3).
 
 INLINE has credentials in the config (`interface`, `2025`); BY_INTEGRATION has them in integrations
 (`2026`).
@@ -24,7 +24,7 @@ class ConfigField:
 
 @dataclass(frozen=True, slots=True)
 class NeededIntegration:
-    """The integration that a destination type needs on create (docs/service.md, 1.3 and 1.6).
+    """The integration that a destination type needs on create (service.md, 1.3 and 1.6).
 
     wrong_kind
         The refusal of another kind; `{kind}` is replaced by the kind that was named.
@@ -193,7 +193,7 @@ BY_INTEGRATION: Mapping[str, DestinationType] = {
 """Credentials in integrations."""
 
 INJECTED_INTO = frozenset({"AwsS3", "S3Compatible", "AzureBlob"})
-"""New ones get `legacy_parquet_extension: false` (docs/service.md, 1.5)."""
+"""New ones get `legacy_parquet_extension: false` (service.md, 1.5)."""
 
 
 def types_of(*, integrations: bool) -> Mapping[str, DestinationType]:

@@ -1,4 +1,4 @@
-"""Check, merge and show the destination of an export (docs/service.md, 1.3 to 1.6)."""
+"""Check, merge and show the destination of an export (service.md, 1.3 to 1.6)."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def _check_required(destination_type: DestinationType, config: Mapping[str, Any]
 
 def _converted(value: Any, field: ConfigField) -> Any:
     if field.type is bool and isinstance(value, str):
-        # Any other word becomes false without an error (docs/service.md, 1.4).
+        # Any other word becomes false without an error (service.md, 1.4).
         return value.strip().lower() in _TRUE_WORDS
     if field.type is int and isinstance(value, str):
         number = _number(value)

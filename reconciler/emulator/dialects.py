@@ -1,4 +1,4 @@
-"""The differences between servers, as data (numbers are sections of docs/service.md).
+"""The differences between servers, as data (numbers are sections of service.md).
 
 `interface` is the documented interface: the 2025 server, unless the document says otherwise, and
 without that server's crashes.

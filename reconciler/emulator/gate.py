@@ -104,7 +104,7 @@ class Gate:
     def _refused(self, refusal: Refusal, request: Request) -> Response:
         response = refusal.response()
         if response.status_code == 401 and self.world.dialect.integrations:
-            # Since 2026 (docs/service.md, 5).
+            # Since 2026 (service.md, 5).
             metadata = f"{request.base_url}.well-known/oauth-protected-resource"
             response.headers["WWW-Authenticate"] = f'Bearer resource_metadata="{metadata}"'
         return response
@@ -113,7 +113,7 @@ class Gate:
         """Return the answer of the operation. Raise Refusal.
 
         Authentication and permission come before the throttle, and the throttle before anything
-        else: 401 and 403 cost no budget, 400 and 404 do (docs/service.md, 5).
+        else: 401 and 403 cost no budget, 400 and 404 do (service.md, 5).
         """
         if not operations:
             raise not_found("Endpoint not found.")

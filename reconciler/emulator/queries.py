@@ -1,4 +1,4 @@
-"""Rewrite queries as servers up to 2025 do, and refuse what servers refuse (docs/service.md, 1.9).
+"""Rewrite queries as servers up to 2025 do, and refuse what servers refuse (service.md, 1.9).
 
 The rewriting upper-cases keywords, collapses whitespace and writes operators as functions:
 `select toInt(1+1) as n from events` becomes `SELECT toInt(plus(1, 1)) AS n FROM events`. Its parser

@@ -1,4 +1,4 @@
-"""The service's error answers: one error for each request, in one form (docs/service.md, 5)."""
+"""The service's error answers: one error for each request, in one form (service.md, 5)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def paths_of_interface(world: World, exports: BatchExports, timeline: Timeline) 
     """Return every path with its operations by method. One without operations answers 404."""
     inside = _inside(world, exports, timeline)
     paths: Paths = {}
-    # `environments` is an alias of `projects` here (docs/service.md, 1.10).
+    # `environments` is an alias of `projects` here (service.md, 1.10).
     for place in ("projects/{project}", "environments/{project}", "organizations/{organization}"):
         base = f"/api/{place}/batch_exports/"
         if place.startswith("organizations") and not world.dialect.organization_list:
@@ -73,7 +73,7 @@ def _of_projects(world: World) -> Paths:
             f"{base}{{id}}/{rest}": operations
             for rest, operations in _of_project(world, projects).items()
         }
-    # Before 2026 this path shows and takes one setting more (docs/service.md, 4.3).
+    # Before 2026 this path shows and takes one setting more (service.md, 4.3).
     of_environments = _of_project(world, Projects(world, environments=True))
     paths |= {
         f"/api/environments/{{id}}/{rest}": operations
@@ -85,7 +85,7 @@ def _of_projects(world: World) -> Paths:
 def _of_project(world: World, projects: Projects) -> Paths:
     """Return the operations of one project, by the rest of their path."""
     keys = not world.dialect.session_actions
-    # There, the operation asks for the scope that the fields need (docs/service.md, 4.2).
+    # There, the operation asks for the scope that the fields need (service.md, 4.2).
     patched = _reads_project if world.dialect.older_projects else _writes_project
     return {
         "": {
@@ -174,7 +174,7 @@ def _of_exports(exports: BatchExports) -> Paths:
 
 
 def _of_tests(world: World, exports: BatchExports) -> Paths:
-    """Return the destination test steps. The interface does not have them (docs/service.md, 11)."""
+    """Return the destination test steps. The interface does not have them (service.md, 11)."""
     tests = DestinationTests(world, exports)
     newest = world.dialect.integrations
     reads = partial(Operation, scope="batch_export:read" if newest else INTERNAL)

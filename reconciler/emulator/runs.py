@@ -1,4 +1,4 @@
-"""Make and show runs and their logs (docs/service.md, 7).
+"""Make and show runs and their logs (service.md, 7).
 
 A run is stored with its future end. Its state at a moment follows from the clock.
 """
@@ -126,7 +126,7 @@ class Runs:
         """Return the answer for a run as it is now."""
         status, finished = self.state(run, self._world.clock.now())
         done = finished is not None
-        # The oldest servers with this status leave the end open (docs/service.md, 7.1).
+        # The oldest servers with this status leave the end open (service.md, 7.1).
         hidden = status == "FailedBilling" and not self._world.dialect.integrations
         records = _records(run, status)
         answer: dict[str, Any] = {

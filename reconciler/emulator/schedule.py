@@ -1,4 +1,4 @@
-"""Schedules: the ticks and intervals of an export (docs/service.md, 7.3)."""
+"""Schedules: the ticks and intervals of an export (service.md, 7.3)."""
 
 from __future__ import annotations
 

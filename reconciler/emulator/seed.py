@@ -151,7 +151,7 @@ def _plant_keys(world: World, seed: Mapping[str, Any], born: str) -> None:
             **own,
             "user": named[owner],
         }
-        # Before 2026 an empty list of scopes means all of them (docs/service.md, 12).
+        # Before 2026 an empty list of scopes means all of them (service.md, 12).
         if not body["scopes"] and world.dialect.old_keys:
             body["scopes"] = ["*"]
         world.store.add_key(str(key["value"]), body)

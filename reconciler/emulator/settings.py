@@ -20,10 +20,10 @@ class Settings:
 
     jitter_seconds
         How long after its tick each scheduled run starts. A real service spreads the starts over
-        this time (docs/service.md, 7.3).
+        this time (service.md, 7.3).
     backfill_limit
         Backfills in Starting or Running at a time in one project, where the dialect has a limit
-        (docs/service.md, 8.1).
+        (service.md, 8.1).
     backfill_row_delay_seconds
         How long after its 201 a backfill is listed and can be read (2026).
     backfill_estimate_seconds
@@ -31,11 +31,11 @@ class Settings:
     first_data_at
         When the data of all models begins: None for a beginning before every range, or "never".
     auto_pause
-        Whether failures that outcome rules make pause an export (docs/service.md, 14). Failures
+        Whether failures that outcome rules make pause an export (service.md, 14). Failures
         without a rule never do.
     audit_log
         Whether organizations have the paid feature of the audit log, without which the newest
-        server answers 402 for the activity log (docs/service.md, 10).
+        server answers 402 for the activity log (service.md, 10).
     """
 
     jitter_seconds: float = 0

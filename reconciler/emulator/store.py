@@ -309,7 +309,7 @@ class Store(RunStore, ActivityStore):
         return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
     def listed_exports(self, projects: list[int], *, limit: int, offset: int) -> list[StoredExport]:
-        """Return a page of the exports that lists show, newest first (docs/service.md, 1.10)."""
+        """Return a page of the exports that lists show, newest first (service.md, 1.10)."""
         rows = self._db.execute(
             "SELECT id, project, body FROM exports "
             "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "

@@ -1,4 +1,4 @@
-"""The service's rate limits: sliding windows for each key (docs/service.md, 6).
+"""The service's rate limits: sliding windows for each key (service.md, 6).
 
 A request that one window refuses still counts for the others: retries during a 429 use up the
 longer budget.

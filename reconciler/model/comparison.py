@@ -33,7 +33,7 @@ def comparable(field: Field, value: JSON) -> JSON:
 def _without_secrets(value: JSON) -> JSON:
     """Return the value without secret references and without objects that become empty.
 
-    Servers remove secrets at any depth and keep the empty object (docs/service.md, 1.3).
+    Servers remove secrets at any depth and keep the empty object (service.md, 1.3).
     """
     if isinstance(value, Mapping):
         items = {

@@ -39,7 +39,7 @@ FROM_SCHEMA = FromSchema()
 
 
 class Text(Struct, frozen=True):
-    """Text. The service trims whitespace around names (docs/service.md 1.1, 4.1)."""
+    """Text. The service trims whitespace around names (service.md 1.1, 4.1)."""
 
     trimmed: bool = False
 
@@ -53,7 +53,7 @@ class Text(Struct, frozen=True):
 
 
 class Integer(Struct, frozen=True):
-    """A whole number; old servers answer it as text, "5432" (docs/service.md 1.5)."""
+    """A whole number; old servers answer it as text, "5432" (service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return an int for text or a float with the value of one."""
@@ -93,7 +93,7 @@ class IntegrationName(Struct, frozen=True):
 
 
 class Boolean(Struct, frozen=True):
-    """True or false; old servers answer it as text, "True" (docs/service.md 1.5)."""
+    """True or false; old servers answer it as text, "True" (service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return a bool for text that is a word for one."""
@@ -107,7 +107,7 @@ class Boolean(Struct, frozen=True):
 
 
 class DecimalText(Struct, frozen=True):
-    """A number that the server returns as text with fixed places (docs/service.md 4.2)."""
+    """A number that the server returns as text with fixed places (service.md 4.2)."""
 
     places: int = 2
 
@@ -131,7 +131,7 @@ class DecimalText(Struct, frozen=True):
 
 
 class Instant(Struct, frozen=True):
-    """A timestamp, compared by instant. Text without an offset is UTC (docs/service.md 1.1)."""
+    """A timestamp, compared by instant. Text without an offset is UTC (service.md 1.1)."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return ISO 8601 in UTC with `Z`, microseconds only if not zero."""
@@ -202,7 +202,7 @@ class OpenObject(Struct, frozen=True):
 class MergedObject(Struct, frozen=True):
     """An object that the server merges: a key that is left out stays as it is.
 
-    `depth` is how many levels are merged (docs/service.md 4.2: modifiers 1, session_replay_config
+    `depth` is how many levels are merged (service.md 4.2: modifiers 1, session_replay_config
     2). Only declared keys are compared, down to that depth; a key set to null equals an absent one.
     `by_client`: the server replaces it whole but keeps a key of its own in it (extra_settings), so
     the keys that are live and not declared are sent along.

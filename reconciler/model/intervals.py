@@ -1,4 +1,4 @@
-"""Schedules of exports: ticks, and the intervals between them (docs/service.md, 7.3)."""
+"""Schedules of exports: ticks, and the intervals between them (service.md, 7.3)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Schedule(Struct, frozen=True):
             zone=_zone(body) if local else None,
             offset_day=_offset(body, "offset_day", 7) if interval == "week" else 0,
             offset_hour=_offset(body, "offset_hour", _HOURS),
-            # ValueError in the worker (docs/service.md, 7.3).
+            # ValueError in the worker (service.md, 7.3).
             works=not (dialect is Dialect.V2025 and interval == "week"),
             created_at=_moment(body, "created_at"),
             start_at=_moment(body, "start_at"),
@@ -132,7 +132,7 @@ class Schedule(Struct, frozen=True):
     def due_after(self, tick: datetime) -> datetime:
         """Return when the run of a tick has begun, unless it is late.
 
-        Servers delay each run by up to a part of its interval (docs/service.md, 7.3).
+        Servers delay each run by up to a part of its interval (service.md, 7.3).
         """
         if self.dialect is Dialect.V2026:
             return tick + _JITTER.get(self.interval, self.step / 5) + _GRACE

@@ -47,7 +47,7 @@ _SET_BY_KIND = (
 
 
 class Dialect(StrEnum):
-    """The server versions, in order of release (docs/service.md)."""
+    """The server versions, in order of release (docs/inside/service.md)."""
 
     INTERFACE = "interface"
     V2025 = "2025"
@@ -70,7 +70,7 @@ class Dialect(StrEnum):
 
 
 class Toggle(Struct, frozen=True):
-    """A boolean that is changed by calls of its own, never by PATCH (docs/service.md 1.7).
+    """A boolean that is changed by calls of its own, never by PATCH (service.md 1.7).
 
     `on` and `off` are the actions; each is POSTed to `<object>/<action>/`.
     """
@@ -83,7 +83,7 @@ class Variant(Struct, frozen=True):
     """An object whose inner fields depend on a tag: a destination by its type.
 
     `{tag: "S3", body: {...}, <extras>...}`. PATCH carries tag and extras with any part of the
-    body (docs/service.md 1.6). An unknown tag is compared as open JSON.
+    body (service.md 1.6). An unknown tag is compared as open JSON.
     """
 
     tag: str
@@ -184,7 +184,7 @@ class Field(Struct, frozen=True):
     clearable
         Whether the API accepts null. If not, resetting sends `reset`, else `default`.
     secret
-        Never returned by the API, so it cannot be compared (docs/service.md 1.5).
+        Never returned by the API, so it cannot be compared (service.md 1.5).
     required
         Whether a create must contain it.
     since, until
@@ -204,7 +204,7 @@ class Field(Struct, frozen=True):
     toggle
         The calls that change it, for a boolean with actions of its own.
     sent_with
-        Fields beside it that must be in the same PATCH (docs/service.md 1.2, 1.6).
+        Fields beside it that must be in the same PATCH (service.md 1.2, 1.6).
     resets
         Fields beside it that a PATCH without them resets, each with the field whose change ends
         the meaning of its live value.
@@ -254,7 +254,7 @@ class Field(Struct, frozen=True):
     def sent_as(self, dialect: Dialect | None) -> tuple[str, ...]:
         """Return the names that servers of a dialect accept; all names for an unknown dialect.
 
-        Servers drop unknown top-level fields (docs/service.md 1.1): an extra name is harmless, and
+        Servers drop unknown top-level fields (service.md 1.1): an extra name is harmless, and
         a wrong name alone loses the value.
         """
         if dialect is None:
@@ -314,14 +314,14 @@ class Kind(Struct, frozen=True):
     detail
         Whether lists have a short form, so that managed objects are read one by one.
     features
-        By dialect, the paid feature of the organization that writes need (docs/service.md 1.1).
+        By dialect, the paid feature of the organization that writes need (service.md 1.1).
     deleted_in_steps
         The dialects that delete what an object contained before, too, by one request for each of
-        them, which is answered with 500 (docs/service.md 4.3).
+        them, which is answered with 500 (service.md 4.3).
     deleted_by
         The fields that a PATCH sets to delete an object, None if DELETE does it.
     pending_deletion
-        Return whether an object is pending deletion (docs/service.md 4.3).
+        Return whether an object is pending deletion (service.md 4.3).
     integration_of
         Return the integration in a member of the list `paths.integrations`, None for other kinds.
     activity
@@ -407,7 +407,7 @@ class Kind(Struct, frozen=True):
         return top.variant.field_at(value_at(body, (top.name,)), path[1:])
 
     def is_stale(self, path: Path, body: JSONObject) -> bool:
-        """Return whether a known variant does not define a field (docs/service.md, 15.12)."""
+        """Return whether a known variant does not define a field (service.md, 15.12)."""
         field = self.field_named(str(path[0]))
         if field is None or field.variant is None or len(path) != 3:
             return False
@@ -521,7 +521,7 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         type=_type_of(node) if field.type is FROM_SCHEMA else field.type,
         default=_default(node),
         reset=node["default"] if node.get("x-initial-only") else field.reset,
-        # Null means the default to some servers, and others refuse it (docs/service.md 1.1).
+        # Null means the default to some servers, and others refuse it (service.md 1.1).
         clearable="null" in _types(node) and not node.get("x-null-is-default"),
         secret=bool(node.get("x-secret")),
         required=required,

@@ -1,7 +1,7 @@
 """Live state: objects as the API returns them, and the marks in their names.
 
 Another as-code tool, posthog-definitions, pairs its files with live objects by a marker in their
-names (docs/service.md 22): without it, its next run creates a second object.
+names (service.md 22): without it, its next run creates a second object.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Live(Struct, frozen=True):
     def serves_organization(self) -> bool:
         """Whether objects are written below the organization if no parent is configured.
 
-        Real servers fail there (docs/service.md, 1.10), and keys limited to projects are refused.
+        Real servers fail there (service.md, 1.10), and keys limited to projects are refused.
         """
         return self.dialect is Dialect.INTERFACE and not self.unlisted
 

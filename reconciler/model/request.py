@@ -87,7 +87,7 @@ class Operation(Struct, frozen=True):
     query
         Parameters that are always sent.
     source
-        Where docs/service.md describes it.
+        Where service.md describes it.
     """
 
     name: str

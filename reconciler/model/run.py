@@ -1,4 +1,4 @@
-"""Runs, backfills and log entries as the API returns them (docs/service.md 2, 3 and 7)."""
+"""Runs, backfills and log entries as the API returns them (service.md 2, 3 and 7)."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class LogEntry(Public, frozen=True):
 
     @classmethod
     def of(cls, body: JSON) -> LogEntry:
-        """Return the entry of a body of either shape (docs/service.md 3). Raises InvalidRun."""
+        """Return the entry of a body of either shape (service.md 3). Raises InvalidRun."""
         body = _object(body)
         timestamp = moment_at(body, "timestamp")
         if timestamp is None:

@@ -14,11 +14,11 @@ STATUSES = (
     *("Starting", "Running", "Completed", "Failed", "FailedRetryable", "FailedBilling"),
     *("Cancelled", "ContinuedAsNew", "Terminated", "TimedOut"),
 )
-"""The statuses of a run (docs/service.md, 7.1)."""
+"""The statuses of a run (service.md, 7.1)."""
 LEVELS = (LogLevel.DEBUG.value, "LOG", LogLevel.INFO.value, LogLevel.WARNING.value, "ERROR")
-"""The levels of log entries, the least important first (docs/service.md, 3)."""
+"""The levels of log entries, the least important first (service.md, 3)."""
 NO_END = frozenset({"FailedBilling"})
-"""Statuses that are final although servers give no end of the run (docs/service.md, 15.62)."""
+"""Statuses that are final although servers give no end of the run (service.md, 15.62)."""
 
 
 class RunOrder(StrEnum):
@@ -75,7 +75,7 @@ class RunChange(Public, frozen=True):
 
 
 class Matched(StrEnum):
-    """How the entries of one run were selected (docs/service.md, 9)."""
+    """How the entries of one run were selected (docs/inside/service.md, 9)."""
 
     BY_SERVICE = "service"
     """The service selected them."""

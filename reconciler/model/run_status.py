@@ -1,4 +1,4 @@
-"""The statuses of runs, as the API names them (docs/service.md 7)."""
+"""The statuses of runs, as the API names them (service.md 7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BILLING = "FailedBilling"
 COUNTED_FAILURE = "Failed"
 """The status of a run that counts for an automatic pause."""
 FAILURES_OF_A_PAUSE = 3
-"""The least number of failures after which servers pause an export (docs/service.md, 14)."""
+"""The least number of failures after which servers pause an export (service.md, 14)."""
 
 
 def failures_in_a_row(statuses: Iterable[str]) -> int:

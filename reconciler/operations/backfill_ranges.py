@@ -96,7 +96,7 @@ def with_trial(
 ) -> tuple[PlannedBackfill, ...]:
     """Return backfills of which the first has one interval if the last run failed.
 
-    A few more failures pause the export and cancel its backfills (docs/service.md, 14).
+    A few more failures pause the export and cancel its backfills (service.md, 14).
     """
     if not planned or not fails(latest):
         return tuple(planned)

@@ -1,4 +1,4 @@
-"""Start backfills of one live object, at most once, and wait for them (docs/service.md, 8)."""
+"""Start backfills of one live object, at most once, and wait for them (service.md, 8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from reconciler.reading.calls import ObjectCalls
 
 _TOO_MANY = "too_many_concurrent_backfills"
 _NO_DATA = "no data"
-"""In the 400 of a range without data, of servers of 2025 (docs/service.md, 8.1)."""
+"""In the 400 of a range without data, of servers of 2025 (service.md, 8.1)."""
 _SERVER_ERROR = 500
 _ROW = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a row, unlike that of a workflow."""
@@ -138,7 +138,7 @@ class Backfiller(Struct):
         return backfill_id(await self.calls.send("backfill_of_old_servers", body=body))
 
     def _body(self, planned: PlannedBackfill) -> JSONObject:
-        """Return the bounds: dates where days have a time zone (docs/service.md, 1.8)."""
+        """Return the bounds: dates where days have a time zone (service.md, 1.8)."""
         bounds = {"start_at": planned.start, "end_at": planned.end}
         zone = self.schedule.zone
         if zone is not None:
@@ -184,7 +184,7 @@ class Backfiller(Struct):
             try:
                 row = await self._row(row_id)
             except NotFound:
-                # The row of a backfill may appear after two minutes (docs/service.md, 8.1).
+                # The row of a backfill may appear after two minutes (service.md, 8.1).
                 if transport.clock() - began > _LATE:
                     raise
                 row = None
@@ -198,7 +198,7 @@ class Backfiller(Struct):
         return valid(BackfillRow.of, [body], f"backfill {row_id}")[0]
 
     async def _ended(self, end: BackfillEnd, row: BackfillRow) -> BackfillEnd:
-        """Return the end of a row. A completed one may have failed runs (docs/service.md, 8.3)."""
+        """Return the end of a row. A completed one may have failed runs (service.md, 8.3)."""
         if row.status != COMPLETED:
             return replace(end, state=BackfillState.FAILED, detail=f"it ended as {row.status}")
         since = (row.created_at or self.now) - timedelta(seconds=1)
@@ -264,7 +264,7 @@ def rows_of(
 ) -> list[BackfillRow]:
     """Return the rows that a backfill of a range may have.
 
-    Servers of 2025 may move its start (docs/service.md, 15.59).
+    Servers of 2025 may move its start (service.md, 15.59).
     """
     ending = [row for row in rows if row.end == planned.end]
     moved = dialect in (None, Dialect.V2025)

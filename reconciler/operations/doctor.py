@@ -63,7 +63,7 @@ _QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
 _NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
 _PACKAGE = "posthog-reconciler"
 _ROLES = {1: "member", 8: "admin", 15: "owner"}
-"""The levels of membership (docs/service.md, 12)."""
+"""The levels of membership (service.md, 12)."""
 
 
 class Health(Term):

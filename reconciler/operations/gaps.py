@@ -100,10 +100,10 @@ class _Judge:
         return max(runs, key=lambda run: run.created_at or _BEGINNING, default=None)
 
     def _without_run(self, tick: datetime) -> GapState:
-        """Return why a tick has no run, as far as the last pause says (docs/service.md, 15.55)."""
+        """Return why a tick has no run, as far as the last pause says (service.md, 15.55)."""
         begun, paused = self._schedule.last_paused_at, self._schedule.paused
         if begun is None:
-            # A pause by PATCH sets no time (docs/service.md, 1.7).
+            # A pause by PATCH sets no time (service.md, 1.7).
             return GapState.UNKNOWN if paused else GapState.MISSING
         # A pause between a tick and its delayed start loses the run.
         if self._schedule.due_after(tick) <= begun:
@@ -132,7 +132,7 @@ def _start_of(item: tuple[Interval, Run]) -> datetime:
 def _settled(row: BackfillRow, with_runs: set[str | None]) -> Interval | None:
     """Return the empty intervals that a completed backfill has settled without runs.
 
-    A count of 0 may also be that of failed runs (docs/service.md, 15.47 and 15.48).
+    A count of 0 may also be that of failed runs (service.md, 15.47 and 15.48).
     """
     span = _range(row)
     if row.status != COMPLETED or span is None:

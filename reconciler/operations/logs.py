@@ -29,7 +29,7 @@ _BEFORE = timedelta(minutes=1)
 _AFTER = timedelta(minutes=5)
 """Entries are written before the run has a row, and after it has ended."""
 MOST = 500
-"""Entries of a page (docs/service.md, 3)."""
+"""Entries of a page (service.md, 3)."""
 _LEAST = timedelta(microseconds=1)
 _LATE = timedelta(minutes=1)
 """How late an entry may appear in the log."""
@@ -274,7 +274,7 @@ async def _of_run(
 ) -> tuple[Matched, list[LogEntry], bool]:
     """Return the entries of a run, how they were matched, and whether there are more.
 
-    Since 2025 the path of a run's logs does not work: it is empty, or fails (docs/service.md, 3).
+    Since 2025 the path of a run's logs does not work: it is empty, or fails (service.md, 3).
     """
     wanted, calls = request.wanted, world.calls
     if calls.dialect is Dialect.INTERFACE:

@@ -1,6 +1,6 @@
 """The use case `preflight`: let the service test destinations, and report it.
 
-The service really connects to the destination (docs/service.md, 11). Nothing is saved.
+The service really connects to the destination (service.md, 11). Nothing is saved.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ async def run_steps(
 
 
 def _step(body: JSON) -> StepResult:
-    """Return the result of a step: a failure is a 200 as well (docs/service.md, 15.65)."""
+    """Return the result of a step: a failure is a 200 as well (service.md, 15.65)."""
     result = body.get("result") if isinstance(body, Mapping) else None
     status = (
         _BY_WORD.get(str(result.get("status")).lower()) if isinstance(result, Mapping) else None

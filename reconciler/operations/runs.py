@@ -37,9 +37,9 @@ from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
 PAGE = 100
-"""Runs of a page (docs/service.md 2)."""
+"""Runs of a page (service.md 2)."""
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
-"""Before every run. Without a window servers show the last seven days (docs/service.md, 15.26)."""
+"""Before every run. Without a window servers show the last seven days (service.md, 15.26)."""
 ALL_TIME = {"after": str(Instant().canonical(BEGINNING))}
 """The window of all runs, which also the requests for a single run need."""
 POLL = 10.0
@@ -50,7 +50,7 @@ async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
     """Return the runs that were created since a moment, newest first.
 
     They are read by creation, which shows every run of an interval that ends after that moment:
-    the order by intervals drops runs without a start (docs/service.md 2).
+    the order by intervals drops runs without a start (service.md 2).
 
     Raises NotOffered, ServiceError.
     """

@@ -28,12 +28,12 @@ from reconciler.operations.status_report import ExportStatus, State, StatusNote,
 from reconciler.operations.targets import Target, read_targets
 
 _SHOWN = 10
-"""Runs that an export carries: with fewer, these are all (docs/service.md, 1.1)."""
+"""Runs that an export carries: with fewer, these are all (service.md, 1.1)."""
 _DAY = timedelta(days=1)
 _LIMITS = {"hour": timedelta(hours=6), "day": _DAY, "week": 3 * _DAY}
 _LEAST_LIMIT = timedelta(minutes=20)
 _SCHEDULE_KEPT = timedelta(days=7)
-"""How long after `end_at` the service keeps the schedule of an export (docs/service.md, 7.3)."""
+"""How long after `end_at` the service keeps the schedule of an export (service.md, 7.3)."""
 _MOST_MISSED = 100_000
 _ORDER = {state: position for position, state in enumerate(State)}
 
@@ -93,7 +93,7 @@ def worst_first(exports: Sequence[ExportStatus]) -> tuple[ExportStatus, ...]:
 
 
 def time_limit_of(schedule: Schedule) -> timedelta:
-    """Return how long one attempt of a run may take (docs/service.md, 7.1)."""
+    """Return how long one attempt of a run may take (service.md, 7.1)."""
     return _LIMITS.get(schedule.interval, max(_LEAST_LIMIT, schedule.step))
 
 
@@ -218,7 +218,7 @@ class _Case:
     def paused_since(self) -> datetime | None:
         """Return when the pause began, None if unknown or not paused.
 
-        An update that pauses an export leaves the time of an earlier pause (docs/service.md, 1.7):
+        An update that pauses an export leaves the time of an earlier pause (service.md, 1.7):
         then the schedule has run since.
         """
         since = self.schedule.last_paused_at

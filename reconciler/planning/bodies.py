@@ -1,7 +1,7 @@
 """Turn field changes into request bodies: of a create, and of the PATCH of an update.
 
 A body has configured values. Live values are sent back only where the service requires them: the
-integration of a destination (docs/service.md, 15.13), and a field that is judged together with a
+integration of a destination (service.md, 15.13), and a field that is judged together with a
 changed one (15.16). Other live values can be refused (15.12). Which secrets are sent is decided
 here, too: they can't be compared, since the API hides them (15.1).
 """
@@ -229,7 +229,7 @@ def _variant_value(
 def _sent_value(field: Field, value: JSON) -> JSON:
     """Return scalars in canonical form, which every server takes; the rest as it is written.
 
-    Entries that servers drop are not sent: in 2025 blank ones are refused (docs/service.md 4.2).
+    Entries that servers drop are not sent: in 2025 blank ones are refused (service.md 4.2).
     """
     if (
         isinstance(field.type, ListOf)

@@ -171,7 +171,7 @@ def _removed(
 
 
 def _reset(leaf: Leaf, live: JSON) -> FieldChange | None:
-    """Return what resets a removed key (docs/service.md, 15.8 and 15.9), None if nothing can.
+    """Return what resets a removed key (service.md, 15.8 and 15.9), None if nothing can.
 
     An object is not unpaused because a line was removed, and a secret may be another one by now.
     """

@@ -16,12 +16,12 @@ _ORGANIZATIONS = "/api/organizations/"
 KEY = Request("GET", "/api/personal_api_keys/@current/", Repeat.SAFE)
 _USER = Request("GET", "/api/users/@me/", Repeat.SAFE)
 _SINCE_2026 = frozenset({"description", "is_legacy_hashing"})
-"""Fields that only servers of autumn 2026 show (docs/service.md, 12)."""
+"""Fields that only servers of autumn 2026 show (service.md, 12)."""
 ALL, _READ, _WRITE = "*", ":read", ":write"
 
 
 class KeyAccess(Struct, frozen=True):
-    """What an API key says about itself (docs/service.md, 12).
+    """What an API key says about itself (service.md, 12).
 
     `projects` and `organizations` are its limits, () for none.
     """

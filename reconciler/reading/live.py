@@ -3,7 +3,7 @@
 One list per kind covers the organization. Where a list has a short form, `read_details` completes
 the objects that a plan depends on. Where there is no such list, `read_inside` reads the lists of
 the parents that a plan depends on. A key that is limited to projects may not list the organization
-(docs/service.md, 15.41): then projects are read by id, and exports by project.
+(service.md, 15.41): then projects are read by id, and exports by project.
 
 An odd answer is never passed on as "does not exist": the object would be created a second time.
 """
@@ -184,7 +184,7 @@ def _parent_ids(resources: Iterable[Resource]) -> set[str]:
 
 
 def _dialect(kinds: Sequence[Kind], objects: Mapping[str, Sequence[LiveObject]]) -> Dialect | None:
-    """Return the dialect of the first object that shows it (docs/service.md, 15.46)."""
+    """Return the dialect of the first object that shows it (service.md, 15.46)."""
     dialects = (kind.dialect_of(item.body) for kind in kinds for item in objects[kind.name])
     return next(filter(None, dialects), None)
 

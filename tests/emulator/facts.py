@@ -18,7 +18,7 @@ KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "hidden"}
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact of docs/service.md; `rules` are the numbers n of sections 15.n."""
+    """A fact of service.md; `rules` are the numbers n of sections 15.n."""
 
     section: str
     text: str

@@ -1,4 +1,4 @@
-"""Facts about the activity log: docs/service.md, section 10."""
+"""Facts about the activity log: service.md, section 10."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service pauses an export by itself (docs/service.md, 14); the settings of time."""
+"""The service pauses an export by itself (service.md, 14); the settings of time."""
 
 from __future__ import annotations
 

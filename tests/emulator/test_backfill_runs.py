@@ -1,4 +1,4 @@
-"""What backfills run: ranges, order, statuses, progress, data (docs/service.md, 8.2 and 8.3)."""
+"""What backfills run: ranges, order, statuses, progress, data (service.md, 8.2 and 8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backfills: bodies, answers, limits and rows (docs/service.md, 1.8 and 8.1)."""
+"""Backfills: bodies, answers, limits and rows (service.md, 1.8 and 8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts that have a test: docs/emulator-coverage.md lists them."""
+"""The facts that have a test: docs/inside/emulator-coverage.md lists them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _document() -> str:
 
 
 def test_the_page_of_coverage_is_current(golden: Callable[[Path, str], None]) -> None:
-    golden(ROOT / "docs/emulator-coverage.md", _document())
+    golden(ROOT / "docs/inside/emulator-coverage.md", _document())
 
 
 def test_every_rule_has_a_test_or_a_reason() -> None:

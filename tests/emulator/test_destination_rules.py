@@ -1,4 +1,4 @@
-"""Facts about single destination types: docs/service.md, 1.3 to 1.6."""
+"""Facts about single destination types: service.md, 1.3 to 1.6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about the steps that test a destination: docs/service.md, 11."""
+"""Facts about the steps that test a destination: service.md, 11."""
 
 from __future__ import annotations
 

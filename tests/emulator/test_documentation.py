@@ -1,4 +1,4 @@
-"""The session in docs/emulator.md works as it is printed."""
+"""The session in docs/inside/emulator.md works as it is printed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.emulator.faults.rules import faults_of
 from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 
-DOCUMENT = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs/inside/emulator.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the session calls curl")

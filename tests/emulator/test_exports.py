@@ -1,4 +1,4 @@
-"""Facts about batch exports: docs/service.md, 1.1, 1.2 and 1.7 to 1.11."""
+"""Facts about batch exports: service.md, 1.1, 1.2 and 1.7 to 1.11."""
 
 from __future__ import annotations
 

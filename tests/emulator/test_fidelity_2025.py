@@ -1,4 +1,4 @@
-"""Rows of the comparison with the service's own code of 2025 (docs/service.md)."""
+"""Rows of the comparison with the service's own code of 2025 (service.md)."""
 
 from __future__ import annotations
 

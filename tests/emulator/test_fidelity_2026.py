@@ -1,4 +1,4 @@
-"""Rows of the comparison with the service's own code of autumn 2026 (docs/service.md)."""
+"""Rows of the comparison with the service's own code of autumn 2026 (service.md)."""
 
 from __future__ import annotations
 

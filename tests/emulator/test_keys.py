@@ -1,4 +1,4 @@
-"""Facts about keys, users and organizations: docs/service.md, section 12."""
+"""Facts about keys, users and organizations: service.md, section 12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of exports and runs (docs/service.md, 3 and 9)."""
+"""Logs of exports and runs (service.md, 3 and 9)."""
 
 from __future__ import annotations
 

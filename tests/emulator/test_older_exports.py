@@ -1,4 +1,4 @@
-"""Exports that are older than the rules of a create: a seed plants them (docs/service.md, 1)."""
+"""Exports that are older than the rules of a create: a seed plants them (service.md, 1)."""
 
 from __future__ import annotations
 

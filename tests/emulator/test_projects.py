@@ -1,4 +1,4 @@
-"""Facts about projects: docs/service.md, section 4."""
+"""Facts about projects: service.md, section 4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: history, windows, statuses, outcome rules, retry and cancel (docs/service.md, 2 and 7)."""
+"""Runs: history, windows, statuses, outcome rules, retry and cancel (service.md, 2 and 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When runs are due: ticks by dialect, bounds, pauses, jitter (docs/service.md, 7.3)."""
+"""When runs are due: ticks by dialect, bounds, pauses, jitter (service.md, 7.3)."""
 
 from __future__ import annotations
 

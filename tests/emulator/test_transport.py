@@ -1,4 +1,4 @@
-"""Facts about keys, errors and limits (docs/service.md, 5 and 6)."""
+"""Facts about keys, errors and limits (service.md, 5 and 6)."""
 
 from __future__ import annotations
 

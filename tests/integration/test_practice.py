@@ -85,7 +85,7 @@ def test_apply_p2_the_past_has_activity_and_backfills(service_of: StartService) 
 
 
 def test_apply_p2_the_seeds_of_the_page_are_valid() -> None:
-    page = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/inside/emulator.md").read_text(encoding="utf-8")
     seed: dict[str, Any] = {}
     for title in ("\n## The seed\n", "\n### A seed with a past\n"):
         seed |= yaml.safe_load(page.partition(title)[2].partition("```yaml\n")[2].split("```")[0])

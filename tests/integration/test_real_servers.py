@@ -1,4 +1,4 @@
-"""What the service's own code returns, imported and managed (issue 31; docs/service.md)."""
+"""What the service's own code returns, imported and managed (issue 31; service.md)."""
 
 from __future__ import annotations
 

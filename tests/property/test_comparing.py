@@ -90,7 +90,7 @@ def _side(value: Any) -> Any:
 
 
 def nothing_but_secrets(field: Field, place: Different, want: Any) -> bool:
-    """The server removes secrets and keeps the objects around them (docs/service.md, 1.3).
+    """The server removes secrets and keeps the objects around them (service.md, 1.3).
 
     An empty object in a list is an item.
     """

@@ -84,7 +84,7 @@ def docs_of(dialect: Dialect) -> Mapping[str, Doc]:
 
 
 def _crash(dialect: Dialect) -> tuple[int, ...]:
-    """Return 500 where the real server crashes (docs/service.md, 1.4, 1.8, 1.10)."""
+    """Return 500 where the real server crashes (service.md, 1.4, 1.8, 1.10)."""
     return (500,) if dialect.crashes else ()
 
 

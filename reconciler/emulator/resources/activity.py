@@ -1,4 +1,4 @@
-"""The activity log: entries of a project or an organization (docs/service.md, 10)."""
+"""The activity log: entries of a project or an organization (service.md, 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backfills of an export: their bodies, answers and lists by dialect (docs/service.md, 8)."""
+"""Backfills of an export: their bodies, answers and lists by dialect (service.md, 8)."""
 
 from __future__ import annotations
 

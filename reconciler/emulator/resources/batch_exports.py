@@ -1,4 +1,4 @@
-"""Batch exports: the organization path and the project path (docs/service.md, 1)."""
+"""Batch exports: the organization path and the project path (service.md, 1)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BatchExports:
         """Return the id in the path of a list inside an export, or "" for one without a list.
 
         The lists of real servers take any UUID: those of unknown exports are empty, and those of
-        deleted ones stay. They crash at what is no UUID (docs/service.md, 2). Raise Refusal.
+        deleted ones stay. They crash at what is no UUID (service.md, 2). Raise Refusal.
         """
         if not self._world.dialect.crashes:
             return self.named(call).id

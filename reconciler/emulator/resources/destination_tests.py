@@ -1,4 +1,4 @@
-"""Destination test steps: list them, run one for a new or an existing export (docs/service.md, 11).
+"""Destination test steps: list them, run one for a new or an existing export (service.md, 11).
 
 No destination is contacted; rules of the switchboard set the results.
 """

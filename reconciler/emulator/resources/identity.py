@@ -1,4 +1,4 @@
-"""Keys, users and organizations (docs/service.md, 12)."""
+"""Keys, users and organizations (service.md, 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrations of a project: credentials that exports use (docs/service.md, 20).
+"""Integrations of a project: credentials that exports use (service.md, 20).
 
 No account or server is contacted, so any credentials are accepted.
 """

@@ -1,4 +1,4 @@
-"""Moments in query parameters: ISO 8601 or relative (docs/service.md, 7)."""
+"""Moments in query parameters: ISO 8601 or relative (service.md, 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of single project settings (docs/service.md, 4.2)."""
+"""Checks of single project settings (service.md, 4.2)."""
 
 from __future__ import annotations
 

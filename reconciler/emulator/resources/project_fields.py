@@ -115,7 +115,7 @@ _NEWER: Mapping[str, Check] = {
 _OF_ENVIRONMENTS: Mapping[str, Check] = {
     "cookieless_server_hash_mode": nullable(integer(least=0, most=2)),
 }
-"""Before 2026 only `environments/` shows and takes these (docs/service.md, 4.3)."""
+"""Before 2026 only `environments/` shows and takes these (service.md, 4.3)."""
 
 _DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(CHECKS),
@@ -137,7 +137,7 @@ _MADE: Mapping[str, Any] = {
     "path_cleaning_filters": [],
     "correlation_config": {},
 }
-"""What real servers fill in on create (docs/service.md, 4.1)."""
+"""What real servers fill in on create (service.md, 4.1)."""
 
 _WITH_WRITE_SCOPE = {"name", "product_description", "access_control"}
 
@@ -195,7 +195,7 @@ class ProjectFields:
     def need_scope(self, sent: Mapping[str, Any], caller: Caller) -> None:
         """Raise Refusal (403) unless the scopes of a key are enough for a PATCH of these settings.
 
-        In 2025 a read scope is enough for most (docs/service.md, 4.2).
+        In 2025 a read scope is enough for most (service.md, 4.2).
         """
         if self._older and set(sent) - (set(self.checks) - _WITH_WRITE_SCOPE):
             caller.need("project:write")

@@ -1,4 +1,4 @@
-"""Projects of an organization (docs/service.md, 4)."""
+"""Projects of an organization (service.md, 4)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Projects:
         """Return the project that the path names. Raise Refusal (404, or 403 by the key's limits).
 
         A project of another organization is 404 here, unlike in the paths below a project
-        (docs/service.md, 4.3).
+        (service.md, 4.3).
         """
         project = project_of(call.request.path_params["id"], call.caller, self._store)
         within = (call.organization,) if call.organization else call.caller.organizations

@@ -1,4 +1,4 @@
-"""Runs of an export: on the project path only (docs/service.md, 2 and 7)."""
+"""Runs of an export: on the project path only (service.md, 2 and 7)."""
 
 from __future__ import annotations
 

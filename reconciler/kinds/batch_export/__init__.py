@@ -1,4 +1,4 @@
-"""Batch exports (docs/service.md 1). Their fields are in `schemas/batch_export.schema.json`."""
+"""Batch exports (service.md 1). Their fields are in `schemas/batch_export.schema.json`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.behaviour import Behaviour
 
 _SCHEDULE = ("interval", "timezone", "offset_day", "offset_hour")
-"""Sent together: an offset without the interval is a 500 (docs/service.md 1.2)."""
+"""Sent together: an offset without the interval is a 500 (service.md 1.2)."""
 
 _RESETS = {
     "offset_day": {"offset_hour": "interval"},
@@ -44,7 +44,7 @@ _SPECIAL = (
         verbatim=True,
         aliases=("hogql_query",),
         renamed_since={Dialect.V2025: "hogql_query"},
-        # Servers of 2025 return the query in the schema only, rewritten (docs/service.md 1.9).
+        # Servers of 2025 return the query in the schema only, rewritten (service.md 1.9).
         read_at=(("schema", "hogql_query"),),
     ),
 )
@@ -74,6 +74,6 @@ KIND = replace(
     integration_of=integration_of,
     activity=("latest_runs", 0, "created_at"),
     behaviour=_behaviour,
-    # docs/service.md 13
+    # service.md 13
     page="/project/{parent}/pipeline/batch-exports/{id}",
 )

@@ -1,4 +1,4 @@
-"""Destination types of all dialects (docs/service.md 1.3 to 1.5), beyond their schemas."""
+"""Destination types of all dialects (service.md 1.3 to 1.5), beyond their schemas."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ADDRESSED_BY: Mapping[str, str] = dict.fromkeys(
     ("S3Compatible", "AzureBlob", "BigQuery", "Databricks", "Postgres", "Redshift", "Snowflake"),
     "integration",
 )
-"""The field beside the config that may hold the address, by type (docs/service.md 1.3)."""
+"""The field beside the config that may hold the address, by type (service.md 1.3)."""
 
 _FILES = (", {file_format}", " {compression}")
 _IN_TABLE = ("{database}", ".{schema}", ".{table_name}")
@@ -66,7 +66,7 @@ _SPECIAL = (
     Field("exclude_events", _EVENTS),
     Field("include_events", _EVENTS),
     # Old servers validate the compression against the file format in the same PATCH, which is
-    # JSONLines by default (docs/service.md 1.6).
+    # JSONLines by default (service.md 1.6).
     Field("compression", sent_with=("file_format",)),
     Field("file_format", sent_with=("compression",)),
     Field("encryption", sent_with=("kms_key_id",)),
@@ -77,7 +77,7 @@ _SPECIAL = (
         sent_with=("user", "password", "private_key", "private_key_passphrase"),
     ),
     Field("mode", sent_with=("copy_inputs",)),
-    # Contains nested credentials, which answers omit (docs/service.md 1.3), so it is compared
+    # Contains nested credentials, which answers omit (service.md 1.3), so it is compared
     # without them and always sent as a whole.
     Field("copy_inputs", OpenObject(numbers_as_text=True), sent_with=("mode",)),
 )
@@ -87,7 +87,7 @@ DESTINATION = variant_of(
     "destination",
     _SPECIAL,
     fixed_since=Dialect.V2026,
-    # Hidden in lists, readable by id only (docs/service.md 1.3).
+    # Hidden in lists, readable by id only (service.md 1.3).
     unlisted={"Workflows": Dialect.V2026},
     places=PLACES,
     outermost=OUTERMOST,

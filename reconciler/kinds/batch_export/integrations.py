@@ -1,4 +1,4 @@
-"""Integrations of destinations (docs/service.md 20): which type takes which, and their names."""
+"""Integrations of destinations (service.md 20): which type takes which, and their names."""
 
 from __future__ import annotations
 

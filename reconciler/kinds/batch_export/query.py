@@ -1,4 +1,4 @@
-"""Compare queries by meaning: servers up to 2025 return a rewritten text (docs/service.md 1.9).
+"""Compare queries by meaning: servers up to 2025 return a rewritten text (service.md 1.9).
 
 `select toInt(1+1) as n from events` comes back as `SELECT toInt(plus(1, 1)) AS n FROM events`. The
 canonical form has functions for operators. Other queries are compared token by token.

@@ -1,4 +1,4 @@
-"""Projects (docs/service.md 4). Their fields are in `schemas/project.schema.json`."""
+"""Projects (service.md 4). Their fields are in `schemas/project.schema.json`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPECIAL = (
     Field("recording_domains", SetOf(Text(trimmed=True), drop_blank=True)),
     Field("person_display_name_properties", ListOf(Text(trimmed=True))),
     Field("live_events_columns", ListOf(Text(trimmed=True))),
-    # The server refuses null, although it is the initial value (docs/service.md 4.2).
+    # The server refuses null, although it is the initial value (service.md 4.2).
     Field("autocapture_exceptions_errors_to_ignore", ListOf(Text(), empty_is_null=True), reset=[]),
     Field("session_replay_config", MergedObject(depth=2)),
     Field("survey_config", MergedObject()),
@@ -28,15 +28,15 @@ _SPECIAL = (
     Field("modifiers", MergedObject()),
     # Replaced as a whole, but the server adds a key to it, recorder_script.
     Field("extra_settings", MergedObject(by_client=True), null_in_create=True),
-    # New projects take it from the country of their maker (docs/service.md 4.1).
+    # New projects take it from the country of their maker (service.md 4.1).
     Field("week_start_day", null_in_create=True),
-    # Refused in a create: the server creates a dashboard (docs/service.md 4.1).
+    # Refused in a create: the server creates a dashboard (service.md 4.1).
     Field("primary_dashboard", after_create=True),
 )
 
 
 def _pending_deletion(body: JSONObject) -> bool:
-    """Return whether the project is deleted, but still readable (docs/service.md 4.3)."""
+    """Return whether the project is deleted, but still readable (service.md 4.3)."""
     return body.get("is_pending_deletion") is True
 
 
@@ -48,7 +48,7 @@ def _behaviour() -> Behaviour:
 
 KIND = replace(
     kind_of("project", _SPECIAL),
-    # docs/service.md 13
+    # service.md 13
     page="/project/{id}/settings/project-details",
     pending_deletion=_pending_deletion,
     behaviour=_behaviour,

@@ -256,7 +256,7 @@ def filters_replaced(context: RuleContext) -> Outcome:
 
 
 _BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})
-"""Servers that refuse the actions of a project to API keys (docs/service.md 4.3)."""
+"""Servers that refuse the actions of a project to API keys (service.md 4.3)."""
 _OPERATIONS = (
     Operation("activity", "GET", "activity/", None, refused_to_keys=_BY_SESSION, source="4.3"),
     Operation(

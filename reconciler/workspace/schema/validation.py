@@ -313,7 +313,7 @@ def _placeholders(known: Sequence[str], value: str, named: str) -> Iterator[Text
 
     code = "unknown-placeholder"
     try:
-        # The service formats the text as Python does (docs/service.md, 1.3).
+        # The service formats the text as Python does (service.md, 1.3).
         names = {name: None for _, name, _, _ in Formatter().parse(value) if name is not None}
     except ValueError:
         hint = "write {{ and }} for literal braces, and {year} for a placeholder"

@@ -1,4 +1,4 @@
-"""Schedules: ticks, intervals, and when a run is due (docs/service.md, 7.3)."""
+"""Schedules: ticks, intervals, and when a run is due (service.md, 7.3)."""
 
 from __future__ import annotations
 
