@@ -1,4 +1,4 @@
-"""Every operation of the documented interface: the table in docs/operations.md is true.
+"""Every operation of the documented interface: the table in docs/api.md is true.
 
 A story of commands runs against the embedded service of every dialect. Each row of the table names
 the command whose request it is.
@@ -108,7 +108,7 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    table = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     table = table.split("## All operations of the API")[1]
     line = r"^\| `(\w+) (/\S+)` \| `([\w-]+(?: [\w-]+)?)` \| `(\w+)` \| `?([\w:]+)`? \|"
     line += r" ([^|]+) \| ([^|]+) \|"
@@ -254,7 +254,7 @@ def test_issue_30_retries_and_cancellations_are_sent_or_explained(
     action: str, dialect: str, story_of: Callable[[str], Story]
 ) -> None:
     story = story_of(dialect)
-    table = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     assert f"`POST …/runs/:id/{action}/`" in table.split("Servers since 2025 have more")[1]
     path = f"/api/projects/1/batch_exports/{PARTS[':id']}/runs/{PARTS[':id']}/{action}/"
     if dialect == "interface":

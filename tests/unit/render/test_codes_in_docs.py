@@ -30,6 +30,6 @@ def _codes() -> Iterator[str]:
 
 
 def test_every_code_is_documented() -> None:
-    text = (ROOT / "docs/output.md").read_text(encoding="utf-8")
-    section = text.partition("### Codes of notes")[2].partition("\n### ")[0]
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    section = text.partition("## Codes of notes")[2].partition("\n## ")[0]
     assert [code for code in {*_codes(), *_INSIDE} if f"`{code}`" not in section] == []

@@ -1,0 +1,20 @@
+"""Fifteen questions of users, each with the heading that answers it."""
+
+QUESTIONS = {
+    "repair ten exports at once": "operations.md#repair-many-exports-at-once",
+    "silence a warning": "troubleshooting.md#silence-a-warning",
+    "a multi-line key in a variable": "configuration.md#a-multi-line-key-in-a-variable",
+    "practise operations": "operations.md#practice",
+    "restore from a backup": "restores.md#restore-from-a-backup",
+    "two organizations": "configuration.md#two-organizations",
+    "leave the tool again": "upgrade.md#leave-the-tool-again",
+    "a renamed export in the service": "troubleshooting.md#an-export-was-renamed-in-the-service",
+    "rotate a secret": "security.md#rotate-a-key-or-a-secret",
+    "what does exit code 4 mean": "troubleshooting.md#exit-code-4",
+    "delete a project": "planning.md#deletion-of-a-project",
+    "who changed this": "operations.md#who-changed-it",
+    "why is my export not in the plan": "troubleshooting.md#an-export-is-not-in-the-plan",
+    "a fork's pull request": "security.md#pull-requests-from-forks",
+    "the tool is too slow": "troubleshooting.md#the-tool-is-slow",
+}
+"""By the words that a user types: page and anchor below docs/."""

@@ -1,0 +1,95 @@
+"""A search for the words of a question finds the heading that answers it first."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.docs.questions import QUESTIONS
+
+DOCS = ROOT / "docs"
+REFERENCE = ("reference", "commands", "api", "consequences", "glossary")
+SHELVES = {"use": 1.0, "reference": 0.7, "inside": 0.5}
+"""Weights of the shelves, the first of which a search ranks highest."""
+
+_FENCED = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+_IGNORED = re.compile(
+    r"a|an|and|at|do|does|for|from|i|in|is|it|its|me|my|not|of|s|that|the|this|to|too|what|why"
+)
+_STEM = 5
+"""Number of letters by which words are the same: `delete` and `deletion`."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with its first paragraph."""
+
+    place: str
+    shelf: str
+    heading: Counter[str]
+    paragraph: Counter[str]
+
+
+def stems(text: str) -> Counter[str]:
+    """Return the words that a search compares."""
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return Counter(word[:_STEM] for word in words if not _IGNORED.fullmatch(word))
+
+
+def shelf_of(page: Path) -> str:
+    """Return the shelf of a page, by its folder or name."""
+    first = page.with_suffix("").parts[0]
+    if first == "inside":
+        return "inside"
+    return "reference" if first in REFERENCE else "use"
+
+
+def sections_of(page: Path) -> Iterator[Section]:
+    """Yield the sections of a page below docs/."""
+    text = _FENCED.sub("", (DOCS / page).read_text(encoding="utf-8"))
+    parts = _HEADING.split(text)[1:]
+    for heading, body in zip(parts[::2], parts[1::2], strict=True):
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        paragraph = body.strip().partition("\n\n")[0]
+        place = f"{page.as_posix()}#{anchor}"
+        yield Section(place, shelf_of(page), stems(heading), stems(paragraph))
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    pages = (path.relative_to(DOCS) for path in sorted(DOCS.rglob("*.md")))
+    return tuple(section for page in pages for section in sections_of(page))
+
+
+@cache
+def weight_of(stem: str) -> float:
+    """Return how rare a word is: the logarithm of the share of sections without it."""
+    count = sum(stem in section.heading | section.paragraph for section in sections())
+    return math.log((1 + len(sections())) / (1 + count))
+
+
+def rank(question: str) -> list[Section]:
+    """Return the sections for the words of a question, the best first."""
+    words = stems(question)
+
+    def score(section: Section) -> float:
+        headed = sum(weight_of(word) for word in words if word in section.heading)
+        mentions = sum(weight_of(word) for word in words if word in section.paragraph)
+        length = math.sqrt(max(len(section.heading), 1))
+        return (3 * headed / length + mentions) * SHELVES[section.shelf]
+
+    return sorted(sections(), key=score, reverse=True)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_issue_35_a_search_finds_the_answer_first(question: str) -> None:
+    assert [section.place for section in rank(question)[:1]] == [QUESTIONS[question]]
