@@ -28,7 +28,8 @@ if "OWNER" not in REPOSITORY:
         "source_directory": "docs/",
     }
 html_static_path = ["_static"]
-html_extra_path = ["llms.txt"]
+# A site of other pages has none.
+html_extra_path = ["llms.txt"] if Path(__file__).with_name("llms.txt").exists() else []
 html_css_files = ["site.css"]
 extensions = ["myst_parser", "sphinx_copybutton"]
 # Copies the commands of an example, not its output.
