@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT))
 from reconciler.codes import codes  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.behaviour import Rule  # noqa: E402
-from reconciler.model.change import Effect, Severity  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
+from reconciler.model.plan import Effect, Severity  # noqa: E402
 from reconciler.model.schemas import known_schema  # noqa: E402 - found beside this folder
 from scripts.command_pages import command_pages  # noqa: E402
 from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402

@@ -20,9 +20,8 @@ from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
-from reconciler.model.imported import Left
-from reconciler.model.integration import Integrations
-from reconciler.model.kind import Dialect, Kind
+from reconciler.model.files import Left
+from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State

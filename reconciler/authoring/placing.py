@@ -13,7 +13,7 @@ from reconciler.authoring.editing import Edit, edited
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange
+from reconciler.model.files import FileChange
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, references_in, value_at
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded

@@ -20,7 +20,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange
+from reconciler.model.files import FileChange
 from reconciler.model.plan import Plan, encode
 from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, several

@@ -26,7 +26,7 @@ from reconciler.diagnostics import (
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange
+from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
 from reconciler.model.schemas import common_properties

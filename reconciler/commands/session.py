@@ -32,9 +32,8 @@ from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_event
-from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy, Prune
+from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions, Policy, Prune
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import Desired
 from reconciler.model.text import several
@@ -121,7 +120,7 @@ class Session(Struct, frozen=True):
         local = self.runtime.now()
         now = transport.now(local)
         if now != local:
-            from reconciler.model.moments import rough_duration
+            from reconciler.model.times import rough_duration
 
             words = f"{rough_duration(abs(local - now))} {'ahead' if local > now else 'behind'}"
             message = f"the clock of this machine is {words}; the time of the service is used"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from msgspec import Meta, Struct, field
 
 from reconciler.errors import ExitCode
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.plan import Plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan
 from reconciler.model.public import Count, Positive, Public, derived
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.model.change import Change, Consequence, FieldChange, NewPlace, RecentRun
 from reconciler.model.event import (
     BackfillsEnded,
     BackfillsPlanned,
@@ -28,7 +27,17 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.plan import Note, Plan, Refusal, Unmanaged
+from reconciler.model.plan import (
+    Change,
+    Consequence,
+    FieldChange,
+    NewPlace,
+    Note,
+    Plan,
+    RecentRun,
+    Refusal,
+    Unmanaged,
+)
 from reconciler.model.redaction import Mask, masked_in, redact_value
 
 _T = TypeVar("_T", Change, Consequence, FieldChange, NewPlace, RecentRun, Note, Refusal, Unmanaged)

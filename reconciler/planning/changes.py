@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.behaviour import RuleContext
-from reconciler.model.change import Change, FieldChange, Origin, Reason, SecretNote, SecretUse
 from reconciler.model.comparison import (
     display_value,
     field_leaves,
@@ -21,20 +20,37 @@ from reconciler.model.comparison import (
     live_values,
     stamp_of,
 )
-from reconciler.model.kind import Kind
+from reconciler.model.field_types import time_text
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject, parse_marked_name
-from reconciler.model.plan import Note
+from reconciler.model.plan import (
+    Change,
+    FieldChange,
+    Note,
+    Origin,
+    Reason,
+    RecentRun,
+    SecretNote,
+    SecretUse,
+)
 from reconciler.model.resource import Lifecycle, Resource, State
-from reconciler.model.text import printable, quoted
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
-from reconciler.planning.base import Declared
-from reconciler.planning.bodies import create_body, secret_notes, update_body
-from reconciler.planning.differ import Difference, difference, is_ignored
-from reconciler.planning.former import FormerObjects
+from reconciler.model.text import printable, quoted, shortened
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
+from reconciler.planning.base import Declared, FormerObjects
+from reconciler.planning.differ import (
+    Difference,
+    create_body,
+    difference,
+    is_ignored,
+    secret_notes,
+    update_body,
+)
 from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match, interrupted
 from reconciler.planning.places import Known
 
+_MOST_RUNS = 10
+_LONGEST_STATUS = 40
 _REASON_OF = {
     Origin.UNKNOWN: Reason.FIELDS_DIFFER,
     Origin.FILES: Reason.CHANGED_IN_FILES,
@@ -240,8 +256,6 @@ def _change(
     **parts: Any,
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
-    from reconciler.planning.latest_runs import latest_runs  # Most plans have no change.
-
     written = _as_written(fields, match.resource.written)
     runs = latest_runs(match.kind, match.live)
     change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
@@ -265,6 +279,24 @@ def _change(
     ]
     consequences.sort(key=lambda item: (item.rank, item.rule))
     return replace(change, consequences=tuple(consequences))
+
+
+def latest_runs(kind: Kind, live: LiveObject | None) -> tuple[RecentRun, ...]:
+    """Return the latest runs of an object, newest first, without those that cannot be read.
+
+    Errors of runs are left out, since they may contain anything.
+    """
+    from reconciler.model.run import InvalidRun, moment_at  # Most plans have no change.
+
+    runs: list[RecentRun] = []
+    bodies = value_at(live.body, kind.activity[:1]) if live is not None and kind.activity else ()
+    for body in bodies[:_MOST_RUNS] if isinstance(bodies, list) else ():
+        if isinstance(body, Mapping) and isinstance(status := body.get("status"), str):
+            with suppress(InvalidRun):
+                end = moment_at(body, "data_interval_end")
+                text = time_text(end.replace(microsecond=0)) if end is not None else ""
+                runs.append(RecentRun(shortened(printable(status), _LONGEST_STATUS), text))
+    return tuple(runs)
 
 
 def _as_written(

@@ -16,15 +16,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.action import Action
 from reconciler.model.address import Address, joined, near_miss
 from reconciler.model.behaviour import RuleContext
-from reconciler.model.change import Change
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import OTHER_TOOL, Live, LiveObject, other_tool_of
-from reconciler.model.plan import Refusal, Unmanaged
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE, Policy, to_send_anyway
+from reconciler.model.plan import Change, Refusal, Unmanaged
+from reconciler.model.policy import (
+    POSSIBLE_DUPLICATE,
+    UNKNOWN_VALUE,
+    PlanOptions,
+    Policy,
+    to_send_anyway,
+)
 from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import known_schema, listed_values
 from reconciler.model.text import listed, printable, quoted, several

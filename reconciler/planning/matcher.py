@@ -16,8 +16,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, value_at
-from reconciler.planning.base import History
-from reconciler.planning.former import FormerObjects, Names, RemovedResource, candidates_of
+from reconciler.planning.base import FormerObjects, History, Names, RemovedResource, candidates_of
 
 
 class Ambiguities(Struct):

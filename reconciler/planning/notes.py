@@ -10,18 +10,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, SecretUse
+from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
-from reconciler.model.plan import Note, Plan
+from reconciler.model.plan import Change, Note, Plan, SecretUse
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import value_at
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
-from reconciler.planning.lookalikes import collision_notes
+from reconciler.planning.duplicates import LookAlikes, collision_notes
 from reconciler.planning.matcher import Matching
 from reconciler.planning.places import Known
 from reconciler.planning.rules import rule_notes
@@ -219,9 +218,6 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
     """Yield notes on planned creates that look like unmanaged objects, removed ones included."""
     if not any(change.action is Action.CREATE for change in context.changes):
         return
-    # Only creates need it.
-    from reconciler.planning.lookalikes import LookAlikes
-
     matching = context.matching
     removed = (match.live for match in matching.removed.values() if match.live is not None)
     unclaimed = (*matching.unmanaged, *removed)

@@ -13,13 +13,12 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
-from reconciler.model.kind import Field, Kind, Variant
+from reconciler.model.kind import Action, Field, Kind, Variant
 from reconciler.model.live import Live
+from reconciler.model.plan import Change, NewPlace, Novelty
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (

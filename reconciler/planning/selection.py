@@ -16,13 +16,11 @@ from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.change import Reason
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import LiveObject, other_tool_of
 from reconciler.model.naming import Named, Names, kinds_named
-from reconciler.model.plan import Note
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.plan import Note, Reason
+from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable
 from reconciler.model.values import secret_refs

@@ -200,8 +200,8 @@ def declares(workspace: Workspace, environment: str) -> bool:
 @cache
 def _known_words() -> Mapping[str, Collection[str]]:
     """Return the words of tests that are the same for all kinds."""
-    from reconciler.model.action import Action
-    from reconciler.model.change import Severity
+    from reconciler.model.kind import Action
+    from reconciler.model.plan import Severity
 
     return {
         "action": tuple(action.value for action in Action if action is not Action.NO_OP),

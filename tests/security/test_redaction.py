@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.client.failures import service_error
-from reconciler.model.action import Action
+from reconciler.model.kind import Action
 from reconciler.model.plan import encode
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.redaction import HIDDEN, Redactor, redact_line, redact_value
