@@ -268,12 +268,11 @@ def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identi
     """Return the objects that are probably resources which were not found by their names."""
     with suppress(GitUnavailable):
         base = session.base(PlanRequest(session.options))
-        kinds = {kind.name: kind for kind in all_kinds()}
         now = session.runtime.now()
-        doubled = duplicates_of(matching, kinds, base, now)
+        doubled = duplicates_of(matching, base, now)
         if doubled and len(session.loaded.environments) > 1:
             elsewhere = frozenset(session.claimed_elsewhere(live))
-            doubled = duplicates_of(matching, kinds, base, now, elsewhere=elsewhere)
+            doubled = duplicates_of(matching, base, now, elsewhere=elsewhere)
         return {identity_of(item.live): item.match.resource.address for item in doubled}
     return {}
 

@@ -45,10 +45,11 @@ from reconciler.planning.details import (
     needed_parents,
     short_forms,
 )
+from reconciler.planning.draft import PlanContext
 from reconciler.planning.integrations import IntegrationsNotRead
 from reconciler.planning.matcher import match
 from reconciler.planning.notes import about_changes
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.planner import make_plan
 from reconciler.planning.rules import with_violations
 from reconciler.reading import Depth, read_details, read_inside, read_live
 from reconciler.reading.access import read_organizations

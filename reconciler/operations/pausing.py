@@ -28,7 +28,8 @@ from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.text import listed, printable
 from reconciler.operations.targets import read_targets
 from reconciler.planning.differ import is_ignored
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.draft import PlanContext
+from reconciler.planning.planner import make_plan
 from reconciler.workspace.writing import write_files
 
 _MOST_LISTED = 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -36,7 +35,7 @@ from reconciler.model.plan import (
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.text import printable, quoted, shortened
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
-from reconciler.planning.base import Declared, FormerObjects
+from reconciler.planning.base import Declared
 from reconciler.planning.differ import (
     Difference,
     create_body,
@@ -46,7 +45,7 @@ from reconciler.planning.differ import (
     update_body,
 )
 from reconciler.planning.integrations import resolved
-from reconciler.planning.matcher import Match, interrupted
+from reconciler.planning.matcher import Match, Matching, interrupted
 from reconciler.planning.places import Known
 
 _MOST_RUNS = 10
@@ -62,35 +61,37 @@ _REASON_OF = {
 class ChangeContext(Struct):
     """The input of every decision besides the resource itself.
 
-    `rotate` are the resources whose secrets are sent again. `parent_names` are those of live
-    objects that may contain others, by kind and id.
+    `rotate` are the resources whose secrets are sent again.
     """
 
-    kinds: Mapping[str, Kind]
-    live: Live
-    former: FormerObjects
-    now: datetime
-    rotate: Container[Address]
-    declared: Mapping[Address, Resource]
-    parent_names: Mapping[tuple[str, str], str]
+    matching: Matching
     known: Known
+    rotate: Container[Address]
     _children: dict[tuple[str, str], list[LiveObject]] | None = None
+
+    @property
+    def live(self) -> Live:
+        """The live state."""
+        return self.matching.live
 
     def children(self, parent: LiveObject) -> Sequence[LiveObject]:
         """Return the live children of an object, managed or not. Indexed on first use."""
         if self._children is None:
             self._children = {}
-            for objects in self.live.objects.values():
-                for child in objects:
-                    parent_kind = self.kinds[child.kind].parent
-                    if parent_kind is not None and child.parent_id is not None:
-                        self._children.setdefault((parent_kind, child.parent_id), []).append(child)
+            for child in (item for items in self.live.objects.values() for item in items):
+                parent_kind = self.matching.kinds[child.kind].parent
+                if parent_kind is not None and child.parent_id is not None:
+                    self._children.setdefault((parent_kind, child.parent_id), []).append(child)
         children = self._children.get((parent.kind, parent.id), [])
         return sorted(children, key=lambda child: (child.name, child.id))
 
+    def declared(self, match: Match, live: LiveObject | None) -> Declared:
+        """Return how the object of a resource was declared since the base."""
+        return self.matching.former.declared(match.resource.address, live)
+
     def declared_since_base(self, match: Match, live: LiveObject) -> Declared:
         """Return how an object was declared since the base, with ids in place of names."""
-        declared = self.former.declared(match.resource.address, live)
+        declared = self.declared(match, live)
         if not self.live.integrations or declared.base is None:
             return declared
         at_base = declared.at_base and resolved(match, declared.at_base, self.live)
@@ -99,15 +100,13 @@ class ChangeContext(Struct):
 
     def parent_name(self, match: Match, parent_id: str | None) -> str | None:
         """Return the name of a parent: the live one, or the declared one if it does not exist."""
-        kind, ref = match.kind.parent, match.resource.parent
-        if kind is None:
-            return None
-        if parent_id is not None:
-            return self.parent_names.get((kind, parent_id))
+        kind, ref = match.kind, match.resource.parent
+        if kind.parent is None or parent_id is not None:
+            return self.matching.parent_name(kind.name, parent_id)
         if ref is None or ref.key is None:
             return ref.name if ref is not None else None
-        parent = self.declared.get(Address(kind, ref.key))
-        return parent.name if parent is not None else None
+        parent = self.matching.resources.get(Address(kind.parent, ref.key))
+        return parent.resource.name if parent is not None else None
 
 
 def seen_of_update(
@@ -230,7 +229,7 @@ def _secrets(
     address, live = match.resource.address, match.live
     if always is None and address in context.rotate:
         always = SecretUse.ROTATE
-    versions = context.former.declared(address, live).versions if live is not None else ()
+    versions = context.declared(match, live).versions if live is not None else ()
     return secret_notes(match.kind, match.resource, changes, versions=versions, always=always)
 
 
@@ -259,7 +258,7 @@ def _change(
     written = _as_written(fields, match.resource.written)
     runs = latest_runs(match.kind, match.live)
     change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
-    at_base = context.former.declared(change.address, match.live).at_base
+    at_base = context.declared(match, match.live).at_base
     reach, new = context.known.reached(change, match, at_base)
     change = replace(change, reach=reach, new=new)
     deleted = match.live if action is Action.DELETE else None
@@ -267,7 +266,7 @@ def _change(
         change=change,
         desired=match.resource if deleted is None else None,
         live=match.live,
-        now=context.now,
+        now=context.known.now,
         dialect=context.live.dialect,
         children=context.children(deleted) if deleted is not None else (),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
@@ -27,6 +27,7 @@ from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted, several, yaml_text
 from reconciler.model.values import MISSING, JSONObject, Path, SecretRef, value_at
 from reconciler.planning.base import Base
+from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Parts, Place, Places
@@ -44,28 +45,8 @@ _Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
 """A kind, a place, and what is written there as text."""
 
 
-class Duplicate(Struct, frozen=True):
-    """A resource that would be created, and the object beside which it would run.
-
-    `was_live`: the git base declares the resource. `inside` are the resources of a created
-    container that would double what is in this one.
-    """
-
-    match: Match
-    live: LiveObject
-    was_live: bool
-    is_ignored: bool
-    inside: tuple[Address, ...] = ()
-
-    @property
-    def addresses(self) -> tuple[Address, ...]:
-        """The resource, then those inside."""
-        return (self.match.resource.address, *self.inside)
-
-
 def duplicates_of(
     matching: Matching,
-    kinds: Mapping[str, Kind],
     base: Base | None,
     now: datetime,
     changes: Sequence[Change] | None = None,
@@ -89,7 +70,7 @@ def duplicates_of(
     candidates = _candidates(matching, changes or ())
     unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
     at_base = base.present if base is not None else {}
-    finder = _Finder.of(unclaimed, matching.live, kinds, at_base, now)
+    finder = _Finder.of(unclaimed, matching, at_base, now)
     ignored = {(item.kind, item.id) for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
     for match in created:
@@ -148,12 +129,12 @@ class _Finder(Struct, frozen=True):
     def of(
         cls,
         candidates: Iterable[LiveObject],
-        live: Live,
-        kinds: Mapping[str, Kind],
+        matching: Matching,
         at_base: Mapping[Address, Resource],
         now: datetime,
     ) -> _Finder:
         objects: dict[tuple[str, str], LiveObject] = {}
+        kinds = matching.kinds
         places = {name: Places.of(kind) for name, kind in kinds.items()}
         there: dict[_Work, list[LiveObject]] = defaultdict(list)
         named: dict[tuple[str, str], list[LiveObject]] = defaultdict(list)
@@ -172,7 +153,7 @@ class _Finder(Struct, frozen=True):
             parent = kinds[resource.address.kind].parent
             if parent is not None and resource.parent is not None and resource.parent.key:
                 inside[Address(parent, resource.parent.key)].append(resource)
-        return cls(objects, places, there, named, at_base, inside, live)
+        return cls(objects, places, there, named, at_base, inside, matching.live)
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
@@ -231,13 +212,10 @@ def _work(
     return kind.name, place, tuple(texts)
 
 
-def refusal_of(
-    duplicate: Duplicate, parent_names: Mapping[tuple[str, str], str], *, is_undo: bool
-) -> Refusal:
+def refusal_of(duplicate: Duplicate, matching: Matching, *, is_undo: bool) -> Refusal:
     """Return the violation of a create that would double an object."""
     match, live = duplicate.match, duplicate.live
     address, name = match.resource.address, quoted(live.name)
-    parent = (match.kind.parent or "", live.parent_id or "")
     if duplicate.inside:
         what = f"which contains {several(len(duplicate.inside), 'object')} of its configuration"
     elif duplicate.was_live:
@@ -254,7 +232,7 @@ def refusal_of(
         f"to create it anyway: `policy: {{attempt: [{POSSIBLE_DUPLICATE}]}}`"
         if is_undo
         else _ways_on(duplicate),
-        objects=(Unmanaged.of(live, parent_names.get(parent)),),
+        objects=(Unmanaged.of(live, matching.parent_name(live.kind, live.parent_id)),),
     )
 
 
@@ -305,16 +283,9 @@ class _Alike(NamedTuple):
 
 
 class LookAlikes(Struct, frozen=True):
-    """The unmanaged objects, indexed.
+    """The unmanaged objects, indexed."""
 
-    `parent_names` are those of live objects, by kind and id. The plan deletes `deleted`.
-    `environment` is the one of the plan, "" if the workspace has no other.
-    """
-
-    kinds: Mapping[str, Kind]
-    parent_names: Mapping[_Identity, str]
-    deleted: AbstractSet[_Identity]
-    environment: str
+    draft: Draft
     by_id: Mapping[str, dict[str, LiveObject]] = field(default_factory=lambda: defaultdict(dict))
     by_name: Mapping[_Identity, list[LiveObject]] = field(default_factory=lambda: defaultdict(list))
     by_place: Mapping[tuple[str, Place], list[LiveObject]] = field(
@@ -323,18 +294,10 @@ class LookAlikes(Struct, frozen=True):
     places: dict[str, Places] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        objects: Iterable[LiveObject],
-        kinds: Mapping[str, Kind],
-        parent_names: Mapping[_Identity, str],
-        *,
-        deleted: AbstractSet[_Identity] = frozenset(),
-        environment: str = "",
-    ) -> LookAlikes:
+    def of(cls, objects: Iterable[LiveObject], draft: Draft) -> LookAlikes:
         """Index objects, without the new ones of interrupted replacements."""
-        index = cls(kinds, parent_names, deleted, environment)
-        index.places.update((name, Places.of(kind)) for name, kind in kinds.items())
+        index = cls(draft)
+        index.places.update((kind.name, Places.of(kind)) for kind in index.kinds.values())
         for item in objects:
             if parse_marked_name(item.name) is None:
                 index.by_id[item.kind][item.id] = item
@@ -343,18 +306,18 @@ class LookAlikes(Struct, frozen=True):
                     index.by_place[item.kind, place].append(item)
         return index
 
-    def notes(
-        self,
-        changes: Sequence[Change],
-        resources: Mapping[Address, Resource],
-        *,
-        refused: AbstractSet[Address] = frozenset(),
-    ) -> Iterator[Note]:
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """All kinds by name."""
+        return self.draft.matching.kinds
+
+    def notes(self) -> Iterator[Note]:
         """Yield a note on each planned create that looks like unmanaged objects.
 
         Objects inside of one that looks like a planned parent are left out, and creates that are
-        `refused` for such an object.
+        refused for such an object.
         """
+        changes, resources = self.draft.changes, self.draft.resources
         alike = {
             change.address: self._alike(change, resources[change.address])
             for change in changes
@@ -363,7 +326,7 @@ class LookAlikes(Struct, frozen=True):
         families = self._families(changes, alike)
         noted = compared = 0
         for change in changes:
-            if change.action is not Action.CREATE or change.address in refused:
+            if change.action is not Action.CREATE or change.address in self.draft.refused:
                 continue
             kind, items = self.kinds[change.address.kind], alike[change.address]
             parents: Mapping[str, int] = families.get(
@@ -457,7 +420,7 @@ class LookAlikes(Struct, frozen=True):
         return similar or (equal if len(equal) <= _MOST_OBJECTS else [])
 
     def _note(self, change: Change, kind: Kind, items: Sequence[_Alike]) -> Note:
-        stays = [item for item in items if (item.live.kind, item.live.id) not in self.deleted]
+        stays = [item for item in items if (item.live.kind, item.live.id) not in self.draft.deleted]
         items = stays or items
         shown = ", ".join(self._shown(change, kind, item) for item in items[:_MOST_OBJECTS])
         if len(items) > _MOST_OBJECTS:
@@ -475,14 +438,14 @@ class LookAlikes(Struct, frozen=True):
         if live.parent_id == change.parent_id and not other_tool_of(live.name):
             return f"set `lifecycle: {{renamed_from: [{yaml_text(live.name)}]}}`"
         pin = f"id: {printable(live.id)}"
-        if self.environment:
-            pin = f"overrides: {{{self.environment}: {{{pin}}}}}"
+        if environment := self.draft.environment:
+            pin = f"overrides: {{{environment}: {{{pin}}}}}"
         return f"pin it: `{pin}`"
 
     def _shown(self, change: Change, kind: Kind, item: _Alike) -> str:
         live, where = item.live, ""
         if kind.parent is not None and live.parent_id != change.parent_id:
-            name = self.parent_names.get((kind.parent, live.parent_id or ""))
+            name = self.draft.matching.parent_name(kind.name, live.parent_id)
             where = f" in {kind.parent} {quoted(name)}" if name is not None else ""
         return f"{quoted(live.name)}{where} (id {printable(live.id)}, {item.reason})"
 
@@ -511,25 +474,19 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name).strip().casefold()
 
 
-def collision_notes(
-    matching: Matching,
-    unmanaged: Iterable[LiveObject],
-    kinds: Mapping[str, Kind],
-    *,
-    changed: Collection[Address],
-    refused: Collection[Address],
-) -> Iterator[Note]:
+def collision_notes(draft: Draft) -> Iterator[Note]:
     """Yield a note for each place that a resource and another object write to, up to a number.
 
-    `refused` creates have a violation. Objects that the policy ignores count for `changed`
-    resources.
+    Refused creates have a violation. Objects that the policy ignores count for resources that
+    change.
     """
-    places = {name: Places.of(kind) for name, kind in kinds.items()}
+    matching, refused = draft.matching, draft.refused
+    places = {name: Places.of(kind) for name, kind in matching.kinds.items()}
     users = _users(matching, places)
     others: dict[Parts, list[tuple[str, Address]]] = defaultdict(list)
-    watched = {address for address in changed if address not in refused}
+    watched = {change.address for change in draft.changes} - refused
     ignored = {(item.kind, item.id): item for item in matching.ignored if watched}
-    for item in (*unmanaged, *ignored.values()) if users else ():
+    for item in (*draft.unmanaged, *ignored.values()) if users else ():
         for parts in _shared(places[item.kind].of_body(item.body)):
             resources = [one for one in users.get(parts, ()) if one.address not in refused]
             if (item.kind, item.id) in ignored:

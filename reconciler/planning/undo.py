@@ -34,8 +34,9 @@ from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
 from reconciler.planning.differ import is_ignored
+from reconciler.planning.draft import PlanContext
 from reconciler.planning.places import Places
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.planner import make_plan
 
 
 # Without slots, since cached properties need a dict.

@@ -32,8 +32,9 @@ from reconciler.model.plan import Plan, encode
 from reconciler.model.policy import PlanOptions, Selection
 from reconciler.operations.pausing import Toggling
 from reconciler.planning.base import Base
+from reconciler.planning.draft import PlanContext
 from reconciler.planning.matcher import match
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.planner import make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.annotations import plan_as_github
 from reconciler.render.ci_reports import plan_as_gitlab

@@ -21,7 +21,8 @@ from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
 from reconciler.planning.base import Base
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.draft import PlanContext
+from reconciler.planning.planner import make_plan
 
 KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
