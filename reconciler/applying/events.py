@@ -14,9 +14,8 @@ from typing import BinaryIO, Protocol, TypeAlias, cast
 from msgspec import Struct, field
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.event import Event, Listener, Planned, Record, RunInfo
+from reconciler.model.event import Event, Listener, Planned, Record, RunInfo, redact_event
 from reconciler.model.plan import Change
-from reconciler.model.plan_redaction import redact_event
 from reconciler.model.redaction import Mask
 
 RecordListener: TypeAlias = Callable[[Record], None]

@@ -28,11 +28,10 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.kinds import all_kinds
-from reconciler.model.event import Noted
+from reconciler.model.event import Noted, redact_event
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.plan_redaction import redact_event
 from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions, Policy, Prune
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import Desired

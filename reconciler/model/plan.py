@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 import orjson
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import InvalidConfiguration, Level, Mark
 from reconciler.errors import ExitCode, ReconcilerError
@@ -19,6 +19,7 @@ from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import Selection
 from reconciler.model.public import Count, Digest, Public, Term, as_json, derived
+from reconciler.model.redaction import Mask, redact_value, redacted
 from reconciler.model.resource import ParentRef
 from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef
@@ -63,7 +64,7 @@ class Origin(Term):
 class FieldChange(Public, frozen=True):
     """One field that differs. An absent side has no key; a null side is null."""
 
-    with_secrets = frozenset({"before", "after"})
+    with_secrets = with_texts = frozenset({"before", "after"})
     recent = frozenset({"written"})
 
     path: Path
@@ -149,6 +150,8 @@ class Effect(Term):
 class Consequence(Public, frozen=True):
     """A consequence. docs/consequences.md describes the rules."""
 
+    with_texts = frozenset({"message"})
+
     rule: str
     """Stable id of the rule."""
     severity: Severity
@@ -178,6 +181,8 @@ class Novelty(Term):
 class NewPlace(Public, frozen=True):
     """Something that a change reaches or collects, and neither the git base nor the object does."""
 
+    with_texts = frozenset({"text", "host", "before", "inside"})
+
     sort: Novelty
     """What is new."""
     text: str
@@ -200,6 +205,8 @@ class NewPlace(Public, frozen=True):
 class RecentRun(Public, frozen=True):
     """A run of the live object."""
 
+    with_texts = frozenset({"status"})
+
     status: str
     """Status, in the words of the service."""
     end: str
@@ -211,6 +218,10 @@ class Change(Public, frozen=True):
 
     with_secrets = frozenset({"body", "after_create", "seen"})
     optional = frozenset({"runs", "reach", "new", "integrations"})
+    with_texts = frozenset(
+        {"name", "body", "after_create", "parent_name", "old_parent_name", "reach", "integrations"}
+        | {"fields", "consequences", "runs", "new"}
+    )
 
     address: Address
     action: Action
@@ -304,6 +315,8 @@ _MOST_DANGERS = 8
 class Unmanaged(Public, frozen=True):
     """A live object."""
 
+    with_texts = frozenset({"name", "parent_name"})
+
     address: Address
     name: str
     """Its name."""
@@ -322,6 +335,8 @@ class Unmanaged(Public, frozen=True):
 class Note(Public, frozen=True):
     """A note on the plan as a whole, or about a resource."""
 
+    with_texts = frozenset({"message"})
+
     code: str
     """Stable id of the note."""
     message: str
@@ -334,6 +349,7 @@ class Refusal(Public, frozen=True):
     """A violation of the policy."""
 
     recent = frozenset({"after_merge", "objects"})
+    with_texts = frozenset({"message"})
 
     rule: str
     """Stable id of the rule."""
@@ -417,6 +433,7 @@ class Plan(Public, frozen=True, dict=True):
 
     version = 1
     schema = "plan"
+    with_texts = frozenset({"unmanaged", "ignored", "notes", "refusals"})
 
     source: PlanSource
     """What the plan was computed from."""
@@ -513,6 +530,36 @@ class Plan(Public, frozen=True, dict=True):
         """The number of changes by action, zeros included."""
         counts = Counter(change.action for change in self.changes)
         return {action: counts[action] for action in Action}
+
+
+def redact_plan(plan: Plan, mask: Mask) -> Plan:
+    """Return the plan with every known secret masked.
+
+    Nothing is applied from a masked plan: bodies may contain live values, settings that a
+    replacement keeps. Most changes are no-ops, which have nothing but names. These are searched for
+    secrets at once, as the lines of one text.
+    """
+    plain = [change for change in plan.changes if _has_only_names(change)]
+    names = "\n".join({name for item in plain for name in (item.name, item.parent_name) if name})
+    skipped = {id(change) for change in plain} if mask(names) == names else set()
+    changes = (
+        change if id(change) in skipped else redact_change(change, mask) for change in plan.changes
+    )
+    return replace(redacted(plan, mask), changes=tuple(changes))
+
+
+_BESIDE_NAMES = Change.with_texts - {"name", "parent_name"} | {"seen"}
+
+
+def _has_only_names(change: Change) -> bool:
+    return not any(getattr(change, name) for name in _BESIDE_NAMES)
+
+
+def redact_change(change: Change, mask: Mask) -> Change:
+    """Return the change with every known secret masked."""
+    seen = change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()}
+    masked = redacted(change, mask)
+    return masked if seen == change.seen else replace(masked, seen=seen)
 
 
 def encode(plan: Plan) -> bytes:

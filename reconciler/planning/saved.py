@@ -14,8 +14,7 @@ from reconciler.model.comparison import Leaf, field_leaves, is_equal, unknown_fi
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject, parse_marked_name
-from reconciler.model.plan import Change, FieldChange, Plan, SecretUse, digest_of
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.plan import Change, FieldChange, Plan, SecretUse, digest_of, redact_plan
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.resource import Desired
 from reconciler.model.text import printable, shortened

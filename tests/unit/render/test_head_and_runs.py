@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
-from reconciler.model.plan import Plan, RecentRun, encode
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.plan import Plan, RecentRun, encode, redact_plan
 from reconciler.model.resource import State
 from reconciler.model.text import is_breaking
 from reconciler.render.formats import formats_of, writer_of
