@@ -16,12 +16,11 @@ from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema, schema
 from reconciler.model.values import Path, mapping_of, path_text, value_at
-from reconciler.workspace.checks.values import OF_ONE_VALUE, check_fields
-from reconciler.workspace.declarations import Declaration
-from reconciler.workspace.hints import converted
 from reconciler.workspace.layers import EnvironmentContext, default_layer
+from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.schema.annotations import annotated
-from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.validation import CheckContext, check, converted
+from reconciler.workspace.schema.values import OF_ONE_VALUE, check_fields
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, check_rule_words
 from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
 
