@@ -42,12 +42,12 @@ from reconciler.workspace.schema.annotations import (
     Outline,
     Shape,
     TextWithAt,
-    annotations_of,
     carriers_of,
     leaf_shapes,
     members,
     outline,
     shape_of,
+    tags_of,
 )
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, converted
 from reconciler.workspace.schema.values import ANNOTATIONS, check_fields, relevant
@@ -424,7 +424,7 @@ class KindLayers(Struct, frozen=True):
             workspace,
             {name: own for own, name in reversed(names)},
             tuple(item.name for item, _ in kind.variants),
-            annotations_of(kind.name).tags,
+            tags_of(kind.name),
             filled,
         )
 

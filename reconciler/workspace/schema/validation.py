@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
@@ -28,14 +29,13 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.workspace.schema.annotations import (
-    Annotated,
     Body,
     Foreign,
-    OpenEnumeration,
     Outline,
-    annotations_of,
+    TextRule,
     outline,
     shape_of,
+    tags_of,
 )
 from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
 
@@ -74,12 +74,6 @@ class CheckContext(Struct, frozen=True):
     written: Callable[[Path], JSON] = lambda _: MISSING
     tag: str | None = None
 
-    def of_type(self, tag: str) -> CheckContext:
-        """Return the context of the body of a variant."""
-        return CheckContext(
-            self.subject, self.value_mark, self.key_mark, self.problems, self.written, tag
-        )
-
     def named(self, path: Path) -> str:
         """Return the words for a field in a message."""
         subject = str(self.subject) if self.tag is None else f"{self.subject} ({self.tag})"
@@ -93,6 +87,11 @@ class CheckContext(Struct, frozen=True):
         """Report a warning at a value that the service may accept."""
         about = (str(self.subject), *path) if isinstance(self.subject, Address) else ()
         self.problems.warning(code, message, at=self.value_mark(path), hint=hint, about=about)
+
+    def error_if_strict(self, code: str, path: Path, message: str, hint: str | None) -> None:
+        """Report an error at a value, or a warning if its code is lenient."""
+        report = self.warning if code in self.problems.lenient else self.error
+        report(code, path, message, hint)
 
     def error_at_key(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report an error at a key."""
@@ -119,7 +118,7 @@ def check(
     checks should skip: of a wrong type, or not allowed.
     """
     if parts is None:
-        parts = outline(name, shape_of(value, annotations_of(name).tags))
+        parts = outline(name, shape_of(value, tags_of(name)))
     return _check(name, value, _plain(value, parts.foreign), parts, context, path)
 
 
@@ -251,11 +250,11 @@ def _check_outline(
     parts: Outline, value: JSON, plain: JSON, context: CheckContext, path: Path
 ) -> None:
     """Check what JSON Schema cannot express: texts, secrets and variants."""
-    for inside, members in parts.texts:
+    for inside, members in parts.texts.items():
         holder = value_at(value, inside) if inside else value
-        for key, part in members:
-            if holder[key] not in part.ordinary:
-                _check_text(part, holder[key], context, (*path, *inside, key))
+        for key, rule in members:
+            if holder[key] not in rule.ordinary:
+                _check_text(rule, holder[key], context, (*path, *inside, key))
     for inside in parts.misplaced:
         at = (*path, *inside)
         message = f"{context.named(at)} is not a secret field: everyone with read access sees it"
@@ -265,16 +264,9 @@ def _check_outline(
         _check_body(body, value, plain, context, path)
 
 
-def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) -> None:
-    for problem in text_problems(part, value, context.named(path)):
-        is_error = problem.is_error and problem.code not in context.problems.lenient
-        report = context.error if is_error else context.warning
-        report(problem.code, path, problem.message, problem.hint)
-
-
 def _check_body(body: Body, value: JSON, plain: JSON, context: CheckContext, path: Path) -> None:
     """Check the body of a variant by the schema of its tag."""
-    typed, at = context.of_type(body.tag), (*path, *body.path)
+    typed, at = replace(context, tag=body.tag), (*path, *body.path)
     members = value_at(value, body.path)
     _check(body.schema, members, value_at(plain, body.path), body.outline, typed, at)
     for required in body.lacks:
@@ -283,64 +275,56 @@ def _check_body(body: Body, value: JSON, plain: JSON, context: CheckContext, pat
             typed.missing(required, at, hint=hint)
 
 
-class TextProblem(Struct, frozen=True):
-    """What is wrong with a text."""
-
-    code: str
-    message: str
-    hint: str | None = None
-    is_error: bool = False
-
-
-def text_problems(part: Annotated, value: str, named: str) -> Iterator[TextProblem]:
-    """Yield the problems of a text. `named` are the words for its field."""
-    if part.enumeration is not None:
-        yield from _enumeration(part.enumeration, value, named)
-    if part.is_url and value.strip() and not _URL.match(value):
-        shown = "" if "@" in value else f", not '{value}'"  # It may contain a password.
-        message = f"{named} must begin with http:// or https://{shown}"
-        yield TextProblem("bad-url", message, "write it like https://example.com/path", True)
-    if part.placeholders and ("{" in value or "}" in value):
-        yield from _placeholders(part.placeholders, value, named)
-
-
-def _enumeration(enumeration: OpenEnumeration, value: str, named: str) -> Iterator[TextProblem]:
-    if value in enumeration.flagged:
+def _check_text(rule: TextRule, value: str, context: CheckContext, path: Path) -> None:
+    named = context.named(path)
+    if value in rule.flagged:
         message = f"'{value}' for {named} requires a feature that not every organization has"
-        yield TextProblem("feature-flag", message)
-    elif value not in enumeration.known:
-        fix = enumeration.fix(value)
-        wrong = TextProblem("misspelt-value", f"invalid value '{value}' for {named}", fix, True)
-        yield wrong if fix is not None else _unknown(value, enumeration.known, named)
+        context.warning("feature-flag", path, message)
+    elif rule.known and value not in rule.known:
+        _report_unknown_text(rule, value, context, path)
+    if rule.is_url and value.strip() and not _URL.match(value):
+        given = "" if "@" in value else f", not '{value}'"  # It may contain a password.
+        message = f"{named} must begin with http:// or https://{given}"
+        hint = "write it like https://example.com/path"
+        context.error_if_strict("bad-url", path, message, hint)
+    if rule.placeholders and ("{" in value or "}" in value):
+        _check_placeholders(rule.placeholders, value, context, path)
 
 
-def _unknown(value: str, known: Sequence[str], named: str) -> TextProblem:
-    """Return the problem of an unknown value. A misspelt one is an error, others may be new."""
+def _report_unknown_text(rule: TextRule, value: str, context: CheckContext, path: Path) -> None:
+    """Report an unknown value. A misspelt one is an error, others may be new."""
+    named, fix = context.named(path), rule.fix(value)
     message = f"unknown value '{value}' for {named}"
-    if close := near_miss(value, known):
+    if fix is not None:
+        message = f"invalid value '{value}' for {named}"
+        context.error_if_strict("misspelt-value", path, message, fix)
+    elif close := near_miss(value, rule.known):
         hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
-        return TextProblem("unknown-value", message, hint, True)
-    hint = choice(value, known, "known")
-    return TextProblem("unknown-value", f"{message}; the service decides", hint)
+        context.error_if_strict("unknown-value", path, message, hint)
+    else:
+        hint = choice(value, rule.known, "known")
+        context.warning("unknown-value", path, f"{message}; the service decides", hint)
 
 
-def _placeholders(known: Sequence[str], value: str, named: str) -> Iterator[TextProblem]:
-    """Yield the braces that the service does not fill in, which makes every run fail."""
+def _check_placeholders(
+    known: Sequence[str], value: str, context: CheckContext, path: Path
+) -> None:
+    """Report the braces that the service does not fill in, which makes every run fail."""
     from string import Formatter
 
-    code = "unknown-placeholder"
+    code, named = "unknown-placeholder", context.named(path)
     try:
         # The service formats the text as Python does (service.md, 1.3).
         names = {name: None for _, name, _, _ in Formatter().parse(value) if name is not None}
     except ValueError:
         hint = "write {{ and }} for literal braces, and {year} for a placeholder"
-        yield TextProblem(code, f"unbalanced brace in {named}: runs fail", hint)
+        context.warning(code, path, f"unbalanced brace in {named}: runs fail", hint)
         return
     for name in names:
         if name not in known:
             message = f"unknown placeholder {{{name}}} in {named}: runs fail"
             hint = choice(f"{{{name}}}", [f"{{{other}}}" for other in known], "placeholders")
-            yield TextProblem(code, message, hint)
+            context.warning(code, path, message, hint)
 
 
 class Error(Struct, frozen=True):
