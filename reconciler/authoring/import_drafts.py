@@ -47,9 +47,9 @@ from reconciler.model.values import (
 )
 from reconciler.planning.integrations import named
 from reconciler.providers.env import SECRET_PREFIX
-from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.values import check_fields
 
 Account: TypeAlias = tuple[str, ...]
 _IN_BODY = 3

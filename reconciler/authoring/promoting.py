@@ -24,8 +24,8 @@ from reconciler.model.files import FileChange
 from reconciler.model.plan import Plan, encode
 from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, several
-from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
+from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.writing import write_files
 
 _MOST_LISTED = 10

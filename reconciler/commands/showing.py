@@ -20,9 +20,9 @@ from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
 from reconciler.model.resource import ResolvedParent, ResolvedResource, Resource
 from reconciler.model.text import listed
-from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import OriginContext, fields_with_origin
+from reconciler.workspace.resource_files import Declaration
 
 _LISTED = 10
 

@@ -18,8 +18,7 @@ from reconciler.model.address import choice, fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.policy import RULE_PREFIX, Policy
 from reconciler.model.values import JSON, Path, holds_reference, leaves, value_at
-from reconciler.workspace.hints import NOT_FILLED, shortened
-from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, shortened
 from reconciler.workspace.sources import MAX_ENVIRONMENTS, WORKSPACE_FILE, Source, workspace_above
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
