@@ -38,7 +38,13 @@ _PLAIN = re.compile(
     r"|[a-z][a-z0-9+.-]*://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9./_~-]*)?"
 )
 """Timestamps, UUIDs and URLs, which are never ambiguous and need no quotes."""
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_WORDS = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*|\$[A-Za-z0-9_]+")
+"""Text that needs no quotes anywhere, unless YAML 1.1 or 1.2 knows it as a value."""
+_KNOWN = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_WRITTEN: Mapping[JSON, str] = {True: "true", False: "false", None: "null"}
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
+_REFERENCE = re.compile(r"\$\{secret:[a-z]+:[A-Za-z0-9_./-]+\}")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
 """Whitespace that a block scalar would lose, or mix with the empty lines below it."""
 
@@ -56,7 +62,7 @@ class Draft(Struct, frozen=True):
 
     def lines(self, indent: int) -> list[str]:
         """Return its indented lines."""
-        lines = yaml_text({self.key: escaped(dict(self.fields))}).splitlines()
+        lines = list(_members({self.key: escaped(dict(self.fields))}))
         for path, comment in self.comments.items():
             written = yaml_text({str(path[-1]): value_at(self.fields, path)}).strip()
             column = " " * STEP * len(path)
@@ -197,8 +203,7 @@ def _reference(dumper: yaml.SafeDumper, value: SecretRef) -> yaml.Node:
 
 def _list(dumper: yaml.SafeDumper, value: list[JSON]) -> yaml.Node:
     short = all(isinstance(item, (str, int, float, bool)) for item in value)
-    flow = short and sum(len(str(item)) + 4 for item in value) <= _WIDEST_LIST
-    return dumper.represent_sequence(SEQUENCE_TAG, value, flow_style=flow or not value)
+    return dumper.represent_sequence(SEQUENCE_TAG, value, flow_style=short and _is_short(value))
 
 
 def _mapping(dumper: yaml.SafeDumper, value: dict[str, JSON]) -> yaml.Node:
@@ -218,6 +223,52 @@ _Strict.add_representer(dict, _mapping)
 
 def yaml_text(value: JSON) -> str:
     """Return the text in block style, keys in the order of the mapping, indented by two."""
+    return _joined(list(_members(value))) if isinstance(value, dict) and value else _dumped(value)
+
+
+def _members(values: JSONObject, margin: str = "") -> Iterator[str]:
+    """Yield the lines of the members of a mapping. PyYAML, which is slow, writes what is rare."""
+    for name, value in values.items():
+        is_plain = _KEY.fullmatch(name) and name.lower() not in _KNOWN
+        text = _plain(value) if is_plain else None
+        if text is not None:
+            yield f"{margin}{name}: {text}"
+        elif is_plain and value and value.__class__ is dict:
+            yield f"{margin}{name}:"
+            yield from _members(value, margin + " " * STEP)
+        else:
+            lines = _dumped({name: value}).removesuffix("\n").split("\n")
+            yield from (margin + line if line else "" for line in lines)
+
+
+def _plain(value: JSON) -> str | None:
+    """Return a value as PyYAML writes it in one line, None if only PyYAML knows how."""
+    form = value.__class__
+    if form is str:
+        if _is_words(value) or _PLAIN.fullmatch(value):
+            return value
+    elif form is list:
+        if all(item.__class__ is str and _is_words(item) for item in value) and _is_short(value):
+            return f"[{', '.join(value)}]"
+    elif form is SecretRef:
+        text = str(value)
+        return text if _REFERENCE.fullmatch(text) else None
+    elif form is int:
+        return str(value)
+    elif form is bool or value is None:
+        return _WRITTEN[value]
+    return None
+
+
+def _is_words(text: str) -> bool:
+    return _WORDS.fullmatch(text) is not None and text.lower() not in _KNOWN
+
+
+def _is_short(values: Sequence[JSON]) -> bool:
+    return sum(len(str(item)) + 4 for item in values) <= _WIDEST_LIST
+
+
+def _dumped(value: JSON) -> str:
     text: str = yaml.dump(
         value,
         Dumper=_Strict,
