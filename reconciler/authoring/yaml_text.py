@@ -18,7 +18,7 @@ from msgspec import Struct
 from reconciler.authoring.formatting import STEP, Entry, block_of, content_end, line_end
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.text import COMMAND, safe_output
-from reconciler.model.values import JSON, JSONObject, Path, SecretRef, map_leaves, value_at, walk
+from reconciler.model.values import JSON, JSONObject, Path, SecretRef, map_leaves, value_at
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import Source
 from reconciler.workspace.yaml.document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
@@ -26,6 +26,8 @@ from reconciler.workspace.yaml.loader import parse
 
 _WIDEST_LIST = 70
 _SHORT = 1000
+_LARGE = 2**53
+"""From here on, YAML and JSON of other programs lose digits."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _AMBIGUOUS = re.compile(
     r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*|[“„‘‚”’«].*",
@@ -246,7 +248,7 @@ def _plain(value: JSON) -> str | None:
     form = value.__class__
     if form is str:
         if _is_words(value) or _PLAIN.fullmatch(value):
-            return value
+            return str(value)
     elif form is list:
         if all(item.__class__ is str and _is_words(item) for item in value) and _is_short(value):
             return f"[{', '.join(value)}]"
@@ -325,12 +327,14 @@ def reads_back(value: JSON) -> bool:
 
 def _surely_reads_back(value: JSON) -> bool:
     """Return True for plain values, for which no text needs to be written and read."""
-    for path, item in walk(value):
-        if path and isinstance(path[-1], str) and not _NAME.fullmatch(path[-1]):
-            return False
-        if isinstance(item, str):
-            if len(item) > _SHORT or not (item.isascii() and item.isprintable()):
-                return False
-        elif item is not None and not isinstance(item, (dict, list, bool, SecretRef)):
-            return False
-    return True
+    form = value.__class__
+    if form is str:
+        text = str(value)
+        return len(text) <= _SHORT and text.isascii() and text.isprintable()
+    if form is dict:
+        return all(_NAME.fullmatch(name) and _surely_reads_back(value[name]) for name in value)
+    if form is list:
+        return all(map(_surely_reads_back, value))
+    if form is int:
+        return abs(int(value)) < _LARGE
+    return value is None or form is bool or form is SecretRef
