@@ -1,7 +1,7 @@
 """Make the resource that import writes for a live object: values, secrets, what is left out.
 
-What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported` and
-`x-server-keys`.
+What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported`, `x-server-item`
+and `x-server-keys`.
 """
 
 from __future__ import annotations
@@ -281,8 +281,12 @@ def without_unimportable(
     for name, value in values.items():
         node = properties.get(name, {})
         initial = [canonical_text(node[word]) for word in ("default", "x-initial") if word in node]
-        is_initial = initial and canonical_text(value) in initial
-        if ("x-not-imported" in node or is_initial) and (name,) not in explicit:
+        is_filled_in = (
+            "x-not-imported" in node
+            or (initial and canonical_text(value) in initial)
+            or ("x-server-item" in node and _is_server_item(value, node["x-server-item"]))
+        )
+        if is_filled_in and (name,) not in explicit:
             continue
         own = node.get("x-server-keys", ())
         if own and isinstance(value, dict):
@@ -291,6 +295,16 @@ def without_unimportable(
                 continue
         kept[name] = value
     return kept
+
+
+def _is_server_item(value: JSON, item: JSONObject) -> bool:
+    """Return whether a list contains only what the server adds: an item with these members."""
+    return (
+        isinstance(value, list)
+        and len(value) == 1
+        and isinstance(value[0], dict)
+        and item.items() <= value[0].items()
+    )
 
 
 def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
