@@ -1,7 +1,7 @@
 """Make the resource that import writes for a live object: values, secrets, what is left out.
 
-What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported`, `x-server-item`
-and `x-server-keys`.
+What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported`,
+`x-server-item` and `x-server-keys`.
 """
 
 from __future__ import annotations
