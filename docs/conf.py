@@ -31,6 +31,7 @@ html_static_path = ["_static"]
 # A site of other pages has none.
 html_extra_path = ["llms.txt"] if Path(__file__).with_name("llms.txt").exists() else []
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("search.js"))
 extensions = ["myst_parser", "sphinx_copybutton"]
 # Copies the commands of an example, not its output.
 copybutton_prompt_text = "$ "
