@@ -13,7 +13,7 @@ var Scorer = {
   // What a reader does comes before what a command takes, and before how it works inside.
   score: ([page, , , , score]) => {
     if (page.startsWith("inside/")) return score * 0.5;
-    return /^(reference|commands)\/|^(api|changelog|consequences|glossary)$/.test(page) ? score * 0.7 : score;
+    return /^(reference|commands)\/|^(api|consequences|glossary)$/.test(page) ? score * 0.7 : score;
   },
 };
 
@@ -22,11 +22,11 @@ const searchPages = Search.performTermsSearch;
 
 Search.performTermsSearch = (terms, excluded) => {
   const pages = searchPages(terms, excluded);
-  pages.forEach((page) => (page[4] = Scorer.term));
+  pages.forEach((page) => (page[4] /= Scorer.title / Scorer.term));
   return [...searchHeadings(new URLSearchParams(window.location.search).get("q")), ...pages];
 };
 
-// Returns the sections whose headings have at least half of the words, by how rare these are.
+// Returns the sections whose headings have more than half of the words that any heading has, by how rare these are.
 const searchHeadings = (query) => {
   const { alltitles, docnames, filenames, titles } = Search._index;
   const stemmer = new Stemmer();
@@ -42,11 +42,12 @@ const searchHeadings = (query) => {
   const weigh = (words) =>
     [...words].reduce((sum, word) => sum + Math.log((1 + headings.length) / (1 + (counts.get(word) || 0))), 0);
 
-  const wanted = new Set([...stems(query)].filter((word) => counts.has(word)));
+  const wanted = stems(query);
+  const known = weigh([...wanted].filter((word) => counts.has(word)));
   const results = [];
   for (const [heading, places, words] of headings) {
     const common = weigh([...words].filter((word) => wanted.has(word)));
-    if (common < weigh(wanted) / 2 || !common) continue;
+    if (common <= known / 2) continue;
     const score = (2 * Scorer.title * common) / (weigh(wanted) + weigh(words));
     for (const [file, anchor] of places) {
       const title = titles[file] === heading ? heading : `${titles[file]} > ${heading}`;
