@@ -41,6 +41,8 @@ myst_html_meta = {
 }
 # Anchors as forges make them, so that one link works here and there.
 myst_heading_anchors = 6
+# Typographic dashes would change options such as --watch.
+smartquotes = False
 # Examples with … are not valid JSON or YAML.
 suppress_warnings = ["misc.highlighting_failure"]
 html_show_sourcelink = False
