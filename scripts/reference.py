@@ -40,6 +40,7 @@ _WORDS = {
     "null": "null",
 }
 _CODE = re.compile(r" \[([a-z0-9-]+)\]$", re.MULTILINE)
+_SHOWN = re.compile(r"^ *(?:\d+ \|.*|\^+)\n", re.MULTILINE)
 _NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
 _DIAGNOSTICS_HEAD = """\
 <!-- Generated from reconciler/codes.toml and tests/corpus/ by scripts/reference.py. -->
@@ -70,6 +71,8 @@ table. A rule may rank a change higher: another bucket ranks above another prefi
 """
 _REFUSALS_HEAD = "### Known refusals\n"
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
+_SAME_AT_TOP = ("policy", "client")
+"""Fields of an environment with the same fields as those of the workspace."""
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
 
@@ -149,8 +152,9 @@ def _examples() -> dict[str, str]:
     for case in CASES:
         names = _CODE.findall(case.expected)
         if len(names) == 1 and _is_plain(case.expected):
-            shown = case.expected.rsplit("\n", 2)[0] + "\n"
-            if len(shown) < len(texts.get(names[0], shown + " ")):
+            # The place only: the message and the fix are in the text above it.
+            shown = "".join(_SHOWN.findall(case.expected))
+            if shown and len(shown) < len(texts.get(names[0], shown + " ")):
                 texts[names[0]] = shown
     return texts
 
@@ -187,7 +191,8 @@ def _variants_page(kind: Kind, folder: str, field: str, variant: Variant) -> str
     path = f"{field}.{variant.body}"
     text = (
         f"{_NOTE}\n# {folder.capitalize()} of a {known_schema(kind.name)['title'].lower()}\n\n"
-        f"What `{path}` takes, by `{field}.{variant.tag}`.\n"
+        f"What `{path}` takes, by `{field}.{variant.tag}`. Secrets are references such as\n"
+        "`${secret:env:NAME}`; the service never returns their values.\n"
     )
     for tag in variant.variants:
         node = known_schema(f"{folder}/{tag}")
@@ -210,13 +215,15 @@ def _rules(node: Schema) -> Iterator[str]:
 
 
 def _rows(node: Schema, prefix: str) -> Iterator[str]:
+    """Yield the rows of fields, without those that a field of the same name has at the top."""
     required = node.get("required", ())
     for name, below in node.get("properties", {}).items():
         path = f"{prefix}{name}"
         must = " **required**" if name in required else ""
         cells = (f"`{path}`{must}", _takes(below), _default(below), _servers(below), _text(below))
         yield f"| {' | '.join(cells)} |\n"
-        yield from _rows(below, f"{path}.")
+        if not (prefix and name in _SAME_AT_TOP):
+            yield from _rows(below, f"{path}.")
         inside = below.get("additionalProperties")
         if isinstance(inside, dict):
             yield from _rows(inside, f"{path}.*.")
@@ -256,7 +263,7 @@ def _servers(node: Schema) -> str:
 def _text(node: Schema) -> str:
     parts = [str(node.get("description", ""))]
     if node.get("x-secret"):
-        parts.append("**Secret**: a reference such as `${secret:env:NAME}`.")
+        parts.append("**Secret**.")
     known = node.get("x-open-enum")
     if known:
         parts.append(f"Known: {', '.join(f'`{value}`' for value in known)}.")

@@ -158,7 +158,9 @@ def explain(name: str) -> tuple[Entry, ...]:
     """
     known = _reference()
     wanted = name if name in known else re.sub(r"\benvironments\.[^.]+", "environments.*", name)
-    names = [wanted] if wanted in known else [item for item in known if _ends(item, wanted)]
+    # These have the fields of those of the workspace.
+    wanted = re.sub(r"^environments\.\*\.(policy|client)\.", r"\1.", wanted)
+    names = [wanted] if wanted in known else [item for item in known if item.endswith(f".{wanted}")]
     below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
     if not names and not below:
         words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
@@ -172,10 +174,6 @@ def overview() -> tuple[str, ...]:
     """Return the first words of the paths of fields."""
     fields = (name for name, entry in _reference().items() if entry.facts)
     return tuple(dict.fromkeys(name.partition(".")[0] for name in fields))
-
-
-def _ends(full: str, wanted: str) -> bool:
-    return full.endswith(f".{wanted}") and not full.startswith("environments.*.policy")
 
 
 @cache
