@@ -73,7 +73,7 @@ _REFUSALS_HEAD = "### Known refusals\n"
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
 _SAME_AT_TOP = ("policy", "client")
 """Fields of an environment with the same fields as those of the workspace."""
-_HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
+_HEAD = "| field | takes | |\n|---|---|---|\n"
 
 
 def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
@@ -171,11 +171,10 @@ def _index(files: Mapping[str, str]) -> str:
     return (
         f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
         f"{''.join(lines)}\n"
-        "`reconciler schema NAME` prints the schemas. For editors there are `editor/workspace` "
-        "and `editor/resources`:\nthey accept references as values, and require nothing that "
-        "defaults or overrides may set.\n\n"
-        "Servers: `interface` is the interface as documented, `2025` keeps credentials in the "
-        "destination, `2026` in\nintegrations. No word there means all of them.\n"
+        "`reconciler schema NAME` prints the schemas; those for editors are `editor/workspace` and "
+        "`editor/resources`.\n\n"
+        "Servers: `interface` is the interface as documented; `2025` keeps credentials in the "
+        "destination, `2026` in\nintegrations. Fields without *Servers* exist on all.\n"
     )
 
 
@@ -205,13 +204,11 @@ def _variants_page(kind: Kind, folder: str, field: str, variant: Variant) -> str
 
 
 def _rules(node: Schema) -> Iterator[str]:
-    """Yield the rules of a type beyond its fields."""
+    """Yield the rules of a type that no description of a field says."""
     needed = node.get("x-required-unless")
     if needed:
         names = ", ".join(f"`{item}`" for item in needed)
         yield f"Without an `integration`, {names} {'is' if len(needed) == 1 else 'are'} needed too."
-    for name, allowed in node.get("x-compressions", {}).items():
-        yield f"`file_format: {name}` requires `compression` {', '.join(allowed)}."
 
 
 def _rows(node: Schema, prefix: str) -> Iterator[str]:
@@ -220,8 +217,7 @@ def _rows(node: Schema, prefix: str) -> Iterator[str]:
     for name, below in node.get("properties", {}).items():
         path = f"{prefix}{name}"
         must = " **required**" if name in required else ""
-        cells = (f"`{path}`{must}", _takes(below), _default(below), _servers(below), _text(below))
-        yield f"| {' | '.join(cells)} |\n"
+        yield f"| `{path}`{must} | {_takes(below)}{_default(below)} | {_text(below)} |\n"
         if not (prefix and name in _SAME_AT_TOP):
             yield from _rows(below, f"{path}.")
         inside = below.get("additionalProperties")
@@ -253,7 +249,7 @@ def _takes(node: Schema) -> str:
 
 
 def _default(node: Schema) -> str:
-    return f"`{json.dumps(node['default'])}`" if "default" in node else ""
+    return f"; default `{json.dumps(node['default'])}`" if "default" in node else ""
 
 
 def _servers(node: Schema) -> str:
@@ -273,6 +269,8 @@ def _text(node: Schema) -> str:
         parts.append(f"Behind a feature flag: {listed}.")
     if "x-not-imported" in node:
         parts.append(f"`import` leaves it out: {node['x-not-imported']}.")
+    if servers := _servers(node):
+        parts.append(f"Servers: {servers}.")
     return " ".join(parts).replace("|", "\\|")
 
 

@@ -144,7 +144,7 @@ def _lines(entry: Entry, style: Style) -> Iterator[str]:
 
 
 class Entry(Struct, frozen=True):
-    """What the reference says about a name. `facts` are the type, the default and the servers."""
+    """What the reference says about a name. `facts` are the type and the default."""
 
     name: str
     text: str
@@ -208,9 +208,10 @@ def _fields(page: str, top: str) -> Iterator[Entry]:
         if line.startswith("## "):
             prefix = f"{top}{line[3:]}."
         elif (row := _ROW.fullmatch(line)) is not None:
-            takes, default, servers, text = _CELL.split(row["facts"], 3)
+            takes, text = _CELL.split(row["facts"], 1)
+            takes, _, default = takes.partition("; default ")
             must = ", required" if "required" in row["must"] else ""
-            facts = {"type": f"{takes}{must}", "default": default, "servers": servers}
+            facts = {"type": f"{takes}{must}", "default": default}
             yield Entry(f"{prefix}{row['name']}", text, facts)
     yield from (Entry(f"{top}{item.name}", item.text) for item in _sections(page))
 
