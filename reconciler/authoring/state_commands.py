@@ -225,7 +225,7 @@ def promote_command(
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.planning import plan
     from reconciler.model.redaction import masked_in
-    from reconciler.render.plan.text import plan_as_text
+    from reconciler.render.plan_text import plan_as_text
 
     workspace = workspace_of(options)
     world = runtime()

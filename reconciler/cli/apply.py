@@ -140,7 +140,7 @@ class Terminal(Struct, frozen=True):
     def show(self, result: PlanResult) -> None:
         """Show a plan, and what applying it takes."""
         from reconciler.cli.running import cost_of
-        from reconciler.render.plan.text import plan_as_text
+        from reconciler.render.plan_text import plan_as_text
 
         self.progress.clear()
         print_warnings(result.diagnostics)
@@ -150,9 +150,9 @@ class Terminal(Struct, frozen=True):
         elif cost:
             write_note(f"{cost}\n")
         if self.how.since:
-            from reconciler.render.plan.since import differences
+            from reconciler.render.plan_markdown import changed_since
 
-            new = differences(result.plan, self.how.root, self.how.since)
+            new = changed_since(result.plan, self.how.root, self.how.since)
             write_message(f"Since the plan that was shown: {new}.\n" if new else "")
 
     async def approve(self, plan: Plan) -> bool:
@@ -191,7 +191,7 @@ def run_runtime(listener: Progress) -> Runtime:
 
 def finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
-    from reconciler.render.plan.text import unverified_as_text
+    from reconciler.render.plan_text import unverified_as_text
 
     if applied.verification.passed:
         write_note("Verified: the plan is empty.\n")

@@ -13,8 +13,7 @@ from reconciler.cli.command import current
 from reconciler.cli.streams import write_note
 from reconciler.diagnostics import Diagnostic
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import DEFAULT_WIDTH, Style, colour_wanted
+from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colour_wanted
 
 _ADDRESS = re.compile(r"https?://[\w.:/-]+")
 

@@ -22,7 +22,7 @@ from reconciler.model.address import choice, nearest
 from reconciler.model.schemas import known_schema, nearest_schema, schema, schema_names
 from reconciler.model.text import plain_json
 from reconciler.packaged import packaged
-from reconciler.render.style import Colour, Style
+from reconciler.render.options import Colour, Style
 
 _SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_RECONCILER_COMPLETE"

@@ -56,7 +56,7 @@ def result_name(plan: Plan | BackfillPlan) -> str:
 def outputs_of(plan: Plan | BackfillPlan, saved: Path | None = None) -> dict[str, str]:
     """Return the outputs of a step by name. Backfills change no object."""
     from reconciler.model.plan import Plan
-    from reconciler.render.plan.words import totals_of
+    from reconciler.render.words import totals_of
 
     if isinstance(plan, Plan):
         totals = totals_of(plan)

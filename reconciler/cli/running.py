@@ -20,10 +20,10 @@ from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Reported, Runtime
-from reconciler.render.durations import estimate_as_text
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
+from reconciler.render.words import estimate_as_text
 
 _T = TypeVar("_T")
 _TICK = 0.5

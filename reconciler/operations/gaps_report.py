@@ -12,10 +12,9 @@ from reconciler.model.planned import EnvironmentReport
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.text import printable, quoted, several, shortened
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
-from reconciler.render.durations import short_count
 from reconciler.render.environments import reports_document
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.words import short_count
 
 _LONGEST_ERROR = 120
 _MOST_NAMED = 3

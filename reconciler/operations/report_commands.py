@@ -41,7 +41,7 @@ from reconciler.model.moments import Moment, duration_of, moment_of, moment_or_a
 from reconciler.model.run_report import LEVELS, STATUSES, RunOrder
 from reconciler.model.text import printable, quoted
 from reconciler.render.formats import DEFAULT, writer_of
-from reconciler.render.style import Style
+from reconciler.render.options import Style
 
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
@@ -168,8 +168,8 @@ def _watched(show: Callable[[], ExitCode], seconds: int) -> ExitCode:
     """
     import asyncio
 
+    from reconciler.render.options import PLAIN
     from reconciler.render.progress import error_as_text
-    from reconciler.render.style import PLAIN
 
     code = show()
     while True:
@@ -478,7 +478,7 @@ def window_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def announce(estimate: Estimate, where: str = "") -> None:
     """Print how many calls reading the runs takes, before they are made."""
-    from reconciler.render.durations import estimate_as_text
+    from reconciler.render.words import estimate_as_text
 
     cost = estimate_as_text(
         estimate.calls,

@@ -13,10 +13,9 @@ from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.document import Bar, Cell, Chart, Column, Document, Lines, Row, Table
-from reconciler.render.durations import duration_as_text, short_count
 from reconciler.render.environments import reports_document
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.words import duration_as_text, short_count
 
 
 class State(Term):

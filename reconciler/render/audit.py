@@ -14,10 +14,9 @@ from reconciler.model.plan import Plan
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import several
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.document import environment_as_text
-from reconciler.render.plan.words import SIGNS, summary, title
-from reconciler.render.style import Colour
+from reconciler.render.options import DEFAULTS, Colour, RenderOptions
+from reconciler.render.plan_document import environment_as_text
+from reconciler.render.words import SIGNS, summary, title
 
 _COLOURS = {
     Ending.DONE: Colour.GREEN,

@@ -16,10 +16,9 @@ from reconciler.model.public import Public, as_json
 from reconciler.model.text import printable, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.render.document import Block, Cell, Document, Facts, Heading, Lines
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.text import plan_as_text
-from reconciler.render.plan.words import counted
-from reconciler.render.style import Colour
+from reconciler.render.options import DEFAULTS, Colour, RenderOptions
+from reconciler.render.plan_text import plan_as_text
+from reconciler.render.words import counted
 
 
 class PublicError(Public, frozen=True):

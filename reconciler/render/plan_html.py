@@ -13,14 +13,19 @@ from reconciler.model.run_status import COMPLETED
 from reconciler.model.text import printable, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Bar
-from reconciler.render.document_html import strip
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.page import filters, marked, page, text
-from reconciler.render.plan.alerts import HEADING, within_budget
-from reconciler.render.plan.document import Document, document_of, project_of, unmanaged_count
-from reconciler.render.plan.entries import Entry, Remark
-from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
+from reconciler.render.page import filters, marked, page, strip, text
+from reconciler.render.plan_document import (
+    HEADING,
+    Document,
+    document_of,
+    project_of,
+    unmanaged_count,
+    within_budget,
+)
+from reconciler.render.plan_entries import Entry, Remark
+from reconciler.render.plan_fields import FieldLine, field_lines
+from reconciler.render.words import SEVERITIES, SIGNS, counted, title
 
 _MOST_FACTS = 5
 _LONGEST_FACT = 160

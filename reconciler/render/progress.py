@@ -33,9 +33,8 @@ from reconciler.model.event import (
 )
 from reconciler.model.text import printable
 from reconciler.render.diagnostics import crop, diagnostics_as_text
-from reconciler.render.durations import duration_as_text
-from reconciler.render.plan.words import SIGNS, title
-from reconciler.render.style import DEFAULT_WIDTH, PLAIN, Colour, Style
+from reconciler.render.options import DEFAULT_WIDTH, PLAIN, Colour, Style
+from reconciler.render.words import SIGNS, duration_as_text, title
 
 _UNKNOWN = """\
 A change with an unknown outcome may have taken effect. Nothing is sent twice in one run.

@@ -25,8 +25,8 @@ from reconciler.model.public import as_json
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
 from reconciler.operations.cancelling import cancel
 from reconciler.operations.gaps import GapRequest, gaps
-from reconciler.render.backfills import ends_as_text
-from reconciler.render.style import PLAIN
+from reconciler.render.options import PLAIN
+from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import DIALECTS

@@ -18,7 +18,7 @@ from reconciler.model.action import Action
 from reconciler.model.change import Reason
 from reconciler.model.plan import Plan
 from reconciler.operations.pausing import Paused, PauseRequest, pause
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_text import plan_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import DIALECTS

@@ -17,8 +17,8 @@ from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import PureServer, planned, worlds
 
 _policies = st.builds(

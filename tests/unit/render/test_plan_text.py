@@ -16,11 +16,10 @@ from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.document import rows_of
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.options import RenderOptions, Style
+from reconciler.render.plan_document import rows_of
 from reconciler.render.plan_markdown import plan_as_markdown
-from reconciler.render.style import Style
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
     desired_of,
     export,

@@ -28,8 +28,8 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.plan import Plan, PlanSource
+from reconciler.render.options import Style
 from reconciler.render.progress import Progress, error_as_text, event_as_text
-from reconciler.render.style import Style
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
 
 CHANGE = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake")

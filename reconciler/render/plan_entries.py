@@ -14,7 +14,7 @@ from reconciler.model.address import Address
 from reconciler.model.change import Change, Consequence, Reason, Severity
 from reconciler.model.text import listed, printable
 from reconciler.model.values import MISSING, value_at
-from reconciler.render.plan.fields import (
+from reconciler.render.plan_fields import (
     FieldLine,
     LineKind,
     lines_to_show,
@@ -22,7 +22,7 @@ from reconciler.render.plan.fields import (
     reach_line,
     variants_of,
 )
-from reconciler.render.plan.words import json_line, nouns, parent_of, shown_reasons, title
+from reconciler.render.words import json_line, nouns, parent_of, shown_reasons, title
 
 _ANY = "ADDRESS"
 _Members: TypeAlias = Sequence[tuple[Change, Consequence]]

@@ -9,13 +9,27 @@ from reconciler.model.change import Change, Reason, Severity
 from reconciler.model.plan import Plan
 from reconciler.model.text import printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.alerts import HEADING, unnamed_in, within_budget
-from reconciler.render.plan.document import Document, ProjectRow, document_of, unmanaged_count
-from reconciler.render.plan.entries import Entry, Remark
-from reconciler.render.plan.fields import FieldLine, LineKind
-from reconciler.render.plan.words import SEVERITIES, SIGNS, resources, title
-from reconciler.render.style import NARROWEST, Colour, Style, padded, width_of
+from reconciler.render.options import (
+    DEFAULTS,
+    NARROWEST,
+    Colour,
+    RenderOptions,
+    Style,
+    padded,
+    width_of,
+)
+from reconciler.render.plan_document import (
+    HEADING,
+    Document,
+    ProjectRow,
+    document_of,
+    unmanaged_count,
+    unnamed_in,
+    within_budget,
+)
+from reconciler.render.plan_entries import Entry, Remark
+from reconciler.render.plan_fields import FieldLine, LineKind
+from reconciler.render.words import SEVERITIES, SIGNS, resources, title
 
 _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
 _SIGNED = {LineKind.ADDED: ("+", Colour.GREEN), LineKind.REMOVED: ("-", Colour.RED)}
