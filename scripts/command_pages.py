@@ -11,7 +11,7 @@ from posixpath import relpath
 import click
 
 from reconciler.cli.command import COMMON, CONNECTION, Command, GroupedOption
-from reconciler.cli.group import SECTIONS, command_of
+from reconciler.cli.program import SECTIONS, command_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 _FOLDER = "docs/commands"

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reconciler.cli.command import Command  # noqa: E402
-from reconciler.cli.group import SECTIONS, command_of  # noqa: E402
+from reconciler.cli.program import SECTIONS, command_of  # noqa: E402
 from reconciler.cli.program import cli  # noqa: E402 - found beside this folder
 from reconciler.version import __version__  # noqa: E402
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import (
     base_option,
     client_options,
@@ -23,7 +22,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, style_of
+from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.options import PlanRequest

@@ -13,8 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_apply
-from reconciler.cli.group import apply_backfills
 from reconciler.cli.options import (
     client_options,
     file_option,
@@ -27,7 +25,8 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options
+from reconciler.cli.output import exit_code_of_apply, print_warnings, render_options
+from reconciler.cli.program import apply_backfills
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_plan, write_report
 from reconciler.errors import BadUsage, ReconcilerError

@@ -1,21 +1,40 @@
-"""Streams of the process: stdout for the result, stderr for the rest."""
+"""What a command returns: its result as the standard output takes it, and its exit code."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from reconciler.cli.command import current
 from reconciler.cli.streams import write_note
-from reconciler.diagnostics import Diagnostic
+from reconciler.diagnostics import Diagnostic, Level
+from reconciler.errors import ExitCode
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colour_wanted
 
+if TYPE_CHECKING:
+    from reconciler.commands.applying import Applied
+    from reconciler.model.imported import Imported
+    from reconciler.model.logged_run import Audit
+    from reconciler.model.plan import Plan
+    from reconciler.model.policy import PolicyReport
+
+
 _ADDRESS = re.compile(r"https?://[\w.:/-]+")
+_WORST_FIRST = (
+    ExitCode.INTERRUPTED,
+    ExitCode.ERROR,
+    ExitCode.USAGE,
+    ExitCode.PARTLY_APPLIED,
+    ExitCode.STALE,
+    ExitCode.REFUSED,
+    ExitCode.CHANGES,
+    ExitCode.FINE,
+)
 
 
 def is_interactive() -> bool:
@@ -86,3 +105,46 @@ def job_page(environ: Mapping[str, str]) -> str:
 def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
     """Print warnings about the files to stderr, unless the run is quiet."""
     write_note(diagnostics_as_text(diagnostics, style_of(sys.stderr)))
+
+
+def worst_of(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the most important of several exit codes."""
+    return min(codes, key=_WORST_FIRST.index, default=ExitCode.FINE)
+
+
+def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
+    """Return REFUSED, CHANGES (only if `detailed`) or FINE."""
+    if any(not refusal.after_merge for refusal in plan.refusals):
+        return ExitCode.REFUSED
+    return ExitCode.CHANGES if detailed and not plan.empty else ExitCode.FINE
+
+
+def exit_code_of_apply(applied: Applied) -> ExitCode:
+    """Return the code of a run, of the plan that verified it, and of its mark."""
+    code = applied.ended.exit_code
+    incomplete = applied.left_out or applied.mark_problem is not None
+    return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
+
+
+def exit_code_of_diagnostics(diagnostics: Iterable[Diagnostic]) -> ExitCode:
+    """Return ERROR if any of them is an error."""
+    failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
+    return ExitCode.ERROR if failed else ExitCode.FINE
+
+
+def exit_code_of_audit(audit: Audit) -> ExitCode:
+    """Return PARTLY_APPLIED if the run that is shown has unknown outcomes or twins."""
+    shown = audit.shown
+    incomplete = shown.unknown or shown.twins or shown.unknown_requests
+    return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
+
+
+def exit_code_of_policy(report: PolicyReport) -> ExitCode:
+    """Return REFUSED if a plan breaks a rule that denies changes."""
+    failed = any(item.level is Level.ERROR for item in report.diagnostics)
+    return ExitCode.REFUSED if failed else ExitCode.FINE
+
+
+def exit_code_of_import(imported: Imported) -> ExitCode:
+    """Return ERROR if an object can't be imported."""
+    return ExitCode.ERROR if imported.refused else ExitCode.FINE

@@ -13,8 +13,8 @@ from click.shell_completion import ShellComplete, get_completion_class
 from msgspec import Struct
 
 from reconciler.cli.command import command, full_help
-from reconciler.cli.group import COMMANDS, command_of
 from reconciler.cli.output import style_of
+from reconciler.cli.program import COMMANDS, command_of
 from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds

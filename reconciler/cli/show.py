@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.cli.options import (
     format_option,
     since_option,
@@ -20,7 +19,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options
+from reconciler.cli.output import exit_code_of_audit, print_warnings, render_options
 from reconciler.cli.streams import write_result
 from reconciler.render.formats import writer_of
 

@@ -10,7 +10,6 @@ import click
 from msgspec.structs import replace
 
 from reconciler.cli.command import command
-from reconciler.cli.exit_codes import exit_code_of_diagnostics, exit_code_of_policy
 from reconciler.cli.options import (
     file_option,
     files_options,
@@ -19,7 +18,12 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import is_interactive, render_options
+from reconciler.cli.output import (
+    exit_code_of_diagnostics,
+    exit_code_of_policy,
+    is_interactive,
+    render_options,
+)
 from reconciler.cli.streams import write_note, write_result
 from reconciler.errors import BadUsage
 from reconciler.model.text import listed, several

@@ -1,21 +1,28 @@
-"""The plan or the report of one of several environments, or the error that prevented it."""
+"""The result of one of several environments, or the error that prevented it."""
 
 from __future__ import annotations
+
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.errors import ExitCode, ReconcilerError
-from reconciler.model.plan import Plan
-from reconciler.model.public import Public
+
+_R = TypeVar("_R")
 
 
-class _OfEnvironment(Struct, frozen=True):
-    """What is known of an environment, or the error that prevented it: one of both is None."""
+class OfEnvironment(Struct, Generic[_R], frozen=True):
+    """The result of an environment, or its error: one of both is None.
+
+    `cost` is what applying a plan takes, as text.
+    """
 
     environment: str
-    exit_code: ExitCode
+    result: _R | None = None
     error: ReconcilerError | None = None
+    exit_code: ExitCode = ExitCode.FINE
+    cost: str = ""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -27,16 +34,3 @@ class _OfEnvironment(Struct, frozen=True):
                 if item.level is Level.ERROR
             )
         return tuple(self.error.message.splitlines()) if self.error is not None else ()
-
-
-class EnvironmentPlan(_OfEnvironment, frozen=True):
-    """A plan, or an error. `cost` is what applying it takes, as text."""
-
-    plan: Plan | None = None
-    cost: str = ""
-
-
-class EnvironmentReport(_OfEnvironment, frozen=True):
-    """A report, or an error."""
-
-    report: Public | None = None

@@ -8,7 +8,7 @@ from datetime import datetime
 from reconciler.model.address import Address
 from reconciler.model.intervals import Interval
 from reconciler.model.moments import moment_as_option
-from reconciler.model.planned import EnvironmentReport
+from reconciler.model.planned import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.text import printable, quoted, several, shortened
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
@@ -204,6 +204,8 @@ def _repairs(report: GapReport) -> Iterator[str]:
         )
 
 
-def all_gaps_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
+def all_gaps_document(
+    reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
+) -> Document:
     """Return the gaps of every environment."""
     return reports_document("Gaps", reports, lambda report: gaps_document(report, options))

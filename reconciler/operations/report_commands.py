@@ -123,8 +123,7 @@ def status_command(
     glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report. Of
     several environments, one that fails does not hide the others, and the exit code is the worst.
     """
-    from reconciler.cli.running import run_shown, runtime
-    from reconciler.cli.several import Reporting
+    from reconciler.cli.running import Reporting, run_shown, runtime
     from reconciler.operations.status import StatusRequest, status
 
     environments = one_environment(options)
@@ -445,8 +444,7 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     and no gap. Of several environments, one that fails does not hide the others, and the exit code
     is the worst.
     """
-    from reconciler.cli.running import show_report
-    from reconciler.cli.several import Reporting
+    from reconciler.cli.running import Reporting, show_report
     from reconciler.operations.gaps import GapRequest, gaps
 
     environments, window = one_environment(options), window_options(options)

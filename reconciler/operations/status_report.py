@@ -8,7 +8,7 @@ from functools import partial
 
 from reconciler.model.address import Address
 from reconciler.model.moments import rough_duration
-from reconciler.model.planned import EnvironmentReport
+from reconciler.model.planned import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
 from reconciler.model.text import listed, printable, several, shortened
@@ -366,6 +366,8 @@ def _time(moment: datetime) -> str:
     return moment.strftime("%m-%d %H:%M")
 
 
-def statuses_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
+def statuses_document(
+    reports: Sequence[OfEnvironment[StatusReport]], options: RenderOptions
+) -> Document:
     """Return the states of the exports of every environment."""
     return reports_document("Exports", reports, lambda report: status_document(report, options))

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal, digest_of
-from reconciler.model.planned import EnvironmentPlan
+from reconciler.model.planned import OfEnvironment
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.document import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -140,7 +140,9 @@ def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     return "\n".join([*parts, *last])
 
 
-def plans_as_markdown(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEFAULTS) -> str:
+def plans_as_markdown(
+    plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS
+) -> str:
     """Return the comments of all environments in one. They share the limit if it is exceeded."""
     marker = _marker(" ".join(item.environment for item in plans), options)
     for share in (options.limit, options.limit // len(plans) - len(marker)):
@@ -151,10 +153,10 @@ def plans_as_markdown(plans: Sequence[EnvironmentPlan], options: RenderOptions =
     return text
 
 
-def _part(item: EnvironmentPlan, options: RenderOptions) -> str:
+def _part(item: OfEnvironment[Plan], options: RenderOptions) -> str:
     """Return the comment of one environment, without its marker."""
-    if item.plan is not None:
-        return plan_as_markdown(item.plan, replace(options, cost=item.cost)).partition("\n")[2]
+    if item.result is not None:
+        return plan_as_markdown(item.result, replace(options, cost=item.cost)).partition("\n")[2]
     name = inline(shortened(item.environment, _LONGEST_NAME))
     lines = [f"> - {_marked(line)}" for line in item.problems[:_MOST_IN_CELL]]
     more = len(item.problems) - _MOST_IN_CELL

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.cli.exit_codes import exit_code_of_audit
+from reconciler.cli.output import exit_code_of_audit
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import applied_plan
