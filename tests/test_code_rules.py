@@ -21,6 +21,7 @@ SMALL = {
     "providers/*.py": "a provider, found by its name",
     "model/action.py": "words that changes and kinds share",
     "model/file_change.py": "values that layers without each other share",
+    "model/planned.py": "a value that layers without each other share",
     "model/run_status.py": "words that kinds know without runs",
     "planning/latest_runs.py": "imported only for a plan with a change",
 }
