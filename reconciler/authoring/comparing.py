@@ -39,7 +39,7 @@ from reconciler.planning.matcher import Matching, match
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import Colour, RenderOptions
-from reconciler.render.yaml_line import yaml_line
+from reconciler.render.resolved import yaml_line
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import LITERAL_SECRET
 

@@ -72,7 +72,7 @@ def show_command(
     from reconciler.cli.running import runtime
     from reconciler.commands.files import path_in_repository
     from reconciler.commands.showing import show
-    from reconciler.model.resource import ResolvedResource
+    from reconciler.model.resolved import PublicResource
 
     if address is not None:
         # An unsupported format is an error before those of the files.
@@ -83,7 +83,7 @@ def show_command(
     world = runtime()
     result, diagnostics = show(plan_file, address, workspace, world, show_unmanaged=show_unmanaged)
     print_warnings(diagnostics)
-    if isinstance(result, ResolvedResource):
+    if isinstance(result, PublicResource):
         write = writer_of(output_format, "resolved")
     else:
         write = writer_of(output_format, result_name(result))
@@ -94,7 +94,7 @@ def show_command(
         since=since,
     )
     write_result(write(result, replace(how, mask=world.mask if world.masks else None)))
-    if output_format == "github" and not isinstance(result, ResolvedResource):
+    if output_format == "github" and not isinstance(result, PublicResource):
         write_runner_files(result, how, saved=plan_file)
 
 

@@ -52,8 +52,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     },
     "backfills": _document("render.runs:backfills_document")
     | {"github": "render.ci_reports:backfills_as_github"},
-    "resolved": _document("render.resolved:resolved_document")
-    | {"json": "render.resolved:resolved_as_json"},
+    "resolved": _document("render.resolved:resolved_document"),
     "imported": _document("authoring.importing:imported_document"),
     "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},
     "drift": _document("authoring.drifting:drift_document"),
