@@ -329,11 +329,8 @@ def _short(text: str) -> str:
 
 
 def _marked(line: Line) -> str:
-    return " ".join((code if cell.code else inline)(_cut(cell)) for cell in line if cell.text)
-
-
-def _cut(cell: Cell) -> str:
-    return shortened(cell.text, _LONGEST_LINE)
+    shown = ((cell.code, shortened(cell.text, _LONGEST_LINE)) for cell in line if cell.text)
+    return " ".join((code if is_code else inline)(text) for is_code, text in shown)
 
 
 class _Piece(Struct, frozen=True):
@@ -368,32 +365,20 @@ def _piece(block: Block, options: RenderOptions) -> _Piece:
 
 
 def _table_piece(table: Table, options: RenderOptions) -> _Piece:
-    before, after = _around(table)
-    titles = _titles(table)
-    before += ["", _cells_line(map(inline, titles)), "|" + "---|" * len(titles)]
-    return _Piece(_rows(table, options), before, after, table.noun)
-
-
-def _around(table: Table) -> tuple[list[str], list[str]]:
-    if not table.title:
-        return [], []
     title = inline(table.title.removesuffix(":"))
-    if table.folded:
-        return ["", f"<details><summary>{title}</summary>"], ["", "</details>"]
-    return ["", f"**{title}**"], []
+    before, after = ["", f"**{title}**"] if title else [], []
+    if title and table.folded:
+        before, after = ["", f"<details><summary>{title}</summary>"], ["", "</details>"]
+    signed, noted = (any(getattr(row, name) for row in table.rows) for name in ("sign", "notes"))
+    titles = [""] * signed + ["resource"] * any(row.group for row in table.rows)
+    titles += [column.title for column in table.columns if not column.page_only]
+    titles += ["note"] * noted
+    before += ["", _cells_line(map(inline, titles)), "|" + "---|" * len(titles)]
+    rows = _rows(table, options, signed=signed, noted=noted)
+    return _Piece(rows, before, after, table.noun)
 
 
-def _titles(table: Table) -> list[str]:
-    signs = [""] if any(row.sign for row in table.rows) else []
-    groups = ["resource"] if any(row.group for row in table.rows) else []
-    notes = ["note"] if any(row.notes for row in table.rows) else []
-    titles = (column.title for column in table.columns if not column.page_only)
-    return [*signs, *groups, *titles, *notes]
-
-
-def _rows(table: Table, options: RenderOptions) -> Iterator[str]:
-    signed = any(row.sign for row in table.rows)
-    noted = any(row.notes for row in table.rows)
+def _rows(table: Table, options: RenderOptions, *, signed: bool, noted: bool) -> Iterator[str]:
     for row in table.rows:
         cells = [row.sign] if signed else []
         cells += [_marked(row.group.name)] if row.group is not None else []
@@ -421,15 +406,12 @@ def _markdown_cell(cell: Cell, *, links: bool = False) -> str:
 def marked_up(text: str) -> str:
     """Return a message, in which text between backticks is code."""
     pieces = _CODE.split(printable(text))
+    # Something separates two pieces of code: adjacent backticks would not end the first.
+    between = range(1, len(pieces) - 1)
     return "".join(
-        (code(piece) if position % 2 else inline(piece) or _between(position, pieces))
-        for position, piece in enumerate(pieces)
+        (code(piece) if at % 2 else inline(piece) or ("&#8203;" if at in between else ""))
+        for at, piece in enumerate(pieces)
     )
-
-
-def _between(position: int, pieces: Sequence[str]) -> str:
-    """Return what separates two pieces of code: adjacent backticks would not end the first."""
-    return "&#8203;" if 0 < position < len(pieces) - 1 else ""
 
 
 def code(text: str) -> str:

@@ -35,7 +35,7 @@ _MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
 _PLURALS = {"prefix": "prefixes", "query": "queries"}
 _SHORT_COMMIT = 7
-SHORT_ID = 8
+_SHORT_ID = 8
 _LONGEST_BRANCH = 80
 _LONGEST_NAME = 40
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
@@ -183,13 +183,6 @@ def base_as_text(plan: Plan) -> str:
     return f"{name} ({distance}, {age})" if age else f"{name} ({distance})"
 
 
-def versions_as_text(plan: Plan) -> str:
-    """Return `origin/main@1a2b3c4 (3 commits) → feature@9f8e7d6`, `base …` without a HEAD."""
-    base, head = base_as_text(plan), _named(plan.source.head_ref, plan.source.head)
-    uncommitted = " + uncommitted" if plan.source.uncommitted else ""
-    return f"{base} → {head}{uncommitted}" if head else f"base {base}"
-
-
 def base_name(source: PlanSource) -> str:
     """Return `origin/main@1a2b3c4`, the commit alone without a reference."""
     return _named(source.head_ref if source.base_ref == "HEAD" else source.base_ref, source.base)
@@ -201,16 +194,11 @@ def _named(ref: str | None, commit: str | None) -> str:
     return f"{branch}@{short}" if branch and short else short
 
 
-def plan_as_id(plan: Plan) -> str:
-    """Return `plan 3c9a41f0`."""
-    return f"plan {plan.plan_id[:SHORT_ID]}"
-
-
 def undone_as_text(plan: Plan) -> str:
     """Return what a plan undoes, "" if nothing."""
     undone = plan.source.undoes
     if undone is not None:
-        return f"plan {printable(undone[:SHORT_ID])}"
+        return f"plan {printable(undone[:_SHORT_ID])}"
     undoes = any(Reason.UNDO in change.reasons for change in plan.effective)
     return "applied changes" if undoes else ""
 
@@ -221,7 +209,7 @@ def _short(organization: str) -> str:
     except ValueError:
         return organization
     # Ids that were made in the same minute begin alike.
-    return f"{organization[:SHORT_ID]}…{organization[-4:]}"
+    return f"{organization[:_SHORT_ID]}…{organization[-4:]}"
 
 
 def _age(start: str, end: str) -> str:
@@ -234,15 +222,8 @@ def _age(start: str, end: str) -> str:
     return next(ages, "")
 
 
-class ProjectRow(Struct, frozen=True):
-    """A project, with the number of its changes by action."""
-
-    name: str
-    counts: Mapping[Action, int]
-
-
-def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
-    """Return the projects, those with most changes first.
+def projects_of(plan: Plan, *, always: bool = False) -> Mapping[str, Mapping[Action, int]]:
+    """Return the number of changes by project and action, the projects with most changes first.
 
     Return none for a small plan, one project, or one change in each, unless `always`.
     """
@@ -261,9 +242,8 @@ def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
     # The entries already show a plan with one change in each project.
     most = max((count.total() for count in counts.values()), default=0)
     if not always and (len(counts) < 2 or most < 2 or objects <= _FEWEST_OBJECTS):
-        return ()
-    ranked = sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
-    return tuple(ProjectRow(name, count) for name, count in ranked)
+        return {}
+    return dict(sorted(counts.items(), key=lambda item: (-item[1].total(), item[0])))
 
 
 def project_of(change: Change) -> str:
@@ -278,9 +258,9 @@ class Document(Struct, frozen=True):
 
     `new` are the new places and queries. `entries` are the changes, the worst first, `drift` those
     that only set back what changed outside of the configuration. `versions` are the base and what
-    is planned, `remarks` those on the base. `loosened` is what the files permit now and did not at
-    the git base, or no longer manage. `unmanaged` is the number of unmanaged objects,
-    `unmanaged_objects` has a line for each of them.
+    is planned, such as `origin/main@1a2b3c4 (3 commits) → feature@9f8e7d6`, `remarks` those on the
+    base. `loosened` is what the files permit now and did not at the git base, or no longer manage.
+    `unmanaged` has a line for each unmanaged object.
     """
 
     plan: Plan
@@ -294,12 +274,10 @@ class Document(Struct, frozen=True):
     new: tuple[NewLine, ...]
     entries: tuple[Entry, ...]
     drift: tuple[Entry, ...]
-    projects: tuple[ProjectRow, ...]
-    violations: tuple[Refusal, ...]
+    projects: Mapping[str, Mapping[Action, int]]
     loosened: tuple[str, ...]
     notes: tuple[str, ...]
-    unmanaged: int
-    unmanaged_objects: tuple[str, ...]
+    unmanaged: tuple[str, ...]
 
     @property
     def worst_first(self) -> tuple[Entry, ...]:
@@ -319,6 +297,12 @@ class Document(Struct, frozen=True):
         """The number of dangers."""
         return sum(map(len, self.plan.dangers.values()))
 
+    @property
+    def unmanaged_count(self) -> str:
+        """`1 unmanaged object`, "" without one."""
+        count = len(self.unmanaged)
+        return counted_nouns(count, "unmanaged object", "unmanaged objects") if count else ""
+
 
 def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:
     """Return the document of a plan. `verbose` has all fields, `brief` the counts by project."""
@@ -332,26 +316,26 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
             continue  # Another note counts them.
         elif note.code not in (_IN_HEADER, *_LOOSENED):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
-    entries = entries_of(plan.effective, about, verbose=verbose)
-    ordered = _ordered(entries.listed)
+    entries, shared = entries_of(plan.effective, about, verbose=verbose)
+    ordered, source = _ordered(entries), plan.source
+    base, head = base_as_text(plan), _named(source.head_ref, source.head)
+    head += " + uncommitted" if head and source.uncommitted else ""
     return Document(
         plan=plan,
-        environment=environment_as_text(plan.source, full=verbose),
-        base=base_as_text(plan),
-        versions=versions_as_text(plan),
-        remarks=tuple(map(printable, plan.source.base_remarks)),
-        id=plan_as_id(plan),
+        environment=environment_as_text(source, full=verbose),
+        base=base,
+        versions=f"{base} → {head}" if head else f"base {base}",
+        remarks=tuple(map(printable, source.base_remarks)),
+        id=f"plan {plan.plan_id[:_SHORT_ID]}",
         undoes=undone_as_text(plan),
         summary=summary(plan),
         new=new_lines(plan),
         entries=tuple(entry for entry in ordered if not entry.drifted),
         drift=tuple(entry for entry in ordered if entry.drifted),
-        projects=rows_of(plan, always=brief),
-        violations=plan.refusals,
+        projects=projects_of(plan, always=brief),
         loosened=tuple(note.message for note in plan.notes if note.code in _LOOSENED),
-        notes=(*entries.shared, *notes),
-        unmanaged=len(plan.unmanaged),
-        unmanaged_objects=tuple(_unmanaged_objects(plan)),
+        notes=(*shared, *notes),
+        unmanaged=tuple(_unmanaged(plan)),
     )
 
 
@@ -360,12 +344,7 @@ def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.order))
 
 
-def unmanaged_count(document: Document) -> str:
-    """Return `1 unmanaged object`."""
-    return counted_nouns(document.unmanaged, "unmanaged object", "unmanaged objects")
-
-
-def _unmanaged_objects(plan: Plan) -> Iterator[str]:
+def _unmanaged(plan: Plan) -> Iterator[str]:
     for unmanaged in plan.unmanaged:
         parent = unmanaged.parent_name
         place = f" in {shortened(printable(parent))}" if parent else ""

@@ -61,13 +61,18 @@ def differences(before: JSON, after: JSON) -> list[Difference]:
     have no key in common, or are short lists. Positions are those of the old list, and of the new
     list for added items.
     """
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        comparable = bool(before.keys() & after.keys())
-    elif isinstance(before, list) and isinstance(after, list):
+    if isinstance(before, list) and isinstance(after, list):
         comparable = bool(before and after) and _size(before) + _size(after) > _LONG
     else:
-        comparable = False
+        comparable = _related(before, after)
     return list(_differences((), before, after)) if comparable else []
+
+
+def _related(before: JSON, after: JSON) -> bool:
+    """Return whether two values are better compared inside than shown whole."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return bool(before.keys() & after.keys())
+    return isinstance(before, list) and isinstance(after, list)
 
 
 def _size(value: JSON) -> int:
@@ -103,13 +108,6 @@ def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Dif
     kept = (text for at, text in enumerate(old) if at not in gone)
     if list(kept) != [text for at, text in enumerate(new) if at not in added]:
         yield path, MISSING, REORDERED
-
-
-def _related(before: JSON, after: JSON) -> bool:
-    """Return whether two items are better compared inside than shown whole."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return bool(before.keys() & after.keys())
-    return isinstance(before, list) and isinstance(after, list)
 
 
 def _parts(items: Mapping[int, JSON]) -> int:
@@ -213,7 +211,9 @@ def _laid_out_like(guide: str, text: str) -> str:
     words = _WORDS.findall(text.lstrip())
     lines: list[str] = []
     now, indent = -1, ""
-    for tag, start, end, there, until in _steps(*_folded(text, guide)):
+    # Keywords of a query ignore case.
+    folded = ([word.casefold() for word in whole.split()] for whole in (text, guide))
+    for tag, start, end, there, until in _steps(*folded):
         around = set(at[there:until] if until > there else at[max(0, there - 1) :][:2])
         inside = min(around) if len(around) == 1 else len(rows)
         for position in range(start, end):
@@ -225,11 +225,6 @@ def _laid_out_like(guide: str, text: str) -> str:
             lines[-1] += words[position]
             now = row
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _folded(*texts: str) -> Iterator[list[str]]:
-    """Return the words of the texts in lower case, since keywords of a query ignore case."""
-    return ([word.casefold() for word in text.split()] for text in texts)
 
 
 def _changed_text(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
@@ -265,9 +260,7 @@ class LineKind(Enum):
     """How the two sides of a field relate."""
 
     SET = auto()
-    """Only `after`: a field of a new object, or a secret that is sent."""
-    LOST = auto()
-    """Only `before`: a field of an object that is deleted."""
+    """One side: a field of an object that is created or deleted, or a secret that is sent."""
     KEPT = auto()
     """Only `before`: a secret that is not sent."""
     ADDED = auto()
@@ -303,19 +296,18 @@ def field_lines(change: Change) -> Iterator[FieldLine]:
 def changed_lines(change: Change) -> Iterator[FieldLine]:
     """Yield the fields that differ, then the secrets that are sent."""
     yield from plain_lines(change)
-    sent = [note for note in change.secrets if note.use.sent]
-    news = [note for note in sent if note.former or note.use in _BY_REFERENCE]
-    yield from map(_secret_line, news)
-    sent = [note for note in sent if note not in news]
-    for use in dict.fromkeys(note.use for note in sent):
-        comment = "" if use is SecretUse.CREATE else use.meaning
-        yield from secrets_line([note for note in sent if note.use is use], comment)
+    others: dict[SecretUse, list[SecretNote]] = {}
+    for note in change.secrets:
+        if note.use.sent and (note.former or note.use in _BY_REFERENCE):
+            yield _secret_line(note)
+        elif note.use.sent:
+            others.setdefault(note.use, []).append(note)
+    for use, notes in others.items():
+        yield _secrets_line(notes, "" if use is SecretUse.CREATE else use.meaning)
 
 
-def secrets_line(notes: Sequence[SecretNote], comment: str = "") -> Iterator[FieldLine]:
-    """Yield one line for several secrets: their names and where they come from."""
-    if not notes:
-        return
+def _secrets_line(notes: Sequence[SecretNote], comment: str) -> FieldLine:
+    """Return one line for several secrets: their names and where they come from."""
     paths = [note.path for note in notes]
     common = 0
     while all(len(path) > common + 1 and path[common] == paths[0][common] for path in paths):
@@ -323,9 +315,10 @@ def secrets_line(notes: Sequence[SecretNote], comment: str = "") -> Iterator[Fie
     names: dict[str, list[str]] = {}
     for note in notes:
         name = printable(path_text(note.path[common:]))
-        names.setdefault(_providers(note.ref), []).append(name)
+        sources = (part.source for part in note.ref.parts if not isinstance(part, str))
+        names.setdefault(printable(" and ".join(dict.fromkeys(sources))), []).append(name)
     text = "; ".join(f"{', '.join(listed)} (from {whence})" for whence, listed in names.items())
-    yield FieldLine("secrets", LineKind.SET, after=text, comment=comment)
+    return _set("secrets", text, comment)
 
 
 def named_secrets_line(change: Change) -> Iterator[FieldLine]:
@@ -335,7 +328,7 @@ def named_secrets_line(change: Change) -> Iterator[FieldLine]:
         for note in change.secrets
         if note.use.sent
     ]:
-        yield FieldLine("secrets", LineKind.SET, after=printable(", ".join(parts)))
+        yield _set("secrets", printable(", ".join(parts)))
 
 
 def origin_of(ref: SecretRef) -> str:
@@ -344,18 +337,13 @@ def origin_of(ref: SecretRef) -> str:
     return " and ".join(dict.fromkeys(origins))
 
 
-def _providers(ref: SecretRef) -> str:
-    sources = dict.fromkeys(part.source for part in ref.parts if not isinstance(part, str))
-    return printable(" and ".join(sources))
-
-
 def _secret_line(note: SecretNote) -> FieldLine:
     name, reference = printable(path_text(note.path)), printable(str(note.ref))
     if note.use.sent and note.former:
         before = printable(note.former)
         return FieldLine(name, LineKind.CHANGED, before, reference, note.use.meaning)
     if note.use.sent:
-        return FieldLine(name, LineKind.SET, after=reference, comment=note.use.meaning)
+        return _set(name, reference, note.use.meaning)
     return FieldLine(name, LineKind.KEPT, before=reference, comment=note.use.meaning)
 
 
@@ -376,7 +364,7 @@ def _lines_of(change: Change, field: FieldChange, *, mixed: bool) -> Iterator[Fi
     whole = field.written or field.path
     name = printable(path_text(whole))
     if field.secret:
-        yield FieldLine(name, LineKind.SET, after=_SECRET, comment=comment)
+        yield _set(name, _SECRET, comment)
         return
     if _is_parent(change, field):
         after = change.parent_name if change.parent_name is not None else str(field.after)
@@ -387,8 +375,7 @@ def _lines_of(change: Change, field: FieldChange, *, mixed: bool) -> Iterator[Fi
     for path, old, new in places[:_MOST_LINES]:
         yield _line(change, (*whole, *path), old, new, comment=comment)
     if len(places) > _MOST_LINES:
-        more = f"… {len(places) - _MOST_LINES} more differences"
-        yield FieldLine(name, LineKind.SET, after=more)
+        yield _set(name, f"… {len(places) - _MOST_LINES} more differences")
 
 
 def _is_parent(change: Change, field: FieldChange) -> bool:
@@ -405,12 +392,12 @@ def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str
     in_place = change.action in _IN_PLACE
     name = printable(path_text(path))
     if after is REORDERED:
-        return FieldLine(name, LineKind.SET, after="order changed", comment=comment)
+        return _set(name, "order changed", comment)
     if before is MISSING:
         kind = LineKind.ADDED if in_place else LineKind.SET
         hunk = capped(f"+ {line}" for line in value_lines(after))
     elif after is MISSING:
-        kind = LineKind.REMOVED if in_place else LineKind.LOST
+        kind = LineKind.REMOVED if in_place else LineKind.SET
         hunk = capped(f"- {line}" for line in value_lines(before))
     else:
         kind, hunk = LineKind.CHANGED, text_lines(before, after)
@@ -456,7 +443,8 @@ def reach_line(change: Change) -> Iterator[FieldLine]:
 def _place(change: Change) -> Iterator[FieldLine]:
     """Yield the project of a new object."""
     if change.parent is not None or change.parent_name is not None:
-        yield _set(_parent_key(change), _parent(change))
+        keys = (kind.parent_key for kind in _kinds(change.address.kind))
+        yield _set(next(keys, None) or "parent", _parent(change))
 
 
 def _created(change: Change) -> Iterator[FieldLine]:
@@ -479,21 +467,17 @@ def _of_new(change: Change, field: FieldChange) -> Iterator[FieldLine]:
     for name, variant in variants_of(kind):
         if top == name and variant.summary(value_at(change.body, (name,))):
             return
-    value = without_secrets(field.after)
-    if _is_default(kind, field):
+    known = next((known.field_named(str(top)) for known in _kinds(kind)), None)
+    if known is not None and len(field.path) == 1 and field.after == known.default:
+        # A new object has the value also without the field.
         return
+    value = without_secrets(field.after)
     if value is not MISSING and not value_lines(value):
         yield _set(printable(path_text(field.written or field.path)), bare(value))
     else:
         # A long value has lines of its own, as in a change.
         alone = Change(change.address, change.action, change.name, fields=(field,))
         yield from plain_lines(alone)
-
-
-def _is_default(kind: str, field: FieldChange) -> bool:
-    """Return whether a new object has the value also without the field."""
-    known = next((known.field_named(str(field.path[0])) for known in _kinds(kind)), None)
-    return known is not None and len(field.path) == 1 and field.after == known.default
 
 
 def _kinds(name: str) -> Iterator[Kind]:
@@ -504,10 +488,6 @@ def variants_of(kind: str) -> Iterator[tuple[str, Variant]]:
     """Yield the fields of a kind that have variants."""
     for known in _kinds(kind):
         yield from ((field.name, variant) for field, variant in known.variants)
-
-
-def _parent_key(change: Change) -> str:
-    return next((kind.parent_key for kind in _kinds(change.address.kind)), None) or "parent"
 
 
 def _parent(change: Change) -> str:
@@ -521,5 +501,5 @@ def _parent(change: Change) -> str:
     return f'{key} "{printable(name)}"'.strip()
 
 
-def _set(name: str, text: str) -> FieldLine:
-    return FieldLine(name, LineKind.SET, after=text)
+def _set(name: str, text: str, comment: str = "") -> FieldLine:
+    return FieldLine(name, LineKind.SET, after=text, comment=comment)

@@ -20,7 +20,6 @@ from reconciler.render.plan_document import (
     Document,
     document_of,
     project_of,
-    unmanaged_count,
     within_budget,
 )
 from reconciler.render.plan_entries import Entry, Remark
@@ -155,7 +154,7 @@ def _new(document: Document, ids: _PageIds) -> Iterator[str]:
 
 def _violations(document: Document) -> Iterator[str]:
     items: dict[bool, list[str]] = {False: [], True: []}
-    for violation in document.violations:
+    for violation in document.plan.refusals:
         items[violation.after_merge].append(_violation(violation))
     loosened = [f"<li>{marked(item)}</li>" for item in document.loosened]
     for style, heading, listed in (
@@ -328,7 +327,6 @@ def _notes(document: Document) -> Iterator[str]:
         yield "<section><h2>Notes</h2>\n<ul>"
         yield from (f"<li>{marked(note)}</li>" for note in document.notes)
         if document.unmanaged:
-            objects = "".join(f"<li>{text(line)}</li>" for line in document.unmanaged_objects)
-            count = text(unmanaged_count(document))
-            yield f"<li><details><summary>{count}</summary><ul>{objects}</ul></details></li>"
+            objects = "".join(f"<li>{text(line)}</li>" for line in document.unmanaged)
+            yield f"<li><details><summary>{document.unmanaged_count}</summary><ul>{objects}</ul></details></li>"
         yield "</ul></section>\n"

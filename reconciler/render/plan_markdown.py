@@ -28,7 +28,6 @@ from reconciler.render.plan_document import (
     Document,
     NewLine,
     document_of,
-    unmanaged_count,
     within_budget,
 )
 from reconciler.render.plan_entries import Entry, Remark
@@ -291,8 +290,9 @@ def _changed(entry: Entry) -> str:
 
 
 def _violations(document: Document) -> Iterator[str]:
-    refused = [violation for violation in document.violations if not violation.after_merge]
-    later = [violation for violation in document.violations if violation.after_merge]
+    violations = document.plan.refusals
+    refused = [violation for violation in violations if not violation.after_merge]
+    later = [violation for violation in violations if violation.after_merge]
     if refused:
         yield "> [!CAUTION]\n> **Refused by policy. Nothing will be applied.**"
         yield from _listed(refused)
@@ -367,4 +367,4 @@ def _fence(lines: list[str]) -> str:
 def _notes(document: Document) -> Iterator[str]:
     yield from (f"- {marked_up(note)}" for note in document.notes)
     if document.unmanaged:
-        yield f"- {unmanaged_count(document)}"
+        yield f"- {document.unmanaged_count}"
