@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import partial
 from typing import Any
@@ -61,11 +60,10 @@ def drift_command(
     """
     from reconciler.authoring.drifting import DriftRequest, drift
     from reconciler.cli.running import show_report
-    from reconciler.commands.files import path_in_repository
 
     workspace = workspace_of(options)
     request = DriftRequest(PlanRequest(workspace, base=base), names, attribute=attribute)
-    how = render_options(root=path_in_repository(workspace.folder, os.environ))
+    how = render_options(workspace.folder)
     result = show_report("drift", output_format, partial(drift, request), how)
     return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
 

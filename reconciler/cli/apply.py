@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -100,7 +99,7 @@ def apply_command(
     """
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply
-    from reconciler.commands.files import path_in_repository, read_file, saved_backfills
+    from reconciler.commands.files import read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
     names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
@@ -118,9 +117,9 @@ def apply_command(
     )
     listener = progress()
     how = render_options(
+        request.plan.workspace.folder,
         show_unmanaged=show_unmanaged,
         summary=summary,
-        root=path_in_repository(request.plan.workspace.folder, os.environ),
         since=options["shown"],
     )
     terminal = Terminal(listener, how, is_json=is_json)

@@ -6,8 +6,9 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from reconciler.cli.command import current
 from reconciler.cli.streams import write_note
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from reconciler.model.imported import Imported
     from reconciler.model.logged_run import Audit
     from reconciler.model.plan import Plan
-    from reconciler.model.policy import PolicyReport
 
 
 _ADDRESS = re.compile(r"https?://[\w.:/-]+")
@@ -64,32 +64,22 @@ def width_of(stream: TextIO) -> int:
 
 
 def render_options(
-    *,
-    show_unmanaged: bool = False,
-    summary: bool = False,
-    root: str = "",
-    links: bool = False,
-    since: Path | None = None,
+    folder: Path | None = None, *, since: Path | None = None, **options: Any
 ) -> RenderOptions:
-    """Return how to write a result to stdout."""
-    return RenderOptions(
-        style_of(sys.stdout),
-        show_unmanaged=show_unmanaged,
-        root=root,
-        verbose=current().verbose,
-        summary=summary,
-        links=links,
-        page=job_page(os.environ),
-        since=_text_of(since),
-    )
+    """Return how to write a result to stdout.
 
+    `folder` is that of the workspace, if its files are shown, and `since` a file with earlier
+    comments: nothing depends on one that cannot be read. `options` are others of RenderOptions.
+    """
+    style, verbose, page = style_of(sys.stdout), current().verbose, job_page(os.environ)
+    if folder is not None:
+        from reconciler.commands.files import path_in_repository
 
-def _text_of(path: Path | None) -> str:
-    """Return the text of comments, "" for a file that cannot be read: nothing depends on it."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace") if path is not None else ""
-    except OSError:
-        return ""
+        options["root"] = path_in_repository(folder, os.environ)
+    if since is not None:
+        with suppress(OSError):
+            options["since"] = since.read_text(encoding="utf-8", errors="replace")
+    return RenderOptions(style, verbose=verbose, page=page, **options)
 
 
 def job_page(environ: Mapping[str, str]) -> str:
@@ -126,10 +116,12 @@ def exit_code_of_apply(applied: Applied) -> ExitCode:
     return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
 
 
-def exit_code_of_diagnostics(diagnostics: Iterable[Diagnostic]) -> ExitCode:
-    """Return ERROR if any of them is an error."""
-    failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
-    return ExitCode.ERROR if failed else ExitCode.FINE
+def exit_code_of_diagnostics(
+    diagnostics: Iterable[Diagnostic], failed: ExitCode = ExitCode.ERROR
+) -> ExitCode:
+    """Return `failed` if any of them is an error."""
+    is_failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
+    return failed if is_failed else ExitCode.FINE
 
 
 def exit_code_of_audit(audit: Audit) -> ExitCode:
@@ -137,12 +129,6 @@ def exit_code_of_audit(audit: Audit) -> ExitCode:
     shown = audit.shown
     incomplete = shown.unknown or shown.twins or shown.unknown_requests
     return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
-
-
-def exit_code_of_policy(report: PolicyReport) -> ExitCode:
-    """Return REFUSED if a plan breaks a rule that denies changes."""
-    failed = any(item.level is Level.ERROR for item in report.diagnostics)
-    return ExitCode.REFUSED if failed else ExitCode.FINE
 
 
 def exit_code_of_import(imported: Imported) -> ExitCode:

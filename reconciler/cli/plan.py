@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,7 +91,6 @@ def plan_command(
     stop the others, and the exit code is the worst.
     """
     from reconciler.cli.running import cost_of, run_shown, runtime
-    from reconciler.commands.files import path_in_repository
 
     environments = one_environment(options)
     if environments:
@@ -102,12 +100,8 @@ def plan_command(
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
     request = plan_request(options)
-    how = render_options(
-        show_unmanaged=options["show_unmanaged"],
-        summary=options["summary"],
-        root=path_in_repository(request.workspace.folder, os.environ),
-        since=options["since"],
-    )
+    shown = {name: options[name] for name in ("show_unmanaged", "summary", "since")}
+    how = render_options(request.workspace.folder, **shown)
     if environments:
         return plan_several(
             request, environments, output_format, how, out=out, detailed=detailed_exitcode

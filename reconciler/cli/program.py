@@ -70,8 +70,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 _HOMES: Mapping[str, str] = {
-    **dict.fromkeys(("show", "audit"), "cli.show"),
-    **dict.fromkeys(("validate", "policy"), "cli.validate"),
+    **dict.fromkeys(("validate", "policy", "show", "audit"), "cli.offline_commands"),
     **dict.fromkeys(("help", "schema", "explain", "completion"), "cli.reference"),
     **dict.fromkeys(("init", "import", "fmt", "mv"), "authoring.file_commands"),
     **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
@@ -214,7 +213,7 @@ def _failed(error: BaseException) -> ExitCode:
             write_message("interrupted\n")
             code = ExitCode.INTERRUPTED
         case ReconcilerError():
-            _print_error(error)
+            _report(error)
             code = error.exit_code
         case ReaderGone():
             discard(sys.stdout)
@@ -224,30 +223,20 @@ def _failed(error: BaseException) -> ExitCode:
             write_message(f"error: the standard output can't be written: {error.strerror}\n")
         case OSError():
             # The system refuses something that no use case expects, such as a full disk.
-            _print_error(system_error(error))
+            _report(system_error(error))
         case _:
-            _report_bug(error)
+            _report(error)
     return code
 
 
-def _print_error(error: ReconcilerError) -> None:
+def _report(error: BaseException) -> None:
+    """Print an error or a bug, for --debug also where it was raised."""
     from reconciler.cli.output import style_of
-    from reconciler.render.progress import error_as_text
+    from reconciler.render.progress import bug_as_text, error_as_text, stack_as_text
 
-    write_message(error_as_text(error, style_of(sys.stderr)))
-    _print_stack(error)
-
-
-def _report_bug(error: BaseException) -> None:
-    from reconciler.render.progress import bug_as_text
-
-    write_message(bug_as_text(error, __version__))
-    _print_stack(error)
-
-
-def _print_stack(error: BaseException) -> None:
-    """Print where an error was raised, for --debug."""
+    if isinstance(error, ReconcilerError):
+        write_message(error_as_text(error, style_of(sys.stderr)))
+    else:
+        write_message(bug_as_text(error, __version__))
     if current().debug:
-        from reconciler.render.progress import stack_as_text
-
         write_message(stack_as_text(error))

@@ -107,8 +107,7 @@ class RenderOptions(Struct, frozen=True):
     of Markdown, and `page` the address of the job, which has what is cut. `since` is the text of
     earlier comments, with which Markdown compares the plan.
 
-    Of diagnostics, `command` is the command that reports them, and `passed` the text if there are
-    none.
+    Of diagnostics, `passed` is the text if there are none.
 
     `mask` masks known secrets in the result; None for one in which they are masked already.
 
@@ -125,7 +124,6 @@ class RenderOptions(Struct, frozen=True):
     limit: int = COMMENT_LIMIT
     page: str = ""
     since: str = ""
-    command: str = "validate"
     passed: str = "The configuration is valid"
     mask: Callable[[str], str] | None = None
 

@@ -295,20 +295,19 @@ def _violations(document: Document) -> Iterator[str]:
     later = [violation for violation in violations if violation.after_merge]
     if refused:
         yield "> [!CAUTION]\n> **Refused by policy. Nothing will be applied.**"
-        yield from _listed(refused)
+        yield from map(_violation, refused)
     if later:
         yield "\n" * bool(refused) + "> [!WARNING]\n> **Danger: takes effect after the merge.**"
-        yield from _listed(later)
+        yield from map(_violation, later)
     if document.loosened:
         yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the base**"
         yield from (f"> - {_marked(text)}" for text in document.loosened)
 
 
-def _listed(violations: Sequence[Refusal]) -> Iterator[str]:
-    for violation in violations:
-        place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
-        allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
-        yield f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
+def _violation(violation: Refusal) -> str:
+    place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
+    allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
+    return f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
 
 
 def _details(entry: Entry) -> str:
