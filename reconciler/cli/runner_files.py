@@ -60,14 +60,9 @@ def outputs_of(plan: Plan | BackfillPlan, saved: Path | None = None) -> dict[str
     from reconciler.render.words import totals_of
 
     if isinstance(plan, Plan):
-        totals = totals_of(plan)
-        outputs = {
-            "changes": str(not plan.empty).lower(),
-            "to_add": str(totals.create),
-            "to_change": str(totals.change),
-            "to_destroy": str(totals.destroy),
-            "plan_id": plan.plan_id,
-        }
+        totals = zip(("to_add", "to_change", "to_destroy"), totals_of(plan), strict=True)
+        outputs = {"changes": str(not plan.empty).lower()}
+        outputs |= {name: str(number) for name, number in totals} | {"plan_id": plan.plan_id}
     else:
         outputs = {"changes": str(bool(plan.backfills)).lower(), "plan_id": plan.plan_id}
     return outputs if saved is None else {**outputs, "json_plan_path": str(saved)}

@@ -12,14 +12,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.client import ClientSettings, Stop, together
-from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
+from reconciler.commands.loading import raise_errors
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.planned import OfEnvironment
 from reconciler.model.redaction import Mask
 from reconciler.workspace.parsed_files import ParsedFiles
-from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
 
@@ -109,9 +109,7 @@ def _naming(environment: str, listen: Listener) -> Listener:
 def _selected(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     problems = DiagnosticCollector()
     workspace = read_workspace(FolderSource(folder), problems, folder=folder)
-    if problems.failed:
-        documents = {workspace.document.file: workspace.document}
-        raise InvalidConfiguration(with_lines(problems.in_order(), documents))
+    raise_errors(problems, workspace.document)
     known = workspace.environments or (IMPLICIT_ENVIRONMENT,)
     for name in names:
         if not any(fits_any(environment, (name,)) for environment in known):

@@ -149,8 +149,7 @@ def _properties(at: Mark | None, title: str, options: RenderOptions) -> Mapping[
 
 def plan_as_gitlab(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
     """Return the counts for `artifacts:reports:terraform`, on one line."""
-    totals = totals_of(plan)
-    counts = {"create": totals.create, "update": totals.change, "delete": totals.destroy}
+    counts = dict(zip(("create", "update", "delete"), totals_of(plan), strict=True))
     return plain_json(json.dumps(counts)) + "\n"
 
 

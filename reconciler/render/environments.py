@@ -93,10 +93,10 @@ def plans_as_json(plans: Sequence[OfEnvironment[Plan]], _: RenderOptions = DEFAU
         PublicPlans(
             tuple(
                 PublicPlan(
-                    environment=item.environment,
-                    exit_code=int(item.exit_code),
-                    plan=None if item.result is None else orjson.loads(plan_as_json(item.result)),
-                    error=_public_error(item.error),
+                    item.environment,
+                    int(item.exit_code),
+                    None if item.result is None else orjson.loads(encode(item.result)),
+                    _public_error(item.error),
                 )
                 for item in plans
             )
@@ -140,10 +140,10 @@ def reports_as_json(reports: Sequence[OfEnvironment[Any]], _: RenderOptions) -> 
         PublicReports(
             tuple(
                 PublicReport(
-                    environment=item.environment,
-                    exit_code=int(item.exit_code),
-                    report=None if item.result is None else orjson.loads(as_json(item.result)),
-                    error=_public_error(item.error),
+                    item.environment,
+                    int(item.exit_code),
+                    None if item.result is None else orjson.loads(as_json(item.result)),
+                    _public_error(item.error),
                 )
                 for item in reports
             )

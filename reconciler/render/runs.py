@@ -130,10 +130,15 @@ def clock(moment: datetime | None) -> str:
 def _detail(run: Run) -> Iterator[tuple[str, Cell]]:
     yield "run", Cell(run.id, code=True)
     yield "status", Cell(run.status, _colour(run))
+    ended = _exact(run.finished_at)
+    if run.finished_at is None and run.status in NO_END:
+        ended = "when it began"
+    elif run.finished_at is None and run.pending:
+        ended = "not yet"
     texts = {
         "interval": interval(run),
         "began": _exact(run.created_at),
-        "ended": _ended(run),
+        "ended": ended,
         "took": _took(run),
         "rows": "-" if run.records is None else f"{run.records:,}",
         "bytes": "-" if run.bytes is None else f"{run.bytes:,}",
@@ -183,12 +188,6 @@ def _colour(run: Run) -> Colour | None:
     return Colour.RED if run.failed else Colour.YELLOW
 
 
-def _ended(run: Run) -> str:
-    if run.finished_at is None and run.status in NO_END:
-        return "when it began"
-    return "not yet" if run.finished_at is None and run.pending else _exact(run.finished_at)
-
-
 def _took(run: Run) -> str:
     took = duration_of_run(run)
     return "-" if took is None else duration_as_text(took / timedelta(seconds=1))
@@ -211,15 +210,20 @@ def logs_document(report: LogReport, options: RenderOptions) -> Document:
     where = subject_line(report)
     if report.run is not None:
         where += (Cell(f"· run {interval(report.run)}"),)
-    entries = Table(_LOG_COLUMNS, tuple(map(_entry, report.entries)), headed=False, noun="line")
+    rows = (
+        Row(
+            (
+                Cell(_time(entry), Colour.DIM),
+                Cell(entry.level, _LEVELS.get(entry.level)),
+                Cell(entry.message),
+            )
+        )
+        for entry in report.entries
+    )
+    entries = Table(_LOG_COLUMNS, tuple(rows), headed=False, noun="line")
     remarks = tuple(f"note: {text}" for text in _log_remarks(report))
     blocks = (entries if report.entries else Lines(("no entries",)), Lines(remarks, attached=True))
     return Document((Cell("Log of"), *where), where, blocks, after=page_of(report, options))
-
-
-def _entry(entry: LogEntry) -> Row:
-    level = Cell(entry.level, _LEVELS.get(entry.level))
-    return Row((Cell(_time(entry), Colour.DIM), level, Cell(entry.message)))
 
 
 def entry_as_text(entry: LogEntry, style: Style) -> str:

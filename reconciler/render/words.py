@@ -30,9 +30,11 @@ _BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
 """A text that reads the same without quotes: it is not a number."""
 _WORDS = ("true", "false", "null")
 _INTEGRATION = re.compile(r"\b(integration|authorization|bucket_credentials) (\d+)\b")
-_CREATES = (Action.CREATE, Action.REPLACE)
-_CHANGES = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
-_DESTROYS = (Action.DELETE, Action.REPLACE)
+_TOTALS = (
+    (Action.CREATE, Action.REPLACE),
+    (Action.UPDATE, Action.PAUSE, Action.UNPAUSE),
+    (Action.DELETE, Action.REPLACE),
+)
 
 
 class Label(Struct, frozen=True):
@@ -139,21 +141,12 @@ def json_line(value: JSON) -> str:
     return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
-class Totals(Struct, frozen=True):
-    """The numbers of resources. A replacement is created and destroyed."""
-
-    create: int
-    change: int
-    destroy: int
-
-
-def totals_of(plan: Plan) -> Totals:
-    """Return how many resources a plan creates, changes and destroys."""
-    return Totals(*(_count(plan, actions) for actions in (_CREATES, _CHANGES, _DESTROYS)))
-
-
-def _count(plan: Plan, actions: tuple[Action, ...]) -> int:
-    return len({change.address for change in plan.effective if change.action in actions})
+def totals_of(plan: Plan) -> tuple[int, ...]:
+    """Return how many resources a plan creates, changes and destroys. A replacement is both."""
+    return tuple(
+        len({change.address for change in plan.effective if change.action in actions})
+        for actions in _TOTALS
+    )
 
 
 def with_names(text: str, change: Change) -> str:
@@ -168,13 +161,8 @@ def duration_as_text(seconds: float) -> str:
     whole = max(0, ceil(seconds))
     if whole < 60:
         return f"{whole} s"
-    if whole < 3_600:
-        return _two(whole, 60, "min", "s")
-    return _two(ceil(whole / 60), 60, "h", "min")
-
-
-def _two(whole: int, size: int, large: str, small: str) -> str:
-    first, second = divmod(whole, size)
+    large, small = ("min", "s") if whole < 3_600 else ("h", "min")
+    first, second = divmod(whole if whole < 3_600 else ceil(whole / 60), 60)
     return f"{first} {large} {second} {small}" if second else f"{first} {large}"
 
 
