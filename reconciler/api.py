@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from reconciler.commands.options import PlanRequest, WorkspaceOptions
     from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
-    from reconciler.model.action import Action
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.event import Event
-    from reconciler.model.imported import Imported
+    from reconciler.model.files import Imported
+    from reconciler.model.kind import Action
     from reconciler.model.plan import Plan
-    from reconciler.model.run_report import LogReport, RunReport
+    from reconciler.model.run import LogReport, RunReport
     from reconciler.operations.backfills import Backfilled
     from reconciler.operations.gaps_report import GapReport
     from reconciler.operations.pausing import Paused
@@ -86,15 +86,15 @@ _MODULES = {
     "EnvironmentComparison": "reconciler.authoring.environments",
     "Event": "reconciler.model.event",
     "GapReport": "reconciler.operations.gaps_report",
-    "Imported": "reconciler.model.imported",
+    "Imported": "reconciler.model.files",
     "Loaded": "reconciler.workspace.loading",
-    "LogReport": "reconciler.model.run_report",
+    "LogReport": "reconciler.model.run",
     "Paused": "reconciler.operations.pausing",
     "Plan": "reconciler.model.plan",
     "PlanResult": "reconciler.commands.planning",
     "ProjectDetails": "reconciler.operations.projects",
     "ProjectReport": "reconciler.operations.projects",
-    "RunReport": "reconciler.model.run_report",
+    "RunReport": "reconciler.model.run",
     "StatusReport": "reconciler.operations.status_report",
 }
 """The modules of the classes that functions take and return."""
@@ -449,7 +449,7 @@ async def pause(
 
     Raises what `apply` raises, and BadUsage for a name that matches nothing.
     """
-    from reconciler.model.action import Action
+    from reconciler.model.kind import Action
 
     return await _toggle(workspace, names, Action.PAUSE, approve, write=write, log_file=log_file)
 
@@ -466,7 +466,7 @@ async def unpause(
 
     `write` also sets `paused:` in the files. Raises what `pause` raises.
     """
-    from reconciler.model.action import Action
+    from reconciler.model.kind import Action
 
     return await _toggle(workspace, names, Action.UNPAUSE, approve, write=write, log_file=log_file)
 
@@ -608,7 +608,7 @@ async def _masked(workspace: Workspace, work: Callable[[Runtime], Awaitable[_T]]
 def _plan_request_of(workspace: Workspace, scope: PlanScope | None) -> PlanRequest:
     """Return the request for a plan of some resources, of all without a scope."""
     from reconciler.commands.options import PlanRequest
-    from reconciler.model.plan_options import PlanOptions, Selection
+    from reconciler.model.policy import PlanOptions, Selection
 
     scope = scope or PlanScope()
     selection = Selection(

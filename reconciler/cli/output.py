@@ -19,8 +19,8 @@ from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colou
 
 if TYPE_CHECKING:
     from reconciler.commands.applying import Applied
-    from reconciler.model.imported import Imported
-    from reconciler.model.logged_run import Audit
+    from reconciler.model.audit_log import Audit
+    from reconciler.model.files import Imported
     from reconciler.model.plan import Plan
 
 

@@ -37,8 +37,7 @@ from reconciler.render.options import RenderOptions
 if TYPE_CHECKING:
     from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
-    from reconciler.model.plan import Plan
-    from reconciler.model.planned import OfEnvironment
+    from reconciler.model.plan import OfEnvironment, Plan
 
 
 EXAMPLES = (
@@ -192,7 +191,7 @@ def plan_several(
 
 def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> OfEnvironment[Plan]:
     from reconciler.cli.running import cost_of
-    from reconciler.model.planned import OfEnvironment
+    from reconciler.model.plan import OfEnvironment
 
     name, result = item.environment, item.result
     if result is None:

@@ -31,7 +31,7 @@ from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Reported, Runtime, in_each
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import ExitCode
-from reconciler.model.planned import OfEnvironment
+from reconciler.model.plan import OfEnvironment
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions

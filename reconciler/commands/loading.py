@@ -18,8 +18,8 @@ from reconciler.workspace.yaml.document import Document
 
 if TYPE_CHECKING:
     from reconciler.workspace.git.repository import Commit, Repository
-    from reconciler.workspace.parsed_files import ParsedFiles
     from reconciler.workspace.trust import TrustedBase
+    from reconciler.workspace.yaml.loader import ParsedFiles
 
 
 _MOST_READINGS = 3

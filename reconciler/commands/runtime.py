@@ -17,11 +17,11 @@ from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
-from reconciler.model.planned import OfEnvironment
+from reconciler.model.plan import OfEnvironment
 from reconciler.model.redaction import Mask
-from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
+from reconciler.workspace.yaml.loader import ParsedFiles
 
 _R = TypeVar("_R")
 _AT_ONCE = 4

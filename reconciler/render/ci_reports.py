@@ -12,8 +12,7 @@ from urllib.parse import quote
 from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.change import Severity
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import Annotations, Command, plain_json, several, shortened
 from reconciler.render.diagnostics import counted, first_of, message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions

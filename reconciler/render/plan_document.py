@@ -15,11 +15,18 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, NewPlace, Novelty, Reason, Severity
-from reconciler.model.kind import containers
-from reconciler.model.plan import Plan, PlanSource, Refusal
+from reconciler.model.kind import Action, containers
+from reconciler.model.plan import (
+    Change,
+    NewPlace,
+    Novelty,
+    Plan,
+    PlanSource,
+    Reason,
+    Refusal,
+    Severity,
+)
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.planning.places import INSIDE, PARENT
 from reconciler.render.plan_entries import Entry, Remark, entries_of

@@ -16,10 +16,8 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
-from reconciler.model.change import Severity
-from reconciler.model.plan import Plan, Refusal, digest_of
-from reconciler.model.planned import OfEnvironment
+from reconciler.model.kind import Action
+from reconciler.model.plan import OfEnvironment, Plan, Refusal, Severity, digest_of
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.document import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions

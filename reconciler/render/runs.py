@@ -15,20 +15,22 @@ from reconciler.model.backfill_plan import (
     ObjectBackfills,
     PlannedBackfill,
 )
-from reconciler.model.change import Consequence, Severity
-from reconciler.model.moments import moment_as_option
-from reconciler.model.run import LogEntry, LogLevel, Run
-from reconciler.model.run_report import (
+from reconciler.model.plan import Consequence, Severity
+from reconciler.model.run import (
+    BILLING,
     NO_END,
+    LogEntry,
+    LogLevel,
     LogReport,
     Matched,
+    Run,
     RunChange,
     RunReport,
     Subject,
     duration_of_run,
 )
-from reconciler.model.run_status import BILLING
 from reconciler.model.text import listed, printable, quoted, several, shortened
+from reconciler.model.times import moment_as_option
 from reconciler.render.document import Cell, Column, Document, Facts, Group, Line, Lines, Row, Table
 from reconciler.render.options import Colour, RenderOptions, Style
 from reconciler.render.words import counted_nouns, duration_as_text, short_count
