@@ -15,7 +15,7 @@ from reconciler.model.address import Address
 from reconciler.model.connection import Trusted
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
-from reconciler.model.values import JSON, MISSING, FieldOrigin, Path, SecretRef, leaves_of, parts_of
+from reconciler.model.values import JSON, MISSING, FieldOrigin, Path, SecretRef, leaves, secret_refs
 
 
 class State(StrEnum):
@@ -172,19 +172,14 @@ class Desired(Struct, frozen=True, dict=True):
         """The addresses that use each secret reference, in order."""
         users: dict[SecretRef, list[Address]] = {}
         for resource in self.in_order():
-            for ref in leaves_of(resource.spec, SecretRef):
+            for _, ref in secret_refs(resource.spec):
                 users.setdefault(ref, []).append(resource.address)
         return users
 
     def plain_texts(self) -> Iterator[str]:
         """Yield every text of the resources that is not secret."""
-        pending: list[JSON] = [resource.spec for resource in self.resources.values()]
-        while pending:
-            value = pending.pop()
-            if isinstance(value, str):
-                yield value
-            else:
-                pending += parts_of(value)
+        for resource in self.resources.values():
+            yield from (leaf for _, leaf in leaves(resource.spec) if isinstance(leaf, str))
 
 
 class FilledReference(Struct, frozen=True):
