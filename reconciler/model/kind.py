@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -335,11 +336,14 @@ class Field(Struct, frozen=True):
 
     def live_value(self, body: JSONObject) -> JSON:
         """Return its value in a live body, under any of its names or paths, or MISSING."""
-        for path in ((self.name,), *((alias,) for alias in self.aliases), *self.read_at):
-            value = value_at(body, path)
-            if value is not MISSING and value is not None:
-                return value
-        return value_at(body, (self.name,))
+        value = body.get(self.name, MISSING)
+        if value is not MISSING and value is not None:
+            return value
+        for path in (*((alias,) for alias in self.aliases), *self.read_at):
+            other = value_at(body, path)
+            if other is not MISSING and other is not None:
+                return other
+        return value
 
 
 class Paths(Struct, frozen=True):
@@ -368,7 +372,7 @@ def _plain() -> Behaviour:
     return Behaviour()
 
 
-class Kind(Struct, frozen=True):
+class Kind(Struct, frozen=True, dict=True):
     """One kind of resource.
 
     name, collection
@@ -460,10 +464,11 @@ class Kind(Struct, frozen=True):
 
     def field_named(self, name: str) -> Field | None:
         """Return the field of a name or alias."""
-        for candidate in self.fields:
-            if candidate.name == name or name in candidate.aliases:
-                return candidate
-        return None
+        return self._fields_by_name.get(name)
+
+    @cached_property
+    def _fields_by_name(self) -> Mapping[str, Field]:
+        return {name: item for item in self.fields for name in (item.name, *item.aliases)}
 
     def field_at(self, path: Path, body: JSONObject) -> Field | None:
         """Return the field at a path of a body, None if unknown.
@@ -502,10 +507,10 @@ class Kind(Struct, frozen=True):
             for taken in fields
         )
 
-    @property
-    def variants(self) -> Iterator[tuple[Field, Variant]]:
+    @cached_property
+    def variants(self) -> tuple[tuple[Field, Variant], ...]:
         """The fields that have variants."""
-        return ((item, item.variant) for item in self.fields if item.variant is not None)
+        return tuple((item, item.variant) for item in self.fields if item.variant is not None)
 
 
 def containers(kinds: Iterable[Kind]) -> frozenset[str]:

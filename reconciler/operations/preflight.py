@@ -270,7 +270,7 @@ def _candidates(
 
 
 def _variant_of(kind: Kind) -> tuple[str, Variant]:
-    field, variant = next(kind.variants)
+    field, variant = next(iter(kind.variants))
     return field.name, variant
 
 
