@@ -21,11 +21,10 @@ from reconciler.model.policy import (
     Policy,
     PolicyReport,
     PolicyRule,
-    RuleBreach,
     rules_of,
 )
 from reconciler.model.text import listed
-from reconciler.planning.rules import breaches, message_of
+from reconciler.planning.rules import RuleBreach, breaches, message_of
 from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.settings import Deciding

@@ -15,7 +15,7 @@ from reconciler.model.address import Address
 from reconciler.model.connection import Trusted
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
-from reconciler.model.values import JSON, MISSING, FieldOrigin, Path, SecretRef, leaves, secret_refs
+from reconciler.model.values import JSON, MISSING, FieldOrigin, Path, SecretRef, leaves_of
 
 
 class State(StrEnum):
@@ -172,14 +172,14 @@ class Desired(Struct, frozen=True, dict=True):
         """The addresses that use each secret reference, in order."""
         users: dict[SecretRef, list[Address]] = {}
         for resource in self.in_order():
-            for _, ref in secret_refs(resource.spec):
+            for ref in leaves_of(resource.spec, SecretRef):
                 users.setdefault(ref, []).append(resource.address)
         return users
 
     def plain_texts(self) -> Iterator[str]:
         """Yield every text of the resources that is not secret."""
         for resource in self.resources.values():
-            yield from (leaf for _, leaf in leaves(resource.spec) if isinstance(leaf, str))
+            yield from leaves_of(resource.spec, str)
 
 
 class FilledReference(Struct, frozen=True):

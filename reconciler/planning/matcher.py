@@ -111,32 +111,27 @@ class MarkedObject(Struct, frozen=True):
     old_id: str
 
 
-class MarkedObjects(Struct):
-    """The marked objects of one kind.
+def _marked(
+    objects: Iterable[LiveObject], declared: Collection[str]
+) -> tuple[dict[str, str], list[MarkedObject]]:
+    """Return the marked ones of all live objects of a kind, without `declared` names.
 
-    `plain` has the names without mark, by id, where the old object is gone: such an object is
-    the one of its resource, and only the rename is left. `unfinished` are the others.
+    First the names without mark, by id, where the old object is gone: such an object is the one of
+    its resource, and only the rename is left. Then the others.
     """
-
-    plain: dict[str, str] = field(default_factory=dict)
-    unfinished: list[MarkedObject] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, objects: Iterable[LiveObject], declared: Collection[str]) -> MarkedObjects:
-        """Return the marked ones of all live objects of a kind, without `declared` names."""
-        listed = list(objects)
-        ids = {item.id for item in listed}
-        marked = cls()
-        for item in listed:
-            parsed = parse_marked_name(item.name)
-            if parsed is None or item.name.strip() in declared:
-                continue
-            name, old_id = parsed
-            if old_id in ids:
-                marked.unfinished.append(MarkedObject(item, name.strip(), old_id))
-            else:
-                marked.plain[item.id] = name.strip()
-        return marked
+    plain: dict[str, str] = {}
+    unfinished: list[MarkedObject] = []
+    ids = {item.id for item in objects}
+    for item in objects:
+        parsed = parse_marked_name(item.name)
+        if parsed is None or item.name.strip() in declared:
+            continue
+        name, old_id = parsed
+        if old_id in ids:
+            unfinished.append(MarkedObject(item, name.strip(), old_id))
+        else:
+            plain[item.id] = name.strip()
+    return plain, unfinished
 
 
 class Match(Struct, frozen=True):
@@ -301,8 +296,8 @@ class _Matcher(Struct, dict=True):
     def match_kind(self, kind: Kind, resources: Sequence[Resource]) -> None:
         """Match by id, then by name; what is left by former names."""
         objects = self.live.of(kind.name)
-        marked = MarkedObjects.of(objects, {resource.name for resource in resources})
-        names = self.names[kind.name] = Names.of(kind, objects, marked.plain)
+        plain, unfinished = _marked(objects, {resource.name for resource in resources})
+        names = self.names[kind.name] = Names.of(kind, objects, plain)
         pinned = {resource.pinned_id for resource in resources}
         single: list[Match] = []
         unmatched: list[Match] = []
@@ -318,7 +313,7 @@ class _Matcher(Struct, dict=True):
             else:
                 unmatched.append(start)
         single += self._match_former(unmatched)
-        self._continue_replacements(resources, marked.unfinished)
+        self._continue_replacements(resources, unfinished)
         for start in single:
             self._report_second(start)
         if kind.name in containers(self.kinds.values()):

@@ -184,7 +184,7 @@ def _look_alikes(draft: Draft) -> Iterator[Note]:
     removed = (match.live for match in matching.removed.values() if match.live is not None)
     unclaimed = (*matching.unmanaged, *removed)
     objects = [item for item in unclaimed if (item.kind, item.id) not in draft.context.elsewhere]
-    yield from LookAlikes.of(objects, draft).notes()
+    yield from LookAlikes(objects, draft).notes()
 
 
 def notes_since_base(desired: Desired, matching: Matching) -> Iterator[Note]:

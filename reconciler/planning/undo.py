@@ -143,7 +143,7 @@ def undo_plan(
     # It shows in objects, which may all be deleted.
     live = replace(live, dialect=live.dialect or applied.plan.source.dialect)
     declared = DeclaredObjects(desired, live, by_name)
-    former = _FormerState(applied, desired, declared, by_name, _left_by(applied, by_name))
+    former = _FormerState(applied, declared, by_name, _left_by(applied, by_name))
     former.collect()
     options = replace(context.options, only=frozenset(former.resources), is_undo=True)
     plan = make_plan(
@@ -227,7 +227,6 @@ class _FormerState(Struct):
     """The resources that restore the state before a plan, and notes on what they can't."""
 
     applied: AppliedPlan
-    desired: Desired
     declared: DeclaredObjects
     kinds: Mapping[str, Kind]
     left: Mapping[tuple[str, str], _Left]
@@ -263,10 +262,10 @@ class _FormerState(Struct):
         pinned = {(address.kind, item.pinned_id) for address, item in self.resources.items()}
         others = {
             address: resource
-            for address, resource in self.desired.resources.items()
+            for address, resource in self.declared.desired.resources.items()
             if resource.pinned_id is None or (address.kind, resource.pinned_id) not in pinned
         }
-        return replace(self.desired, resources={**others, **self.resources})
+        return replace(self.declared.desired, resources={**others, **self.resources})
 
     def _remove_created(self, change: Change) -> None:
         kind, created_id = change.address.kind, self.applied.created.get(change.address)
