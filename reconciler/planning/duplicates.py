@@ -18,7 +18,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_equal
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import LiveObject, other_tool_of, parse_marked_name, plain_name
+from reconciler.model.live import Identity, LiveObject, other_tool_of, parse_marked_name, plain_name
 from reconciler.model.plan import Change, Note, Reason, Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
@@ -48,7 +48,7 @@ def duplicates_of(
     base: Base | None,
     now: datetime,
     changes: Sequence[Change] | None = None,
-    elsewhere: AbstractSet[_Identity] = frozenset(),
+    elsewhere: AbstractSet[Identity] = frozenset(),
 ) -> tuple[Duplicate, ...]:
     """Return what creates would double, by address.
 
@@ -66,10 +66,10 @@ def duplicates_of(
     if not created:
         return ()
     candidates = _candidates(matching, changes or ())
-    unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
+    unclaimed = (item for item in candidates if item.identity not in elsewhere)
     at_base = base.present if base is not None else {}
     finder = _Finder(unclaimed, matching, at_base, now)
-    ignored = {(item.kind, item.id) for item in matching.ignored}
+    ignored = {item.identity for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
     for match in created:
         children[match.parent_address].append(match)
@@ -87,7 +87,7 @@ def duplicates_of(
         else:
             items = finder.renamed_containers(match, children[match.resource.address])
         duplicates += (
-            Duplicate(match, item, finder.was_live(match), (item.kind, item.id) in ignored, inside)
+            Duplicate(match, item, finder.was_live(match), item.identity in ignored, inside)
             for item, inside in items
             if not match.resource.lifecycle.is_beside(item.name, item.address)
         )
@@ -108,7 +108,7 @@ def _candidates(matching: Matching, changes: Iterable[Change]) -> Iterator[LiveO
     )
     claimed = (match.live for match in absent if match.live is not None)
     for item in (*matching.unmanaged, *matching.ignored, *claimed):
-        if (item.kind, item.id) not in deleted:
+        if item.identity not in deleted:
             yield item
 
 
@@ -124,12 +124,12 @@ class _Finder:
     ) -> None:
         self.live, self.at_base, kinds = matching.live, at_base, matching.kinds
         self.places = {name: Places.of(kind) for name, kind in kinds.items()}
-        self.objects: dict[_Identity, LiveObject] = {}
+        self.objects: dict[Identity, LiveObject] = {}
         self.there: dict[_Work, list[LiveObject]] = defaultdict(list)
-        self.named: dict[_Identity, list[LiveObject]] = defaultdict(list)
+        self.named: dict[Identity, list[LiveObject]] = defaultdict(list)
         self.inside_at_base: dict[Address, list[Resource]] = defaultdict(list)
         for item in candidates:
-            self.objects[item.kind, item.id] = item
+            self.objects[item.identity] = item
             self.named[item.kind, plain_name(item.name)].append(item)
             kind = kinds[item.kind]
             overlap = kind.behaviour().overlap
@@ -258,7 +258,6 @@ _MOST_AT_A_PLACE = 20
 _SIMILAR = 0.85
 _DIGITS = re.compile(r"\d+")
 
-_Identity: TypeAlias = tuple[str, str]
 _MOST_LISTED = 5
 _MOST_COLLISIONS = 20
 
@@ -276,7 +275,7 @@ class LookAlikes:
     def __init__(self, objects: Iterable[LiveObject], draft: Draft) -> None:
         self.draft, self.kinds = draft, draft.matching.kinds
         self.by_id: dict[str, dict[str, LiveObject]] = defaultdict(dict)
-        self.by_name: dict[_Identity, list[LiveObject]] = defaultdict(list)
+        self.by_name: dict[Identity, list[LiveObject]] = defaultdict(list)
         self.by_place: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
         self.places = {name: Places.of(kind) for name, kind in self.kinds.items()}
         for item in objects:
@@ -395,7 +394,7 @@ class LookAlikes:
         return similar or (equal if len(equal) <= _MOST_OBJECTS else [])
 
     def _note(self, change: Change, kind: Kind, items: Sequence[_Alike]) -> Note:
-        stays = [item for item in items if (item.live.kind, item.live.id) not in self.draft.deleted]
+        stays = [item for item in items if item.live.identity not in self.draft.deleted]
         items = stays or items
         shown = ", ".join(self._shown(change, kind, item) for item in items[:_MOST_OBJECTS])
         if len(items) > _MOST_OBJECTS:
@@ -460,11 +459,11 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
     users = _users(matching, places)
     others: dict[Parts, list[tuple[str, Address]]] = defaultdict(list)
     watched = {change.address for change in draft.changes} - refused
-    ignored = {(item.kind, item.id): item for item in matching.ignored if watched}
+    ignored = {item.identity: item for item in matching.ignored if watched}
     for item in (*draft.unmanaged, *ignored.values()) if users else ():
         for parts in _shared(places[item.kind].of_body(item.body)):
             resources = [one for one in users.get(parts, ()) if one.address not in refused]
-            if (item.kind, item.id) in ignored:
+            if item.identity in ignored:
                 resources = [one for one in resources if one.address in watched]
             if resources:
                 others[parts].append((item.name, item.address))

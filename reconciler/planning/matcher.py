@@ -37,7 +37,7 @@ class Ambiguities(Struct):
         """Add a problem. `candidates` are the objects of which one may be the right one."""
         self.problems.append(problem)
         self.hints.append(hint)
-        self.candidates |= {(item.kind, item.id) for item in candidates}
+        self.candidates |= {item.identity for item in candidates}
 
     def add_choice(
         self,
@@ -221,7 +221,7 @@ def match(
 
     """
     ignored = {
-        (item.kind, item.id): item
+        item.identity: item
         for kind in kinds
         for item in live.of(kind.name)
         if policy.ignore and _is_ignored(item.name, policy)
@@ -335,7 +335,7 @@ class _Matcher(Struct, dict=True):
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""
-        place = (live.kind, live.id)
+        place = live.identity
         return place not in self.claims and place not in self.ignored
 
     def claim_removed(self, desired: Desired) -> None:
@@ -347,7 +347,7 @@ class _Matcher(Struct, dict=True):
         for item in left:
             if item.resource.lifecycle.protect:
                 for live in self._free_of(item):
-                    self.maybe_protected.setdefault((live.kind, live.id), item.resource.address)
+                    self.maybe_protected.setdefault(live.identity, item.resource.address)
         count = 0
         while len(left) != count:
             count = len(left)
@@ -367,7 +367,7 @@ class _Matcher(Struct, dict=True):
         if len(free) != 1 or free[0].id not in removed.own:
             return False
         (live,) = free
-        self.claims[live.kind, live.id] = [address]
+        self.claims[live.identity] = [address]
         self.removed[address] = Match(removed.resource, removed.kind, live, live.parent_id)
         return True
 
@@ -421,7 +421,7 @@ class _Matcher(Struct, dict=True):
         if start.resource.parent is not None and start.parent_id is None:
             return []
         named = self.names[start.kind.name].by_name.get((start.parent_id, name.strip()), ())
-        return [item for item in named if (item.kind, item.id) not in self.ignored]
+        return [item for item in named if item.identity not in self.ignored]
 
     def _match_pinned(self, start: Match, live: LiveObject | None) -> None:
         resource = start.resource
@@ -452,7 +452,7 @@ class _Matcher(Struct, dict=True):
     def _claim(self, start: Match, live: LiveObject | None) -> None:
         address = start.resource.address
         if live is not None:
-            self.claims.setdefault((live.kind, live.id), []).append(address)
+            self.claims.setdefault(live.identity, []).append(address)
             has_parent = start.parent_address is not None or start.parent_id is not None
             moved = has_parent and live.parent_id != start.parent_id
             start = replace(start, live=live, moved=moved)
@@ -519,7 +519,7 @@ class _Matcher(Struct, dict=True):
                 continue
             new = items[0].live
             if len(items) == 1 and items[0].old_id == own and _is_in_place(match, new):
-                self.claims[new.kind, new.id] = [resource.address]
+                self.claims[new.identity] = [resource.address]
                 self.matches[resource.address] = replace(match, new=new)
             elif resource.pinned_id is None:
                 self._report_unfinished(match, items)

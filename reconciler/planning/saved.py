@@ -50,14 +50,12 @@ class _Comparer(Struct):
     differences: list[str] = field(default_factory=list)
     current: Mapping[str, Change] = field(default_factory=dict)
     """The changes of the new plan by id."""
-    _objects: dict[tuple[str, str], LiveObject] = field(default_factory=dict)
     _named: dict[tuple[str, str], list[LiveObject]] = field(default_factory=dict)
     _live_ids: dict[Address, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Index live objects by id and by name, and their ids by address."""
-        for item in (item for items in self.live.objects.values() for item in items):
-            self._objects[item.kind, item.id] = item
+        """Index live objects by name, and their ids by address."""
+        for item in self.live.by_identity.values():
             self._named.setdefault((item.kind, self._name(item)), []).append(item)
         self.current = {change.id: change for change in self.new.effective}
         self._live_ids = {
@@ -185,7 +183,7 @@ class _Comparer(Struct):
         values and secrets of the saved change.
         """
         kind = self.kinds[change.address.kind]
-        item = self._objects.get((kind.name, new_id or ""))
+        item = self.live.by_identity.get((kind.name, new_id or ""))
         if item is None or item.parent_id != change.parent_id:
             return False
         name, live_name = change.name.strip(), self._name(item)
@@ -204,7 +202,7 @@ class _Comparer(Struct):
         Secrets that changed are sent again.
         """
         kind = self.kinds[change.address.kind]
-        item = self._objects.get((kind.name, change.live_id or ""))
+        item = self.live.by_identity.get((kind.name, change.live_id or ""))
         done = [entry for entry in change.fields if entry.path not in _by_path(now)]
         if item is None or change.live_id != now.live_id or not done:
             return False
@@ -228,7 +226,7 @@ class _Comparer(Struct):
         """Return the object that has the values of a saved change after it is made, if it is."""
         kind = self.kinds[change.address.kind]
         if change.action in _IN_PLACE:
-            return self._objects.get((kind.name, change.live_id or ""))
+            return self.live.by_identity.get((kind.name, change.live_id or ""))
         if change.action is Action.REPLACE and not self._is_gone(change):
             return None
         live_id = self._live_ids.get(change.address)
@@ -245,7 +243,7 @@ class _Comparer(Struct):
         return self.mask(item.name.strip())
 
     def _is_gone(self, change: Change) -> bool:
-        return (change.address.kind, change.live_id) not in self._objects
+        return (change.address.kind, change.live_id) not in self.live.by_identity
 
     def _was_made_since(self, item: LiveObject) -> bool:
         """Return whether an object was made after the saved plan."""
