@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,11 +29,12 @@ class Settings:
 
 @dataclass(slots=True)
 class Task:
-    """A command to measure."""
+    """A command to measure, and what to do before each run of it."""
 
     command: Sequence[str]
     environ: Mapping[str, str] = field(default_factory=environ)
     codes: Sequence[int] = (0,)
+    before: Callable[[], object] = lambda: None
 
 
 def alternating(tasks: Mapping[str, Task], settings: Settings) -> dict[str, list[Usage]]:
@@ -41,6 +42,7 @@ def alternating(tasks: Mapping[str, Task], settings: Settings) -> dict[str, list
     usages: dict[str, list[Usage]] = {name: [] for name in tasks}
     for _ in range(settings.rounds):
         for name, task in tasks.items():
+            task.before()
             usage = run(
                 task.command, environ=task.environ, checkout=settings.checkout, codes=task.codes
             )

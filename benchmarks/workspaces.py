@@ -188,6 +188,13 @@ def _http(number: int, project: int, changed: str) -> dict[str, Any]:
     }
 
 
+_FILLED_IN = {
+    "test_account_filters": [{"key": "id", "type": "cohort", "value": 1, "operator": "not_in"}],
+    "extra_settings": {"recorder_script": "posthog-recorder"},
+    "week_start_day": 1,
+}
+"""What the newest servers set in a new project."""
+
 _Shape: TypeAlias = tuple[str, Callable[[int, int, str], dict[str, Any]]]
 _SHAPES: tuple[_Shape, ...] = (
     *((_S3, _s3), (_SNOWFLAKE, _snowflake), (_S3, _s3), (_POSTGRES, _postgres)),
@@ -200,7 +207,8 @@ class Workload:
     """The size of a workspace, and how live state relates to it.
 
     The exports are in the first `projects_with_exports`, None for all. With `newest` they are of a
-    type that dialect 2026 creates without an integration.
+    type that dialect 2026 creates without an integration, and projects are as this dialect makes
+    them.
     `different` is the percentage of exports of which a field differs in live state. Without
     `exports_live` and `projects_live` these objects do not exist.
     """
@@ -296,4 +304,5 @@ def _project(workload: Workload, project: int) -> Mapping[str, Any]:
         workload.shape_of(number)[1](number, project, "-other" if workload.differs(number) else "")
         for number in numbers
     ]
-    return {"name": f"Web {project}", "batch_exports": exports}
+    filled_in = _FILLED_IN if workload.newest else {}
+    return {"name": f"Web {project}", **filled_in, "batch_exports": exports}

@@ -16,6 +16,8 @@ _HOMES: Mapping[str, tuple[str, str]] = {
     "calls": ("calls", "calls"),
     "noop-1000": ("plans", "noop_1000"),
     "noop-10000": ("plans", "noop_10000"),
+    "import": ("importing", "import_10000"),
+    "imported": ("importing", "imported"),
     "marginal": ("plans", "marginal"),
     "different": ("plans", "different"),
     "creates": ("applies", "creates"),

@@ -344,10 +344,12 @@ def managed_fields(
     values: dict[str, JSON] = {}
     stale: list[Path] = []
     for leaf in field_leaves(kind.fields, body, live=True):
-        until = leaf.field.until if len(leaf.path) > 1 else None
-        if kind.is_stale(leaf.path, body) or (until and dialect and not until.is_since(dialect)):
-            stale.append(leaf.path)
-            continue
+        if len(leaf.path) > 1:
+            until = leaf.field.until
+            outdated = until and dialect and not until.is_since(dialect)
+            if outdated or kind.is_stale(leaf.path, body):
+                stale.append(leaf.path)
+                continue
         value = written_value(leaf.field, leaf.value)
         if leaf.path in explicit or leaf.field.required or not _is_default(leaf.field, value):
             put_at(values, leaf.path, value)
@@ -383,7 +385,8 @@ def is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
 
 
 def _is_default(field: Field, value: JSON) -> bool:
-    return is_default(field, value) or comparable(field, value) == {}
+    is_object = isinstance(value, dict)
+    return is_default(field, value) or (is_object and comparable(field, value) == {})
 
 
 def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:

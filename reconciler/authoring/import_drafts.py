@@ -1,12 +1,11 @@
 """Make the resource that import writes for a live object: values, secrets, what is left out.
 
-What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported` and
-`x-server-keys`.
+What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported`,
+`x-server-item` and `x-server-keys`.
 """
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -20,9 +19,8 @@ from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
-from reconciler.model.imported import Left
-from reconciler.model.integration import Integrations
-from reconciler.model.kind import Dialect, Kind
+from reconciler.model.files import Left
+from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
@@ -41,6 +39,7 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     leaves,
+    leaves_of,
     path_text,
     put_at,
     secret_refs,
@@ -48,9 +47,9 @@ from reconciler.model.values import (
 )
 from reconciler.planning.integrations import named
 from reconciler.providers.env import SECRET_PREFIX
-from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.values import check_fields
 
 Account: TypeAlias = tuple[str, ...]
 _IN_BODY = 3
@@ -97,8 +96,8 @@ class Drafting(Struct):
         kind, address = adoption.kind, adoption.address
         defaults = _applying(kind, defaults, adoption.live.body)
         values = {**self._values(adoption, defaults), **self._common(adoption)}
-        fit, left_out = fitting(kind, values, defaults=defaults, subject=str(address))
-        if fit is None:
+        left_out, fits = _left_out(kind, values, defaults=defaults, subject=str(address))
+        if not fits:
             # What is around a part that was left out lacks it.
             reasons = [
                 f"{path_text(path)}: {reason}" if path else reason
@@ -109,7 +108,7 @@ class Drafting(Struct):
             return None
         for path, reason in left_out:
             self._leave(adoption, path, reason)
-        ordered = in_schema_order(kind, _without_given(kind, fit, defaults))
+        ordered = in_schema_order(kind, _without_given(kind, values, defaults))
         resource = self.resources.get(address)
         existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
         for _, ref in secret_refs(ordered):
@@ -191,12 +190,11 @@ class Drafting(Struct):
         return {**values, **_kept(resource)} if resource is not None else values
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
-        texts = [(path, text) for path, text in leaves(values) if isinstance(text, str)]
-        together = "\n".join(text for _, text in texts)
+        together = "\n".join(leaves_of(values, str))
         if self.mask(together) != together:
             # An item of a list can't be left out alone: the whole list is.
-            for path, text in texts:
-                if self.mask(text) != text:
+            for path, text in leaves(values):
+                if isinstance(text, str) and self.mask(text) != text:
                     yield tuple(part for part in path if isinstance(part, str))
 
 
@@ -281,10 +279,13 @@ def without_unimportable(
     kept: dict[str, JSON] = {}
     for name, value in values.items():
         node = properties.get(name, {})
-        initial = canonical_text(value) in [
-            canonical_text(node[word]) for word in ("default", "x-initial") if word in node
-        ]
-        if ("x-not-imported" in node or initial) and (name,) not in explicit:
+        initial = [canonical_text(node[word]) for word in ("default", "x-initial") if word in node]
+        is_filled_in = (
+            "x-not-imported" in node
+            or (initial and canonical_text(value) in initial)
+            or ("x-server-item" in node and _is_server_item(value, node["x-server-item"]))
+        )
+        if is_filled_in and (name,) not in explicit:
             continue
         own = node.get("x-server-keys", ())
         if own and isinstance(value, dict):
@@ -293,6 +294,16 @@ def without_unimportable(
                 continue
         kept[name] = value
     return kept
+
+
+def _is_server_item(value: JSON, item: JSONObject) -> bool:
+    """Return whether a list contains only what the server adds: an item with these members."""
+    return (
+        isinstance(value, list)
+        and len(value) == 1
+        and isinstance(value[0], dict)
+        and item.items() <= value[0].items()
+    )
 
 
 def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
@@ -370,27 +381,26 @@ def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def fitting(
-    kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: str
-) -> tuple[dict[str, JSON] | None, Sequence[tuple[Path, str]]]:
-    """Leave out what no file can contain, such as a key with `${` or a value out of range.
+def _left_out(
+    kind: Kind, values: dict[str, JSON], *, defaults: JSONObject, subject: str
+) -> tuple[Sequence[tuple[Path, str]], bool]:
+    """Remove what no file can contain, such as a key with `${` or a value out of range.
 
-    Return the other fields, None if no file can contain the resource, and what is left out with
-    the reason. Servers have old values that they would refuse today.
+    Return what is removed with the reason, and whether a file can contain the rest. Servers have
+    old values that they would refuse today.
     """
-    kept: dict[str, JSON] = copy.deepcopy(dict(values))
     left_out: list[tuple[Path, str]] = []
-    for name in [name for name in kept if not reads_back({name: kept[name]})]:
-        for unreadable in _unreadable(kept[name], (name,)):
+    for name in [name for name in values if not reads_back({name: values[name]})]:
+        for unreadable in _unreadable(values[name], (name,)):
             path = _whole(kind, unreadable)
-            remove(kept, path)
+            remove(values, path)
             left_out.append((path, "it can't be written in strict YAML"))
-    while error := _first_error(kind, kept, defaults, subject):
+    while error := _first_error(kind, values, defaults, subject):
         path = _whole(kind, error[0])
         left_out.append((path, error[1]))
-        if value_at(kept, path) is MISSING or not remove(kept, path):
-            return None, left_out
-    return kept, left_out
+        if value_at(values, path) is MISSING or not remove(values, path):
+            return left_out, False
+    return left_out, True
 
 
 def _whole(kind: Kind, path: Path) -> Path:
@@ -461,6 +471,7 @@ def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:
 def _ordered(node: Mapping[str, Any], value: JSON) -> JSON:
     if not isinstance(value, dict) or node.get("additionalProperties") is not False:
         return value
-    places = {name: place for place, name in enumerate(node.get("properties", {}))}
-    names = sorted(value, key=lambda name: places.get(name, len(places)))
+    properties = node.get("properties", {})
+    names = [name for name in properties if name in value]
+    names += [name for name in value if name not in properties]
     return {name: _ordered(member_schema(node, value, name) or {}, value[name]) for name in names}

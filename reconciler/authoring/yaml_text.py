@@ -18,7 +18,7 @@ from msgspec import Struct
 from reconciler.authoring.formatting import STEP, Entry, block_of, content_end, line_end
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.text import COMMAND, safe_output
-from reconciler.model.values import JSON, JSONObject, Path, SecretRef, map_leaves, value_at, walk
+from reconciler.model.values import JSON, JSONObject, Path, SecretRef, map_leaves, value_at
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import Source
 from reconciler.workspace.yaml.document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
@@ -26,6 +26,8 @@ from reconciler.workspace.yaml.loader import parse
 
 _WIDEST_LIST = 70
 _SHORT = 1000
+_LARGE = 2**53
+"""From here on, YAML and JSON of other programs lose digits."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _AMBIGUOUS = re.compile(
     r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*|[“„‘‚”’«].*",
@@ -38,7 +40,13 @@ _PLAIN = re.compile(
     r"|[a-z][a-z0-9+.-]*://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9./_~-]*)?"
 )
 """Timestamps, UUIDs and URLs, which are never ambiguous and need no quotes."""
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_WORDS = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*|\$[A-Za-z0-9_]+")
+"""Text that needs no quotes anywhere, unless YAML 1.1 or 1.2 knows it as a value."""
+_KNOWN = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_WRITTEN: Mapping[JSON, str] = {True: "true", False: "false", None: "null"}
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
+_REFERENCE = re.compile(r"\$\{secret:[a-z]+:[A-Za-z0-9_./-]+\}")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
 """Whitespace that a block scalar would lose, or mix with the empty lines below it."""
 
@@ -56,7 +64,7 @@ class Draft(Struct, frozen=True):
 
     def lines(self, indent: int) -> list[str]:
         """Return its indented lines."""
-        lines = yaml_text({self.key: escaped(dict(self.fields))}).splitlines()
+        lines = list(_members({self.key: escaped(dict(self.fields))}))
         for path, comment in self.comments.items():
             written = yaml_text({str(path[-1]): value_at(self.fields, path)}).strip()
             column = " " * STEP * len(path)
@@ -197,8 +205,7 @@ def _reference(dumper: yaml.SafeDumper, value: SecretRef) -> yaml.Node:
 
 def _list(dumper: yaml.SafeDumper, value: list[JSON]) -> yaml.Node:
     short = all(isinstance(item, (str, int, float, bool)) for item in value)
-    flow = short and sum(len(str(item)) + 4 for item in value) <= _WIDEST_LIST
-    return dumper.represent_sequence(SEQUENCE_TAG, value, flow_style=flow or not value)
+    return dumper.represent_sequence(SEQUENCE_TAG, value, flow_style=short and _is_short(value))
 
 
 def _mapping(dumper: yaml.SafeDumper, value: dict[str, JSON]) -> yaml.Node:
@@ -218,6 +225,52 @@ _Strict.add_representer(dict, _mapping)
 
 def yaml_text(value: JSON) -> str:
     """Return the text in block style, keys in the order of the mapping, indented by two."""
+    return _joined(list(_members(value))) if isinstance(value, dict) and value else _dumped(value)
+
+
+def _members(values: JSONObject, margin: str = "") -> Iterator[str]:
+    """Yield the lines of the members of a mapping. PyYAML, which is slow, writes what is rare."""
+    for name, value in values.items():
+        is_plain = _KEY.fullmatch(name) and name.lower() not in _KNOWN
+        text = _plain(value) if is_plain else None
+        if text is not None:
+            yield f"{margin}{name}: {text}"
+        elif is_plain and value and value.__class__ is dict:
+            yield f"{margin}{name}:"
+            yield from _members(value, margin + " " * STEP)
+        else:
+            lines = _dumped({name: value}).removesuffix("\n").split("\n")
+            yield from (margin + line if line else "" for line in lines)
+
+
+def _plain(value: JSON) -> str | None:
+    """Return a value as PyYAML writes it in one line, None if only PyYAML knows how."""
+    form = value.__class__
+    if form is str:
+        if _is_words(value) or _PLAIN.fullmatch(value):
+            return str(value)
+    elif form is list:
+        if all(item.__class__ is str and _is_words(item) for item in value) and _is_short(value):
+            return f"[{', '.join(value)}]"
+    elif form is SecretRef:
+        text = str(value)
+        return text if _REFERENCE.fullmatch(text) else None
+    elif form is int:
+        return str(value)
+    elif form is bool or value is None:
+        return _WRITTEN[value]
+    return None
+
+
+def _is_words(text: str) -> bool:
+    return _WORDS.fullmatch(text) is not None and text.lower() not in _KNOWN
+
+
+def _is_short(values: Sequence[JSON]) -> bool:
+    return sum(len(str(item)) + 4 for item in values) <= _WIDEST_LIST
+
+
+def _dumped(value: JSON) -> str:
     text: str = yaml.dump(
         value,
         Dumper=_Strict,
@@ -274,12 +327,14 @@ def reads_back(value: JSON) -> bool:
 
 def _surely_reads_back(value: JSON) -> bool:
     """Return True for plain values, for which no text needs to be written and read."""
-    for path, item in walk(value):
-        if path and isinstance(path[-1], str) and not _NAME.fullmatch(path[-1]):
-            return False
-        if isinstance(item, str):
-            if len(item) > _SHORT or not (item.isascii() and item.isprintable()):
-                return False
-        elif item is not None and not isinstance(item, (dict, list, bool, SecretRef)):
-            return False
-    return True
+    form = value.__class__
+    if form is str:
+        text = str(value)
+        return len(text) <= _SHORT and text.isascii() and text.isprintable()
+    if form is dict:
+        return all(_NAME.fullmatch(name) and _surely_reads_back(value[name]) for name in value)
+    if form is list:
+        return all(map(_surely_reads_back, value))
+    if form is int:
+        return abs(int(value)) < _LARGE
+    return value is None or form is bool or form is SecretRef

@@ -237,6 +237,23 @@ def test_performance_a_plan_of_imported_projects_takes_pages_only(
     assert len(service.requests()) == 5
 
 
+def test_what_the_newest_servers_set_in_new_projects_is_not_imported(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    service = service_of(None, "--dialect", "2026")
+    projects = f"/api/organizations/{service.organization}/projects/"
+    for name in ("New", "Chosen"):
+        made = service.call("POST", projects, {"name": name}).json()
+    chosen = [{"key": "email", "type": "person", "value": "@acme.com", "operator": "icontains"}]
+    service.call("PATCH", f"{projects}{made['id']}/", {"test_account_filters": chosen})
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("import", "-C", tmp_path, "--into", "all.yaml", environ=service.environ())
+    assert ran.code == 0, ran.err
+    imported = yaml.safe_load((tmp_path / "all.yaml").read_text())["projects"]
+    assert imported["new"] == {"name": "New"}
+    assert imported["chosen"] == {"name": "Chosen", "test_account_filters": chosen}
+
+
 def test_issue_32_exports_with_the_same_account_share_variables(
     service_of: StartService, tmp_path: Path
 ) -> None:
