@@ -22,7 +22,6 @@ from reconciler.workspace.yaml.document import (
     LINE_BREAK,
     OTHER_BREAK,
     Document,
-    Nodes,
     Parser,
     nodes_in,
     place,
@@ -467,9 +466,9 @@ def report_breaks(
     return False
 
 
-def check_look_alikes(nodes: Nodes, problems: DiagnosticCollector) -> None:
+def check_look_alikes(document: Document, problems: DiagnosticCollector) -> None:
     """Report quotes and spaces that YAML takes for ordinary characters of a text."""
-    for node in nodes_in(nodes.top):
+    for node in nodes_in(document.node):
         if len(problems.diagnostics) >= _MOST:
             return
         if not isinstance(node, ScalarNode) or node.style or node.value.isascii():
@@ -481,13 +480,13 @@ def check_look_alikes(nodes: Nodes, problems: DiagnosticCollector) -> None:
             problems.error(
                 "curly-quotes",
                 f"{text[0]} and {text[-1]} are not quotes in YAML",
-                at=nodes.mark_of(node),
+                at=document.mark_of(node),
                 hint=hint if "'" not in text else None,
             )
         elif text[0].isspace() or text[-1].isspace():
             problems.error(
                 "ambiguous-yaml",
                 "a no-break space or another unusual space at the edge of a text",
-                at=nodes.mark_of(node),
+                at=document.mark_of(node),
                 hint="replace it by an ordinary space, or quote the text",
             )
