@@ -33,10 +33,11 @@ from reconciler.model.values import (
     text_parts,
     with_default,
 )
-from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
+from reconciler.providers import plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import API_KEY
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.env import PROVIDER as ENVIRONMENT
+from reconciler.providers.provider import FillContext
 from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.sources import (
     MAX_DEPTH,
