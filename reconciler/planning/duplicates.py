@@ -33,14 +33,19 @@ from reconciler.planning.places import Parts, Place, Places
 _ON_PURPOSE = {Reason.STATE_ABSENT, Reason.REMOVED_FROM_FILES}
 """Why an object is deleted that may be replaced by a created one. `prune: true` is no such reason:
 it deletes what it does not know."""
-
-
 _Doubled: TypeAlias = tuple[LiveObject, tuple[Address, ...]]
 """An object, and the resources that would double what is in it."""
-
-
 _Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
 """A kind, a place, and what is written there as text."""
+_MOST_OBJECTS = 3
+_MOST_NOTES = 20
+_MOST_COMPARED = 200
+"""Unmanaged objects of a kind up to which names and fields are compared one by one."""
+_MOST_AT_A_PLACE = 20
+_SIMILAR = 0.85
+_DIGITS = re.compile(r"\d+")
+_MOST_LISTED = 5
+_MOST_COLLISIONS = 20
 
 
 def duplicates_of(
@@ -248,18 +253,6 @@ def _ways_on(duplicate: Duplicate) -> str:
         f"restore the configured name, or `name: {name}` to keep the new one; {both}; to decide "
         f"later, pass --exclude {address}{inside}"
     )
-
-
-_MOST_OBJECTS = 3
-_MOST_NOTES = 20
-_MOST_COMPARED = 200
-"""Unmanaged objects of a kind up to which names and fields are compared one by one."""
-_MOST_AT_A_PLACE = 20
-_SIMILAR = 0.85
-_DIGITS = re.compile(r"\d+")
-
-_MOST_LISTED = 5
-_MOST_COLLISIONS = 20
 
 
 class _Alike(NamedTuple):
