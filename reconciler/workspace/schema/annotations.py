@@ -237,11 +237,13 @@ def carriers_of(name: str, words: frozenset[str], shape: Shape) -> Carriers:
         at, body_name, below = body
         if body_name in schema_names():
             for word, places in carriers_of(body_name, words, below).items():
-                found = [((*at, *deeper), part) for deeper, part in places]
-                carriers.setdefault(word, []).extend(found)
+                carriers.setdefault(word, []).extend(
+                    ((*at, *deeper), part) for deeper, part in places
+                )
         elif _SECRET in words:
-            found = [((*at, *deeper), {_SECRET: True}) for deeper in _secret_by_name(below)]
-            carriers.setdefault(_SECRET, []).extend(found)
+            carriers.setdefault(_SECRET, []).extend(
+                ((*at, *deeper), {_SECRET: True}) for deeper in _secret_by_name(below)
+            )
     return carriers
 
 
