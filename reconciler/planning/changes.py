@@ -446,15 +446,11 @@ def _rest_of_replacement(
     left = difference(kind, resource, new, context.declared_since_base(match, live))
     unmanaged = _unmanaged_settings(match, live, differs, context)
     if not reasons:
-        raise interrupted(
-            kind, resource.address, live, new, "the configuration does not need it any more"
-        )
+        raise interrupted(match, "the configuration does not need it any more")
     if any(_reasons_to_replace(of_new, left, context)):
-        raise interrupted(
-            kind, resource.address, live, new, "a fixed field of the new object differs"
-        )
+        raise interrupted(match, "a fixed field of the new object differs")
     if unmanaged != _unmanaged_settings(match, new, differs, context):
-        raise interrupted(kind, resource.address, live, new, "the old object was modified since")
+        raise interrupted(match, "the old object was modified since")
     secrets = _secrets(match, left.changes, context)
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     patch = update_body(
