@@ -270,7 +270,7 @@ class LookAlikes:
         self.by_id: dict[str, dict[str, LiveObject]] = defaultdict(dict)
         self.by_name: dict[Identity, list[LiveObject]] = defaultdict(list)
         self.by_place: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
-        self.places = {name: Places.of(kind) for name, kind in self.kinds.items()}
+        self.places = draft.known.of_kind
         for item in objects:
             if parse_marked_name(item.name) is None:
                 self.by_id[item.kind][item.id] = item
@@ -447,8 +447,7 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
     Refused creates have a violation. Objects that the policy ignores count for resources that
     change.
     """
-    matching, refused = draft.matching, draft.refused
-    places = {name: Places.of(kind) for name, kind in matching.kinds.items()}
+    matching, refused, places = draft.matching, draft.refused, draft.known.of_kind
     users = _users(matching, places)
     others: dict[Parts, list[tuple[str, Address]]] = defaultdict(list)
     watched = {change.address for change in draft.changes} - refused
