@@ -20,11 +20,10 @@ from reconciler.model.policy import (
     RULE_PREFIX,
     PolicyReport,
     PolicyRule,
-    RuleBreach,
     rules_of,
 )
 from reconciler.model.text import listed
-from reconciler.planning.rules import breaches, message_of
+from reconciler.planning.rules import RuleBreach, breaches, message_of
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.settings import Deciding
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource

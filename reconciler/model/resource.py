@@ -15,7 +15,7 @@ from reconciler.model.address import Address
 from reconciler.model.connection import Trusted
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
-from reconciler.model.values import JSON, Path, SecretRef, leaves_of, parts_of
+from reconciler.model.values import JSON, Path, SecretRef, leaves_of
 
 
 class State(StrEnum):
@@ -178,10 +178,5 @@ class Desired(Struct, frozen=True, dict=True):
 
     def plain_texts(self) -> Iterator[str]:
         """Yield every text of the resources that is not secret."""
-        pending: list[JSON] = [resource.spec for resource in self.resources.values()]
-        while pending:
-            value = pending.pop()
-            if isinstance(value, str):
-                yield value
-            else:
-                pending += parts_of(value)
+        for resource in self.resources.values():
+            yield from leaves_of(resource.spec, str)
