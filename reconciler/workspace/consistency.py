@@ -42,11 +42,8 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
         hint = choice(name, names, "environments")
         check.error("unknown-environment", ("default",), message, hint)
     _check_defaults(context)
-    consequences = [rule for kind in context.kinds.values() for rule in kind.consequences]
-    refusals = [known.id for kind in context.kinds.values() for known in kind.refusals]
-    ids = {"deny": consequences, "attempt": [*refusals, POSSIBLE_DUPLICATE, UNKNOWN_VALUE]}
     for path in workspace.policies:
-        _check_policy(workspace.section(*path), path, ids, resolved, check)
+        _check_policy(workspace.section(*path), path, resolved, check)
     for declaration in resolved.declared.values():
         _check_environments(declaration, context.problems)
     for resource in resolved.desired.resources.values():
@@ -132,11 +129,16 @@ def _check_default_values(
 def _check_policy(
     policy: Mapping[str, Any],
     path: Path,
-    ids: Mapping[str, Sequence[str]],
     resolved: ResolvedWorkspace,
     check: CheckContext,
 ) -> None:
     """Report unknown ids in `deny`, `attempt` and `rules`, and unknown scopes of `prune`."""
+    ids: dict[str, list[str]] = {"deny": [], "attempt": []}
+    # The rules of kinds are imported only for a policy that names some.
+    for kind in resolved.context.kinds.values() if policy.keys() & {*ids, "rules"} else ():
+        ids["deny"] += kind.consequences
+        ids["attempt"] += (known.id for known in kind.refusals)
+    ids["attempt"] += (POSSIBLE_DUPLICATE, UNKNOWN_VALUE)
     words = {"consequence": ids["deny"], "kind": tuple(resolved.context.kinds)}
     check_rule_words(policy.get("rules"), words, check, (*path, "rules"))
     for key, word in (("deny", "consequence"), ("attempt", "refusal")):
