@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 from pathlib import Path
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ html_static_path = ["_static"]
 # A site of other pages has none.
 html_extra_path = ["llms.txt"] if Path(__file__).with_name("llms.txt").exists() else []
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("search.js"))
 extensions = ["myst_parser", "sphinx_copybutton"]
 # Copies the commands of an example, not its output.
 copybutton_prompt_text = "$ "
@@ -39,6 +41,8 @@ myst_html_meta = {
 }
 # Anchors as forges make them, so that one link works here and there.
 myst_heading_anchors = 6
+# Typographic dashes would change options such as --watch.
+smartquotes = False
 # Examples with … are not valid JSON or YAML.
 suppress_warnings = ["misc.highlighting_failure"]
 html_show_sourcelink = False
@@ -52,6 +56,8 @@ _OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\.?/[^)\s#]*)(?:#[^)\s]*)?\)")
 
 def _read(_app: Sphinx, name: str, source: list[str]) -> None:
     """Add what a forge shows without: the navigation, and addresses of files of the repository."""
+    if name == "changelog":
+        source[0] = _changelog()
     if name in _INDEXES:
         source[0] += _navigation(source[0])
     source[0] = _OUTSIDE.sub(lambda link: _address(name, link), source[0])
@@ -67,6 +73,21 @@ def _navigation(text: str) -> str:
             title = f":caption: {caption}\n" if caption else ""
             tables.append(f"\n```{{toctree}}\n:hidden:\n{title}\n{pages}\n```\n")
     return "".join(tables)
+
+
+def _changelog() -> str:
+    """Return the changes of every version, those that are not released yet first."""
+    _, _, released = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("-->\n")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    parts = ["---\nnosearch: true\n---\n# Changelog", "## Not released yet"]
+    for kind in settings["tool"]["towncrier"]["type"]:
+        files = sorted(ROOT.glob(f"changelog.d/*.{kind['directory']}.md"))
+        texts = "\n\n".join(file.read_text(encoding="utf-8").strip() for file in files)
+        entries = [f"- {entry}".replace("\n", "\n  ") for entry in texts.split("\n\n") if entry]
+        parts += [f"### {kind['name']}", *entries] if entries else []
+    if len(parts) == 2:
+        parts.pop()
+    return "\n\n".join([*parts, released])
 
 
 def _address(name: str, link: re.Match[str]) -> str:

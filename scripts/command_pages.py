@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from inspect import cleandoc
 from pathlib import Path
 from posixpath import relpath
 
 import click
 
-from reconciler.cli.command import COMMON, CONNECTION, Command, GroupedOption
+from reconciler.cli.command import COMMON, Command
 from reconciler.cli.group import SECTIONS, command_of
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -29,14 +31,12 @@ _EVERY = """\
 They can be placed before or after the name of the command.
 
 """
-_CONNECTED = """\
+_SHARED = """\
 
-## Connection
+## Shared options
 
-These options belong to every command that calls the service.
-
+The page of a command names those that it takes.
 """
-_CONNECTION = "README.md#connection"
 _WHEN = """\
 
 ## Which command when
@@ -55,6 +55,7 @@ _WHEN = """\
 | know why the tool does not work here | [`doctor`](doctor.md) | nothing | nothing |
 | know whether exports run | [`status`](status.md) | nothing | nothing |
 """
+_OWN = "Options"
 _CODE = re.compile(r"(`[^`]*`)")
 
 
@@ -70,14 +71,38 @@ def _index() -> str:
     for section, commands in SECTIONS.items():
         parts.append(f"\n## {section}\n\n")
         parts += (f"- [{name}]({name}.md): {text}\n" for name, text in commands.items())
-    return "".join([*parts, _WHEN, _EVERY, _table(_common()), _CONNECTED, _table(_connection())])
+    parts += [_WHEN, _EVERY, _table(_common()), _SHARED]
+    for heading, records in _shared().items():
+        parts.append(f"\n### {heading}\n\n{_table(records.items())}")
+    return "".join(parts)
 
 
-def _connection() -> Sequence[tuple[str, str]]:
-    context = click.Context(command_of("plan"))
-    options = [item for item in context.command.params if isinstance(item, GroupedOption)]
-    connection = [item.get_help_record(context) for item in options if item.group == CONNECTION]
-    return [record for record in connection if record is not None]
+@cache
+def _shared() -> Mapping[str, Mapping[str, str]]:
+    """Return the descriptions of options that several commands have, by heading and names.
+
+    Where two options have the same names, it is that of more commands.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for name in (name for section in SECTIONS.values() for name in section):
+        command = command_of(name)
+        if isinstance(command, Command):
+            for heading, records in _records(command, click.Context(command)).items():
+                counts.update((heading, *record) for record in records if heading != _OWN)
+    shared: dict[str, dict[str, str]] = defaultdict(dict)
+    for (heading, names, text), count in counts.most_common():
+        if count > 1:
+            shared[heading].setdefault(names, text)
+    return shared
+
+
+def _records(command: Command, context: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return the options of a command by heading, without those of every command."""
+    common = {*(names for names, _ in _common()), "-h, --help", "--help-all"}
+    return {
+        heading: [record for record in records if record[0] not in common]
+        for heading, records in command.records(context).items()
+    }
 
 
 def _common() -> list[tuple[str, str]]:
@@ -97,13 +122,18 @@ def _described(context: click.Context, level: str) -> Iterator[str]:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield f"```text\n{usage}\n```\n\n{_prose(cleandoc(command.help or ''))}\n"
     if isinstance(command, Command):
-        common = {names for names, _ in _common()}
-        for heading, records in command.records(context).items():
-            own = [item for item in records if item[0] not in common and "--help" not in item[0]]
-            if heading == CONNECTION:
-                yield f"\n{level} {heading}\n\nThe [options of the connection]({_CONNECTION}).\n"
-            elif own:
+        shared: list[str] = []
+        for heading, records in _records(command, context).items():
+            once = _shared().get(heading, {})
+            own = [(names, text) for names, text in records if once.get(names) != text]
+            if own:
                 yield f"\n{level} {heading}\n\n{_table(own)}"
+            taken = [names for names, _ in records if names in once] if once else []
+            if len(own) < len(records):
+                listed = "" if len(taken) == len(once) else f": `{'`, `'.join(taken)}`"
+                shared.append(f"- [{heading}](README.md#{heading.lower()}){listed}\n")
+        if shared:
+            yield f"\n{level} Shared options\n\n{''.join(shared)}"
         lines = "\n\n".join(f"# {text}\nreconciler {line}" for line, text in command.examples)
         yield f"\n{level} Examples\n\n```sh\n{lines}\n```\n"
         yield f"\nMore: [{_title(command.page)}]({relpath(command.page, _FOLDER)})\n"

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import available_timezones
 
-from reconciler.model.action import Action
-from reconciler.model.change import Severity
-from reconciler.model.kind import Dialect, Kind, Variant
+from reconciler.model.kind import Action, Dialect, Kind, Variant
+from reconciler.model.plan import Severity
 from reconciler.model.schemas import known_schema
 
 Schema = dict[str, Any]

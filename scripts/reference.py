@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT))
 from reconciler.codes import codes  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.behaviour import Rule  # noqa: E402
-from reconciler.model.change import Effect, Severity  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
+from reconciler.model.plan import Effect, Severity  # noqa: E402
 from reconciler.model.schemas import known_schema  # noqa: E402 - found beside this folder
 from scripts.command_pages import command_pages  # noqa: E402
 from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402
@@ -40,6 +40,7 @@ _WORDS = {
     "null": "null",
 }
 _CODE = re.compile(r" \[([a-z0-9-]+)\]$", re.MULTILINE)
+_SHOWN = re.compile(r"^ *(?:\d+ \|.*|\^+)\n", re.MULTILINE)
 _NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
 _DIAGNOSTICS_HEAD = """\
 <!-- Generated from reconciler/codes.toml and tests/corpus/ by scripts/reference.py. -->
@@ -70,7 +71,9 @@ table. A rule may rank a change higher: another bucket ranks above another prefi
 """
 _REFUSALS_HEAD = "### Known refusals\n"
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
-_HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
+_SAME_AT_TOP = ("policy", "client")
+"""Fields of an environment with the same fields as those of the workspace."""
+_HEAD = "| field | takes | |\n|---|---|---|\n"
 
 
 def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
@@ -149,8 +152,9 @@ def _examples() -> dict[str, str]:
     for case in CASES:
         names = _CODE.findall(case.expected)
         if len(names) == 1 and _is_plain(case.expected):
-            shown = case.expected.rsplit("\n", 2)[0] + "\n"
-            if len(shown) < len(texts.get(names[0], shown + " ")):
+            # The place only: the message and the fix are in the text above it.
+            shown = "".join(_SHOWN.findall(case.expected))
+            if shown and len(shown) < len(texts.get(names[0], shown + " ")):
                 texts[names[0]] = shown
     return texts
 
@@ -167,11 +171,10 @@ def _index(files: Mapping[str, str]) -> str:
     return (
         f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
         f"{''.join(lines)}\n"
-        "`reconciler schema NAME` prints the schemas. For editors there are `editor/workspace` "
-        "and `editor/resources`:\nthey accept references as values, and require nothing that "
-        "defaults or overrides may set.\n\n"
-        "Servers: `interface` is the interface as documented, `2025` keeps credentials in the "
-        "destination, `2026` in\nintegrations. No word there means all of them.\n"
+        "`reconciler schema NAME` prints the schemas; those for editors are `editor/workspace` and "
+        "`editor/resources`.\n\n"
+        "Servers: `interface` is the interface as documented; `2025` keeps credentials in the "
+        "destination, `2026` in\nintegrations. Fields without *Servers* exist on all.\n"
     )
 
 
@@ -187,7 +190,8 @@ def _variants_page(kind: Kind, folder: str, field: str, variant: Variant) -> str
     path = f"{field}.{variant.body}"
     text = (
         f"{_NOTE}\n# {folder.capitalize()} of a {known_schema(kind.name)['title'].lower()}\n\n"
-        f"What `{path}` takes, by `{field}.{variant.tag}`.\n"
+        f"What `{path}` takes, by `{field}.{variant.tag}`. Secrets are references such as\n"
+        "`${secret:env:NAME}`; the service never returns their values.\n"
     )
     for tag in variant.variants:
         node = known_schema(f"{folder}/{tag}")
@@ -200,23 +204,22 @@ def _variants_page(kind: Kind, folder: str, field: str, variant: Variant) -> str
 
 
 def _rules(node: Schema) -> Iterator[str]:
-    """Yield the rules of a type beyond its fields."""
+    """Yield the rules of a type that no description of a field says."""
     needed = node.get("x-required-unless")
     if needed:
         names = ", ".join(f"`{item}`" for item in needed)
         yield f"Without an `integration`, {names} {'is' if len(needed) == 1 else 'are'} needed too."
-    for name, allowed in node.get("x-compressions", {}).items():
-        yield f"`file_format: {name}` requires `compression` {', '.join(allowed)}."
 
 
 def _rows(node: Schema, prefix: str) -> Iterator[str]:
+    """Yield the rows of fields, without those that a field of the same name has at the top."""
     required = node.get("required", ())
     for name, below in node.get("properties", {}).items():
         path = f"{prefix}{name}"
         must = " **required**" if name in required else ""
-        cells = (f"`{path}`{must}", _takes(below), _default(below), _servers(below), _text(below))
-        yield f"| {' | '.join(cells)} |\n"
-        yield from _rows(below, f"{path}.")
+        yield f"| `{path}`{must} | {_takes(below)}{_default(below)} | {_text(below)} |\n"
+        if not (prefix and name in _SAME_AT_TOP):
+            yield from _rows(below, f"{path}.")
         inside = below.get("additionalProperties")
         if isinstance(inside, dict):
             yield from _rows(inside, f"{path}.*.")
@@ -246,7 +249,7 @@ def _takes(node: Schema) -> str:
 
 
 def _default(node: Schema) -> str:
-    return f"`{json.dumps(node['default'])}`" if "default" in node else ""
+    return f"; default `{json.dumps(node['default'])}`" if "default" in node else ""
 
 
 def _servers(node: Schema) -> str:
@@ -256,7 +259,7 @@ def _servers(node: Schema) -> str:
 def _text(node: Schema) -> str:
     parts = [str(node.get("description", ""))]
     if node.get("x-secret"):
-        parts.append("**Secret**: a reference such as `${secret:env:NAME}`.")
+        parts.append("**Secret**.")
     known = node.get("x-open-enum")
     if known:
         parts.append(f"Known: {', '.join(f'`{value}`' for value in known)}.")
@@ -266,6 +269,8 @@ def _text(node: Schema) -> str:
         parts.append(f"Behind a feature flag: {listed}.")
     if "x-not-imported" in node:
         parts.append(f"`import` leaves it out: {node['x-not-imported']}.")
+    if servers := _servers(node):
+        parts.append(f"Servers: {servers}.")
     return " ".join(parts).replace("|", "\\|")
 
 

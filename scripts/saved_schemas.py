@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reconciler import authoring, model, operations, render  # noqa: E402 - not installed
-from reconciler.model.codec.forms import SHAPES, form_of  # noqa: E402 - not installed
-from reconciler.model.codec.log import lines  # noqa: E402 - not installed
+from reconciler.model.audit_log import lines  # noqa: E402 - not installed
+from reconciler.model.decoding import SHAPES, form_of  # noqa: E402 - not installed
 from reconciler.model.plan import Plan  # noqa: E402 - not installed
 from reconciler.model.public import Public, Term, derived, names  # noqa: E402 - not installed
 

@@ -19,10 +19,6 @@ SMALL = {
     "packaged.py": "below all layers",
     "cli/*.py": "a command, found by its name",
     "providers/*.py": "a provider, found by its name",
-    "model/action.py": "words that changes and kinds share",
-    "model/file_change.py": "values that layers without each other share",
-    "model/run_status.py": "words that kinds know without runs",
-    "planning/latest_runs.py": "imported only for a plan with a change",
 }
 """Modules below 40 lines that are outside of the embedded service, each with its reason."""
 GENERIC = [

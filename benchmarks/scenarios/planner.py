@@ -22,7 +22,8 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import SecretRef
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.draft import PlanContext
+from reconciler.planning.planner import make_plan
 
 EXPORTS = 10_000
 DIFFERENT_EVERY = 20

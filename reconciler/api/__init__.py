@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from reconciler.commands.planning import PlanResult
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.event import Event
-    from reconciler.model.imported import Imported
+    from reconciler.model.files import Imported
     from reconciler.model.plan import Plan
-    from reconciler.model.run_report import LogReport, RunReport
+    from reconciler.model.run import LogReport, RunReport
     from reconciler.operations.backfills import Backfilled
     from reconciler.operations.gaps_report import GapReport
     from reconciler.operations.pausing import Paused
@@ -95,15 +95,15 @@ _MODULES = {
     "EnvironmentComparison": "reconciler.authoring.environments",
     "Event": "reconciler.model.event",
     "GapReport": "reconciler.operations.gaps_report",
-    "Imported": "reconciler.model.imported",
+    "Imported": "reconciler.model.files",
     "Loaded": "reconciler.workspace.loading",
-    "LogReport": "reconciler.model.run_report",
+    "LogReport": "reconciler.model.run",
     "Paused": "reconciler.operations.pausing",
     "Plan": "reconciler.model.plan",
     "PlanResult": "reconciler.commands.planning",
     "ProjectDetails": "reconciler.operations.projects",
     "ProjectReport": "reconciler.operations.projects",
-    "RunReport": "reconciler.model.run_report",
+    "RunReport": "reconciler.model.run",
     "StatusReport": "reconciler.operations.status_report",
 }
 """The modules of the classes that functions take and return."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
 if TYPE_CHECKING:
-    from reconciler.model.action import Action
     from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.model.kind import Action
     from reconciler.model.plan import Plan
-    from reconciler.model.run_report import LogReport, RunReport
+    from reconciler.model.run import LogReport, RunReport
     from reconciler.operations.backfills import Backfilled
     from reconciler.operations.gaps_report import GapReport
     from reconciler.operations.pausing import Paused
@@ -218,7 +218,7 @@ async def pause(
 
     Raises what `apply` raises, and BadUsage for a name that matches nothing.
     """
-    from reconciler.model.action import Action
+    from reconciler.model.kind import Action
 
     return await _toggle(workspace, names, Action.PAUSE, approve, write=write, log_file=log_file)
 
@@ -235,7 +235,7 @@ async def unpause(
 
     `write` also sets `paused:` in the files. Raises what `pause` raises.
     """
-    from reconciler.model.action import Action
+    from reconciler.model.kind import Action
 
     return await _toggle(workspace, names, Action.UNPAUSE, approve, write=write, log_file=log_file)
 

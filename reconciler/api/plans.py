@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reconciler.authoring.environments import EnvironmentComparison
     from reconciler.commands.applying import Applied
     from reconciler.commands.planning import PlanResult
-    from reconciler.model.imported import Imported
+    from reconciler.model.files import Imported
     from reconciler.model.plan import Plan
     from reconciler.workspace.loading import Loaded
 

@@ -108,7 +108,7 @@ async def masked(workspace: Workspace, work: Callable[[Runtime], Awaitable[_T]])
 def plan_request_of(workspace: Workspace, scope: PlanScope | None) -> PlanRequest:
     """Return the request for a plan of some resources, of all without a scope."""
     from reconciler.commands.options import PlanRequest
-    from reconciler.model.plan_options import PlanOptions, Selection
+    from reconciler.model.policy import PlanOptions, Selection
 
     scope = scope or PlanScope()
     selection = Selection(

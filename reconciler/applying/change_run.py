@@ -10,10 +10,10 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from reconciler.applying.scopes import Scope
-from reconciler.model.action import Action
-from reconciler.model.change import Change
 from reconciler.model.event import Done
+from reconciler.model.kind import Action
 from reconciler.model.live import marked_name
+from reconciler.model.plan import Change
 from reconciler.model.request import Routes
 from reconciler.model.text import printable
 from reconciler.model.values import JSONObject

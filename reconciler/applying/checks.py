@@ -15,12 +15,11 @@ from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.scopes import Listing
 from reconciler.client import Permit, Transport
 from reconciler.errors import NotFound, StalePlan
-from reconciler.model.action import Action
-from reconciler.model.change import Change
 from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
 from reconciler.model.field_types import canonical_text
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import LiveObject, parse_marked_name
+from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.request import Routes
 from reconciler.model.text import listed, printable

@@ -14,9 +14,8 @@ from typing import BinaryIO, Protocol, TypeAlias, cast
 from msgspec import Struct, field
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.change import Change
-from reconciler.model.event import Event, Listener, Planned, Record, RunInfo
-from reconciler.model.plan_redaction import redact_event
+from reconciler.model.event import Event, Listener, Planned, Record, RunInfo, redact_event
+from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
 
 RecordListener: TypeAlias = Callable[[Record], None]
@@ -156,7 +155,7 @@ class AuditLog:
 def write_line(stream: ByteStream, record: Record) -> None:
     """Write the line of an event and flush it. Raises OSError."""
     # Every command imports this package, and few need the codec.
-    from reconciler.model.codec.log import encode_line
+    from reconciler.model.audit_log import encode_line
 
     line = encode_line(record)
     while line:

@@ -38,8 +38,6 @@ from reconciler.errors import (
     ServiceError,
     StalePlan,
 )
-from reconciler.model.action import Action
-from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
     Failed,
@@ -53,9 +51,9 @@ from reconciler.model.event import (
     Twins,
     Withdrawn,
 )
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Change, Plan
 from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
 

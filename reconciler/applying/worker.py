@@ -40,11 +40,10 @@ from reconciler.errors import (
     ServiceError,
     StalePlan,
 )
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.kind import Dialect, Kind
+from reconciler.model.kind import Action, Dialect, Kind
 from reconciler.model.live import id_text
+from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
 from reconciler.model.request import Answer, Repeat, Request, Routes
 from reconciler.model.text import printable, quoted

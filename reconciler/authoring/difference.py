@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange, Side
+from reconciler.model.files import FileChange, Side
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic

@@ -11,10 +11,9 @@ from reconciler.client.waits import together
 from reconciler.diagnostics import Mark
 from reconciler.errors import ServiceError
 from reconciler.model.address import Address
-from reconciler.model.change import FieldChange, Origin
 from reconciler.model.comparison import comparable
-from reconciler.model.file_change import FileChange
-from reconciler.model.plan import PlanSource
+from reconciler.model.files import FileChange
+from reconciler.model.plan import FieldChange, Origin, PlanSource
 from reconciler.model.public import AddressText, Count, Public, derived
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
 from reconciler.reading.calls import NotOffered, ObjectCalls

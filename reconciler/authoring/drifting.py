@@ -24,12 +24,11 @@ from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, FieldChange, Origin
+from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, Live
 from reconciler.model.naming import Named, Names
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Change, FieldChange, Origin, Plan
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import path_text

@@ -32,7 +32,7 @@ from reconciler.cli.streams import write_content, write_message, write_note, wri
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.kinds import all_kinds
-from reconciler.model.imported import Layout
+from reconciler.model.files import Layout
 from reconciler.model.public import as_json
 from reconciler.model.text import printable
 from reconciler.render.formats import DEFAULT, writer_of

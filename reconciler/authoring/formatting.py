@@ -20,7 +20,7 @@ from reconciler.authoring.difference import Formatted
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.model.file_change import FileChange
+from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.schemas import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at

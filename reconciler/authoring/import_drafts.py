@@ -19,9 +19,8 @@ from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
-from reconciler.model.imported import Left
-from reconciler.model.integration import Integrations
-from reconciler.model.kind import Dialect, Kind
+from reconciler.model.files import Left
+from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
@@ -48,9 +47,9 @@ from reconciler.model.values import (
 )
 from reconciler.planning.integrations import named
 from reconciler.providers.env import SECRET_PREFIX
-from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.values import check_fields
 
 Account: TypeAlias = tuple[str, ...]
 _IN_BODY = 3

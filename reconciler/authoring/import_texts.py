@@ -21,13 +21,10 @@ from reconciler.authoring.import_drafts import Drafting
 from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schema_line
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.action import Action
 from reconciler.model.address import Address, matching
-from reconciler.model.change import Change
-from reconciler.model.file_change import FileChange, Side
-from reconciler.model.imported import Layout, Left, Namesake
-from reconciler.model.kind import Kind
-from reconciler.model.plan import Plan
+from reconciler.model.files import FileChange, Layout, Left, Namesake, Side
+from reconciler.model.kind import Action, Kind
+from reconciler.model.plan import Change, Plan
 from reconciler.model.redaction import redact_line
 from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import JSON, Path, leaves, path_text, references_in, secret_refs

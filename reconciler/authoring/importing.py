@@ -30,12 +30,12 @@ from reconciler.commands.session import Session
 from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.imported import Adopted, Imported, Layout, Left, Lost, NeededSecret
+from reconciler.model.files import Adopted, Imported, Layout, Left, Lost, NeededSecret
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
+from reconciler.model.policy import PlanOptions
 from reconciler.model.text import listed, printable, several
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.integrations import IntegrationsNotRead, uses_any
@@ -268,12 +268,11 @@ def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identi
     """Return the objects that are probably resources which were not found by their names."""
     with suppress(GitUnavailable):
         base = session.base(PlanRequest(session.options))
-        kinds = {kind.name: kind for kind in all_kinds()}
         now = session.runtime.now()
-        doubled = duplicates_of(matching, kinds, base, now)
+        doubled = duplicates_of(matching, base, now)
         if doubled and len(session.loaded.environments) > 1:
             elsewhere = frozenset(session.claimed_elsewhere(live))
-            doubled = duplicates_of(matching, kinds, base, now, elsewhere=elsewhere)
+            doubled = duplicates_of(matching, base, now, elsewhere=elsewhere)
         return {identity_of(item.live): item.match.resource.address for item in doubled}
     return {}
 

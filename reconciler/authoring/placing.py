@@ -13,12 +13,12 @@ from reconciler.authoring.editing import Edit, edited
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange
+from reconciler.model.files import FileChange
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, references_in, value_at
-from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.redaction import side_of
 from reconciler.workspace.references import escaped
+from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.document import Document, Layer, Places
 from reconciler.workspace.yaml.loader import parse

@@ -20,12 +20,12 @@ from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange
+from reconciler.model.files import FileChange
 from reconciler.model.plan import Plan, encode
 from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, several
-from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
+from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.writing import write_files
 
 _MOST_LISTED = 10

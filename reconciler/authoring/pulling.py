@@ -20,10 +20,10 @@ from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.change import FieldChange
 from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
+from reconciler.model.plan import FieldChange
 from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
 from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value

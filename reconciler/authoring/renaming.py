@@ -26,17 +26,22 @@ from reconciler.diagnostics import (
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange
+from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
 from reconciler.model.schemas import common_properties
 from reconciler.model.text import quoted
 from reconciler.model.values import JSON, MISSING, Path, mapping_of, put_at, value_at
-from reconciler.workspace.declarations import Declaration, declarations, is_key
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.redaction import side_of
 from reconciler.workspace.references import escaped
-from reconciler.workspace.resource_files import Recognition, ResourceFiles
+from reconciler.workspace.resource_files import (
+    Declaration,
+    Recognition,
+    ResourceFiles,
+    declarations,
+    is_key,
+)
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.workspace_file import DEFAULTS, read_workspace
 from reconciler.workspace.writing import write_files

@@ -17,8 +17,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.kind import containers
-from reconciler.workspace.declarations import is_key
-from reconciler.workspace.resource_files import selected_files
+from reconciler.workspace.resource_files import is_key, selected_files
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, workspace_above
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Document

@@ -11,8 +11,8 @@ from reconciler.errors import ExitCode
 if TYPE_CHECKING:
     # A command imports only what it needs.
     from reconciler.commands.applying import Applied
-    from reconciler.model.imported import Imported
-    from reconciler.model.logged_run import Audit
+    from reconciler.model.audit_log import Audit
+    from reconciler.model.files import Imported
     from reconciler.model.plan import Plan
     from reconciler.model.policy import PolicyReport
 

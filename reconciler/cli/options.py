@@ -349,7 +349,7 @@ def one_environment(options: dict[str, Any]) -> tuple[str, ...]:
 def plan_request(options: dict[str, Any]) -> PlanRequest:
     """Return the request for a plan. Raises BadUsage for options that exclude each other."""
     from reconciler.commands.options import PlanRequest
-    from reconciler.model.plan_options import PlanOptions, Selection
+    from reconciler.model.policy import PlanOptions, Selection
 
     if options["base"] is not None and options["no_base"]:
         raise BadUsage("--base and --no-base exclude each other")

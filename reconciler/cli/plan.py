@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from reconciler.commands.environments import OfEnvironment
     from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
-    from reconciler.model.plan import Plan
-    from reconciler.model.planned import EnvironmentPlan
+    from reconciler.model.plan import EnvironmentPlan, Plan
 
 
 EXAMPLES = (
@@ -204,7 +203,7 @@ def plan_several(
 
 def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> EnvironmentPlan:
     from reconciler.cli.running import cost_of
-    from reconciler.model.planned import EnvironmentPlan
+    from reconciler.model.plan import EnvironmentPlan
 
     if item.result is None:
         return EnvironmentPlan(item.environment, exit_code_of_error(item), error=item.error)

@@ -144,7 +144,7 @@ def _lines(entry: Entry, style: Style) -> Iterator[str]:
 
 
 class Entry(Struct, frozen=True):
-    """What the reference says about a name. `facts` are the type, the default and the servers."""
+    """What the reference says about a name. `facts` are the type and the default."""
 
     name: str
     text: str
@@ -158,7 +158,9 @@ def explain(name: str) -> tuple[Entry, ...]:
     """
     known = _reference()
     wanted = name if name in known else re.sub(r"\benvironments\.[^.]+", "environments.*", name)
-    names = [wanted] if wanted in known else [item for item in known if _ends(item, wanted)]
+    # These have the fields of those of the workspace.
+    wanted = re.sub(r"^environments\.\*\.(policy|client)\.", r"\1.", wanted)
+    names = [wanted] if wanted in known else [item for item in known if item.endswith(f".{wanted}")]
     below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
     if not names and not below:
         words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
@@ -172,10 +174,6 @@ def overview() -> tuple[str, ...]:
     """Return the first words of the paths of fields."""
     fields = (name for name, entry in _reference().items() if entry.facts)
     return tuple(dict.fromkeys(name.partition(".")[0] for name in fields))
-
-
-def _ends(full: str, wanted: str) -> bool:
-    return full.endswith(f".{wanted}") and not full.startswith("environments.*.policy")
 
 
 @cache
@@ -210,9 +208,10 @@ def _fields(page: str, top: str) -> Iterator[Entry]:
         if line.startswith("## "):
             prefix = f"{top}{line[3:]}."
         elif (row := _ROW.fullmatch(line)) is not None:
-            takes, default, servers, text = _CELL.split(row["facts"], 3)
+            takes, text = _CELL.split(row["facts"], 1)
+            takes, _, default = takes.partition("; default ")
             must = ", required" if "required" in row["must"] else ""
-            facts = {"type": f"{takes}{must}", "default": default, "servers": servers}
+            facts = {"type": f"{takes}{must}", "default": default}
             yield Entry(f"{prefix}{row['name']}", text, facts)
     yield from (Entry(f"{top}{item.name}", item.text) for item in _sections(page))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.commands.environments import OfEnvironment
     from reconciler.commands.runtime import Reported, Runtime
     from reconciler.diagnostics import Diagnostic
-    from reconciler.model.planned import EnvironmentPlan, EnvironmentReport
+    from reconciler.model.plan import EnvironmentPlan, EnvironmentReport
 
 _R = TypeVar("_R")
 
@@ -48,7 +48,7 @@ class Reporting(Struct, frozen=True):
     async def report(self, world: Runtime) -> Reported[Any]:
         """Return the report, of several environments a report or an error for each."""
         from reconciler.commands.runtime import Reported
-        from reconciler.model.planned import EnvironmentReport
+        from reconciler.model.plan import EnvironmentReport
 
         if not self.names:
             return await self.work(self.request, world)

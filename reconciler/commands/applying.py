@@ -30,13 +30,11 @@ from reconciler.errors import (
     StalePlan,
 )
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.event import Ended, Report, Verifying
+from reconciler.model.event import Ended, Report, Verifying, redact_report
+from reconciler.model.kind import Action
 from reconciler.model.live import Live
-from reconciler.model.plan import Plan
-from reconciler.model.plan_redaction import redact_plan, redact_report
+from reconciler.model.plan import Change, Plan, redact_plan
 from reconciler.model.policy import Prune
 from reconciler.model.text import listed, several
 

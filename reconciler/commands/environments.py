@@ -16,10 +16,10 @@ from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
-from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
+from reconciler.workspace.yaml.loader import ParsedFiles
 
 _AT_ONCE = 4
 """Environments at once. Each makes as many requests at once as its settings say."""

@@ -29,7 +29,7 @@ def saved_backfills(data: bytes, path: Path) -> BackfillPlan | None:
     if b'"backfills"' not in data:
         return None
     # Most files are plans, which need no forms of backfills.
-    from reconciler.model.codec.plan import decode_backfills
+    from reconciler.model.decoding import decode_backfills
 
     return decode_backfills(data, name=str(path))
 

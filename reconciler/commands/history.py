@@ -30,11 +30,11 @@ from reconciler.workspace.git.base import (
     local_ref,
 )
 from reconciler.workspace.git.ci import head_branch_of, target_of
-from reconciler.workspace.git.repository import HEAD, Commit, Repository
-from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.git.repository import HEAD, Blobs, Commit, GitSource, Repository
+from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import Loaded, load_at
-from reconciler.workspace.parsed_files import ParsedFiles, Snapshots
 from reconciler.workspace.resource_files import files_by_glob
+from reconciler.workspace.yaml.loader import ParsedFiles
 
 _MOST_LISTED = 5
 _LONGEST_REF = 80
@@ -278,7 +278,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         }
         if not removed:
             return
-        from reconciler.workspace.parsed_files import keys_in_unloaded
+        from reconciler.workspace.sources import keys_in_unloaded
 
         unloaded = keys_in_unloaded(self.folder, read)
         for address, file in removed.items():

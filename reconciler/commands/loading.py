@@ -16,8 +16,8 @@ from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all
 
 if TYPE_CHECKING:
     from reconciler.workspace.git.repository import Commit, Repository
-    from reconciler.workspace.parsed_files import ParsedFiles
     from reconciler.workspace.trust import TrustedBase
+    from reconciler.workspace.yaml.loader import ParsedFiles
 
 
 _MOST_READINGS = 3

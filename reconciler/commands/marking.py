@@ -8,7 +8,7 @@ from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError, StalePlan
-from reconciler.model.plan_options import Selection
+from reconciler.model.policy import Selection
 from reconciler.model.text import listed
 from reconciler.workspace.git.base import REMOTE, trusted_branch
 

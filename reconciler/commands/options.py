@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from reconciler.model.connection import ClientOptions
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import UNKNOWN_VALUE
+from reconciler.model.policy import UNKNOWN_VALUE, PlanOptions
 
 
 class WorkspaceOptions(Struct, frozen=True):

@@ -16,11 +16,8 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
-from reconciler.model.change import Change
-from reconciler.model.kind import Kind, containers
-from reconciler.model.plan import Note, Plan
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.kind import Action, Kind, containers
+from reconciler.model.plan import Change, Note, Plan, redact_plan
 from reconciler.reading.access import key_may_write
 from reconciler.workspace.git.ci import is_job
 

@@ -14,7 +14,7 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.kinds import all_kinds
-from reconciler.model.codec.plan import decode
+from reconciler.model.decoding import decode
 from reconciler.model.plan import Plan
 from reconciler.model.policy import (
     RULE_PREFIX,

@@ -14,7 +14,7 @@ from reconciler.model.event import Listener
 from reconciler.model.redaction import Mask
 
 if TYPE_CHECKING:
-    from reconciler.workspace.parsed_files import ParsedFiles
+    from reconciler.workspace.yaml.loader import ParsedFiles
 
 
 _R = TypeVar("_R")

@@ -16,14 +16,12 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, StalePlan
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
-from reconciler.model.change import SecretUse
-from reconciler.model.codec.log import read_log
-from reconciler.model.codec.plan import InvalidPlanFile, decode
+from reconciler.model.audit_log import Ending, LoggedChange, LoggedRun, read_log
+from reconciler.model.decoding import InvalidPlanFile, decode
+from reconciler.model.kind import Action
 from reconciler.model.live import Live
-from reconciler.model.logged_run import Ending, LoggedChange, LoggedRun
-from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.plan_options import PlanOptions
+from reconciler.model.plan import Plan, PlanSource, SecretUse
+from reconciler.model.policy import PlanOptions
 from reconciler.model.text import printable, several
 from reconciler.planning.base import Base
 from reconciler.planning.details import touched_by

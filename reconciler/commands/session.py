@@ -28,13 +28,11 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.kinds import all_kinds
-from reconciler.model.event import Noted
+from reconciler.model.event import Noted, redact_event
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.plan_redaction import redact_event
-from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy, Prune
+from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions, Policy, Prune
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import Desired
 from reconciler.model.text import several
@@ -46,10 +44,11 @@ from reconciler.planning.details import (
     needed_parents,
     short_forms,
 )
+from reconciler.planning.draft import PlanContext
 from reconciler.planning.integrations import IntegrationsNotRead
 from reconciler.planning.matcher import match
 from reconciler.planning.notes import about_changes
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.planner import make_plan
 from reconciler.planning.rules import with_violations
 from reconciler.reading import Depth, read_details, read_inside, read_live
 from reconciler.reading.access import read_organizations
@@ -121,7 +120,7 @@ class Session(Struct, frozen=True):
         local = self.runtime.now()
         now = transport.now(local)
         if now != local:
-            from reconciler.model.moments import rough_duration
+            from reconciler.model.times import rough_duration
 
             words = f"{rough_duration(abs(local - now))} {'ahead' if local > now else 'behind'}"
             message = f"the clock of this machine is {words}; the time of the service is used"

@@ -12,18 +12,17 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
+from reconciler.model.audit_log import Audit, read_log
 from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.codec.log import read_log
-from reconciler.model.codec.plan import decode
+from reconciler.model.decoding import decode
 from reconciler.model.kind import Kind
-from reconciler.model.logged_run import Audit
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
 from reconciler.model.resource import ResolvedParent, ResolvedResource, Resource
 from reconciler.model.text import listed
-from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import OriginContext, fields_with_origin
+from reconciler.workspace.resource_files import Declaration
 
 _LISTED = 10
 

@@ -9,11 +9,10 @@ from typing import Literal
 import orjson
 
 from reconciler.model.address import Address
-from reconciler.model.change import Consequence, Severity
-from reconciler.model.intervals import Interval
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import PlanSource
+from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.public import Count, Public, Term, derived
+from reconciler.model.times import Interval
 
 
 class PlannedBackfill(Public, frozen=True):

@@ -12,12 +12,10 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Consequence, Effect, FieldChange, Severity
-from reconciler.model.integration import Integrations
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.live import LiveObject
+from reconciler.model.plan import Change, Consequence, Effect, FieldChange, Severity
 from reconciler.model.request import Operation
 from reconciler.model.resource import Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at

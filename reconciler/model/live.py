@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.integration import Integrations
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Dialect, Integrations
 from reconciler.model.values import JSON
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")

@@ -1,4 +1,4 @@
-"""The policy of an environment: limits of what a plan may do, and rules of users."""
+"""What a plan may contain: the options that narrow it, and the policy that limits it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,48 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Mark
+from reconciler.model.address import Address
+from reconciler.model.public import Public, derived
 from reconciler.model.values import JSON, JSONObject
 
 if TYPE_CHECKING:
-    from reconciler.model.change import Change
+    from reconciler.model.plan import Change
+
+
+class Selection(Public, frozen=True):
+    """The options that narrow the plan."""
+
+    targets: tuple[str, ...] = ()
+    """Globs of --target."""
+    excludes: tuple[str, ...] = ()
+    """Globs of --exclude."""
+    kinds: tuple[str, ...] = ()
+    """Globs of --kind."""
+    parents: tuple[str, ...] = ()
+    """Globs of --project."""
+
+    @derived
+    def partial(self) -> bool:
+        """Whether something may be excluded."""
+        return bool(self.targets or self.excludes or self.kinds or self.parents)
+
+
+class PlanOptions(Struct, frozen=True):
+    """The options of a plan.
+
+    `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
+    plan to some addresses without making it a partial plan for the reader, as undo needs it.
+    `planned_before` are the objects of an earlier plan of the same selection, which are selected
+    again although their names may have changed. Removed resources have the objects of that plan.
+    """
+
+    rotate: tuple[str, ...] = ()
+    allow_replace: bool = False
+    selection: Selection = field(default_factory=Selection)
+    only: frozenset[Address] | None = None
+    is_undo: bool = False
+    planned_before: Mapping[Address, str | None] | None = None
+
 
 RULE_PREFIX: Final = "rules."
 """What the codes of violations and notes begin with, so that no id of a user equals one of ours."""

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.model.public import Public
 from reconciler.model.schemas import looks_secret, plain_names, schema_words
 from reconciler.model.text import printable
 from reconciler.model.values import JSON, SecretValue, walk
@@ -220,6 +221,18 @@ def redact_value(value: JSON, mask: Mask) -> JSON:
     if isinstance(value, (list, tuple)):
         return value.__class__(redact_value(item, mask) for item in value)
     return value
+
+
+def redacted(value: _T, mask: Mask) -> _T:
+    """Return a value with known secrets masked in what is `with_texts`: a copy if there are any."""
+    if isinstance(value, Public):
+        texts = {name: item for name in value.with_texts if (item := getattr(value, name))}
+        masked = {name: redacted(item, mask) for name, item in texts.items()}
+        changed = {name: item for name, item in masked.items() if item != texts[name]}
+        return replace(value, **changed) if changed else value
+    made: Any = value
+    made = tuple(redacted(item, mask) for item in made) if type(made) is tuple else made
+    return cast("_T", redact_value(made, mask))
 
 
 class Revealed(str):

@@ -28,8 +28,8 @@ from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import write_message, write_note, write_plan, write_report, write_result
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.address import Address
-from reconciler.model.moments import duration_of
 from reconciler.model.text import printable, several
+from reconciler.model.times import duration_of
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:

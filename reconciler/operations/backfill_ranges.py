@@ -9,12 +9,10 @@ from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
 from reconciler.model.backfill_plan import BackfillPlan, PlannedBackfill
-from reconciler.model.change import Consequence, Severity
-from reconciler.model.intervals import Interval, Schedule
-from reconciler.model.moments import is_date, moment_of
-from reconciler.model.run import Run
-from reconciler.model.run_status import BILLING
+from reconciler.model.plan import Consequence, Severity
+from reconciler.model.run import BILLING, Run
 from reconciler.model.text import printable, quoted, several
+from reconciler.model.times import Interval, Schedule, is_date, moment_of
 from reconciler.operations.gaps_report import Gap, GapState
 from reconciler.planning.approval import Approval, confirmed, typed
 

@@ -22,10 +22,9 @@ from reconciler.errors import (
 )
 from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
 from reconciler.model.field_types import Instant
-from reconciler.model.intervals import Schedule
 from reconciler.model.kind import Dialect
-from reconciler.model.run import BackfillRow, Run
-from reconciler.model.run_status import COMPLETED
+from reconciler.model.run import COMPLETED, BackfillRow, Run
+from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject
 from reconciler.operations.runs import ALL_TIME, backfill_id, read_backfills, read_runs, valid
 from reconciler.reading.calls import ObjectCalls

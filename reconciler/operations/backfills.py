@@ -25,11 +25,10 @@ from reconciler.model.backfill_plan import (
     PlannedBackfill,
 )
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned
-from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
-from reconciler.model.moments import Moment, window_at
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.model.text import listed, several
+from reconciler.model.times import Interval, Moment, Schedule, UnknownSchedule, window_at
 from reconciler.operations.backfill_ranges import (
     aligned_range,
     bound,

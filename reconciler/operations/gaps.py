@@ -16,9 +16,8 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage
-from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
-from reconciler.model.run import BackfillRow, Run
-from reconciler.model.run_status import BILLING, COMPLETED
+from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
+from reconciler.model.times import Interval, Schedule, UnknownSchedule
 from reconciler.operations.gaps_report import Gap, GapReport, GapState, ObjectGaps
 from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from reconciler.model.address import Address
-from reconciler.model.intervals import Interval
-from reconciler.model.moments import moment_as_option
-from reconciler.model.planned import EnvironmentReport
+from reconciler.model.plan import EnvironmentReport
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.text import printable, quoted, several, shortened
+from reconciler.model.times import Interval, moment_as_option
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
 from reconciler.render.durations import short_count
 from reconciler.render.environments import reports_document

@@ -15,12 +15,10 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Forbidden, InvalidResponse
 from reconciler.model.field_types import Instant
-from reconciler.model.intervals import Interval
 from reconciler.model.kind import Dialect
-from reconciler.model.moments import Moment, window_at
 from reconciler.model.request import Query
-from reconciler.model.run import LogEntry, Run
-from reconciler.model.run_report import LogReport, Matched
+from reconciler.model.run import LogEntry, LogReport, Matched, Run
+from reconciler.model.times import Interval, Moment, window_at
 from reconciler.operations.runs import POLL, Opened, opened, read_run, valid
 from reconciler.reading.calls import NotOffered, ObjectCalls
 

@@ -29,9 +29,9 @@ from reconciler.operations.backfill_command import say_not_started, started
 
 if TYPE_CHECKING:
     from reconciler.commands.planning import PlanResult
-    from reconciler.model.action import Action
-    from reconciler.model.change import Change
     from reconciler.model.event import Report
+    from reconciler.model.kind import Action
+    from reconciler.model.plan import Change
     from reconciler.operations.pausing import Paused, PauseRequest
 
 
@@ -134,7 +134,7 @@ def pause_command(names: tuple[str, ...], **options: Any) -> int:
     claims. Paused exports skip their runs. --write sets the field in the files for this
     environment, so that the next apply keeps it.
     """
-    from reconciler.model.action import Action
+    from reconciler.model.kind import Action
 
     _, _, code = toggled(Action.PAUSE, names, options)
     return code
@@ -157,7 +157,7 @@ def unpause_command(names: tuple[str, ...], *, backfill: bool, **options: Any) -
     claims. With --backfill, the whole intervals that the pause left out are backfilled afterwards:
     they are shown and approved like those of `backfill --since-pause`.
     """
-    from reconciler.model.action import Action
+    from reconciler.model.kind import Action
 
     if backfill and options["output_format"] == "json":
         raise BadUsage("--backfill does not support --format json")

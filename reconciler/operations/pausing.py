@@ -18,19 +18,18 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Reason
-from reconciler.model.file_change import FileChange
-from reconciler.model.kind import Field, Kind
+from reconciler.model.files import FileChange
+from reconciler.model.kind import Action, Field, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Note, Plan
+from reconciler.model.plan import Note, Plan, Reason
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.text import listed, printable
 from reconciler.operations.targets import read_targets
 from reconciler.planning.differ import is_ignored
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.draft import PlanContext
+from reconciler.planning.planner import make_plan
 from reconciler.workspace.writing import write_files
 
 _MOST_LISTED = 5

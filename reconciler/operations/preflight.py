@@ -22,20 +22,18 @@ from reconciler.errors import (
     SecretUnavailable,
     ServiceError,
 )
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.kind import Kind, Variant
+from reconciler.model.kind import Action, Kind, Variant
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import Named, Names
-from reconciler.model.plan import Plan, Refusal
-from reconciler.model.plan_options import PlanOptions
+from reconciler.model.plan import Change, Plan, Refusal
+from reconciler.model.policy import PlanOptions
 from reconciler.model.public import Public, Term, derived
 from reconciler.model.resource import Resource
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, JSONObject, secret_refs, value_at
 from reconciler.operations.targets import kind_with
-from reconciler.planning.bodies import create_body
+from reconciler.planning.differ import create_body
 from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match
 from reconciler.reading.access import missing_feature

@@ -37,9 +37,9 @@ from reconciler.cli.streams import (
     write_update,
 )
 from reconciler.errors import BadUsage, ExitCode, ServiceError
-from reconciler.model.moments import Moment, duration_of, moment_of, moment_or_ago
-from reconciler.model.run_report import LEVELS, STATUSES, RunOrder
+from reconciler.model.run import LEVELS, STATUSES, RunOrder
 from reconciler.model.text import printable, quoted
+from reconciler.model.times import Moment, duration_of, moment_of, moment_or_ago
 from reconciler.render.formats import DEFAULT, writer_of
 from reconciler.render.style import Style
 
@@ -397,7 +397,7 @@ def logs_command(
     output says which. With --follow, json prints a line for each entry.
     """
     from reconciler.cli.running import show_report
-    from reconciler.model.run_report import levels_from
+    from reconciler.model.run import levels_from
     from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs
     from reconciler.render.runs import entry_as_text
 

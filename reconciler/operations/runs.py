@@ -19,10 +19,11 @@ from reconciler.errors import BadUsage, Forbidden, InvalidResponse, NotFound
 from reconciler.model.field_types import Instant
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject, id_text
-from reconciler.model.moments import Moment, window_at
 from reconciler.model.request import Query
-from reconciler.model.run import BackfillRow, InvalidRun, Run
-from reconciler.model.run_report import (
+from reconciler.model.run import (
+    BackfillRow,
+    InvalidRun,
+    Run,
     RunChange,
     RunOrder,
     RunReport,
@@ -31,6 +32,7 @@ from reconciler.model.run_report import (
     oldest_pending,
 )
 from reconciler.model.text import printable, quoted
+from reconciler.model.times import Moment, window_at
 from reconciler.model.values import JSON
 from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls

@@ -12,16 +12,20 @@ from msgspec import Struct, field
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.moments import rough_duration
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.run import InvalidRun, Run, moment_at
-from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
+from reconciler.model.policy import PlanOptions
+from reconciler.model.run import (
+    BILLING,
+    FAILURES_OF_A_PAUSE,
+    InvalidRun,
+    Run,
+    failures_in_a_row,
+    moment_at,
+)
 from reconciler.model.text import several
+from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
 from reconciler.model.values import JSONObject
 from reconciler.operations.runs import page_of
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport

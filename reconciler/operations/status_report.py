@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.model.address import Address
-from reconciler.model.moments import rough_duration
-from reconciler.model.planned import EnvironmentReport
+from reconciler.model.plan import EnvironmentReport
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
 from reconciler.model.text import listed, printable, several, shortened
+from reconciler.model.times import rough_duration
 from reconciler.render.document import Bar, Cell, Chart, Column, Document, Lines, Row, Table
 from reconciler.render.durations import duration_as_text, short_count
 from reconciler.render.environments import reports_document

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from reconciler.model.change import Severity
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import printable, quoted
 
 

@@ -1,16 +1,24 @@
-"""The git base: what the configuration declared at each commit from the base to HEAD."""
+"""The git base: what the configuration declared from there to HEAD, and the live objects of that.
+
+A former object is found by pin, name and former names. A parent is compared by the live object
+that it resolves to, never by its key, since a key may name another object now.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Desired, ParentRef, Resource, State
 
 
 class Base(Struct, frozen=True):
@@ -152,3 +160,284 @@ def _is_repeat(kind: Kind, former: Version, later: Version) -> bool:
     parents = former.parent(kind), later.parent(kind)
     first, second = (parent.resource if parent is not None else None for parent in parents)
     return first is second or first == second
+
+
+ScopedName: TypeAlias = tuple[str | None, str]
+"""The id of the parent, and a name in it."""
+
+_Start = TypeVar("_Start")
+
+Links: TypeAlias = tuple[Mapping[str, set[str]], Mapping[str, set[str]]]
+"""The names of every key, and the keys of every name."""
+
+
+class Names(Struct, frozen=True):
+    """The live objects of one kind by id, and by parent and name."""
+
+    by_id: Mapping[str, LiveObject]
+    by_name: Mapping[ScopedName, Sequence[LiveObject]]
+
+    @classmethod
+    def of(cls, kind: Kind, objects: Iterable[LiveObject], plain: Mapping[str, str]) -> Names:
+        """Index objects. `plain` are names that replace those of some ids.
+
+        Objects of a kind with parents are also listed without one: an export of the organization
+        may be in any project.
+        """
+        by_id: dict[str, LiveObject] = {}
+        by_name: dict[ScopedName, list[LiveObject]] = {}
+        for item in objects:
+            by_id[item.id] = item
+            name = plain.get(item.id, item.name.strip())
+            scopes = {item.parent_id, None} if kind.parent is not None else {None}
+            for scope in scopes:
+                by_name.setdefault((scope, name), []).append(item)
+        return cls(by_id, by_name)
+
+
+class RemovedResource(Struct, frozen=True):
+    """A removed resource and the objects that it may be, `own` those of its own places by id.
+
+    `is_placed`: they are where it was, or may have been. Otherwise they only have its name.
+    """
+
+    resource: Resource
+    kind: Kind
+    objects: tuple[LiveObject, ...]
+    own: frozenset[str]
+    is_certain: bool
+    is_placed: bool = True
+
+
+class FormerObjects(Struct):
+    """The objects of former versions. `current` returns the object of a resource of today."""
+
+    history: History
+    kinds: Mapping[str, Kind]
+    names: Mapping[str, Names]
+    current: Callable[[Address], LiveObject | None]
+    known_as: dict[tuple[str, str], list[LiveObject]] = field(default_factory=dict)
+    """The parents of today by kind and the names that they had."""
+    _groups: dict[tuple[str, str], tuple[LiveObject, ...]] = field(default_factory=dict)
+    """The parents that an object of a parent kind and key may be, by kind and key."""
+    _links_of: dict[str, Links] = field(default_factory=dict)
+    _declared: dict[tuple[str, str, int], tuple[str, ...]] = field(default_factory=dict)
+    """The ids of declared parents by kind, key and commit. Children come after all parents."""
+    _versions: dict[Address | tuple[str, str], list[Version]] = field(default_factory=dict)
+    """The versions of live objects by kind and id; of one that is not certain, by address."""
+
+    def remember(self, resource: Resource, live: LiveObject | None) -> None:
+        """Remember the names that a parent of today had."""
+        if live is None:
+            return
+        names = set(resource.lifecycle.renamed_from)
+        names |= {version.name for version in self.history.resources(resource.address)}
+        for name in names:
+            self.known_as.setdefault((resource.address.kind, name.strip()), []).append(live)
+
+    def is_as_today(self, kind: Kind, resource: Resource, parent_id: str | None) -> bool:
+        """Return whether no version of a resource differs from today, nor the name of its parent.
+
+        Another live object may have the name that its parent had in between.
+        """
+        for version in self.history.versions.get(resource.address, ()):
+            is_same = version.resource is resource or version.resource == resource
+            if not is_same or self.scopes(kind, version) != (parent_id,):
+                return False
+        key = resource.parent.key if resource.parent is not None else None
+        parents = self.history.resources(Address(kind.parent or "", key or ""))
+        return len({parent.name.strip() for parent in parents}) <= 1
+
+    def of(self, kind: Kind, address: Address) -> list[LiveObject]:
+        """Return the objects that any version of a resource was, newest version first."""
+        objects: dict[str, LiveObject] = {}
+        for version in reversed(self.history.versions.get(address, ())):
+            objects |= {item.id: item for item in self.of_version(kind, version)}
+        return list(objects.values())
+
+    def declared(self, address: Address, live: LiveObject | None) -> Declared:
+        """Return how the live object of a resource was declared since the base, under any key.
+
+        Versions of its own key whose object is gone or not certain may be this object.
+        """
+        if not self._versions:
+            for version in self.history.in_order:
+                own = version.resource.address
+                objects = self.of_version(self.kinds[own.kind], version)
+                place = (own.kind, objects[0].id) if len(objects) == 1 else own
+                self._versions.setdefault(place, []).append(version)
+        certain = self._versions.get((live.kind, live.id), []) if live is not None else []
+        others = self._versions.get(address)
+        versions = sorted([*certain, *others], key=attrgetter("number")) if others else certain
+        at_base = [version.resource for version in certain if version.number == 0]
+        return Declared(
+            self.history.base,
+            min(at_base, key=lambda was: self._rank(was, live), default=None),
+            [version.resource for version in versions],
+            adopted=live is not None and not (versions and versions[0].number == 0),
+        )
+
+    def _rank(self, resource: Resource, live: LiveObject | None) -> tuple[bool, bool]:
+        """Return what counts less the larger it is: a match by id, by name or by a former name."""
+        by_name = self.names[resource.address.kind].by_name
+        is_named = live in by_name.get((None, resource.name.strip()), ())
+        return resource.pinned_id is None, not is_named
+
+    def elsewhere(self, kind: Kind, address: Address) -> list[LiveObject]:
+        """Return the objects of a resource's names in other parents that it may have been in.
+
+        If commits were applied in part, another key may have taken its parent over, by a name that
+        the parent had in between, and a newer parent may have the first name. So look in all
+        parents that are connected with its parents by names that one key had.
+        """
+        objects: dict[str, LiveObject] = {}
+        by_name = self.names[kind.name].by_name
+        for version in self.history.versions.get(address, ()):
+            resource = version.resource
+            if kind.parent is None or resource.parent is None or resource.pinned_id is not None:
+                continue
+            group = self._group(kind.parent, resource.parent)
+            for name in (resource.name, *resource.lifecycle.renamed_from):
+                for parent in group:
+                    same = by_name.get((parent.id, name.strip()), ())
+                    objects |= {item.id: item for item in same}
+        return list(objects.values())
+
+    def removed(self, resource: Resource, versions: Sequence[Version]) -> RemovedResource:
+        """Return the objects that a removed resource may be."""
+        kind = self.kinds[resource.address.kind]
+        scopes = [self.scopes(kind, version) for version in versions]
+        is_certain = all(len(ids) <= 1 for ids in scopes)
+        of_versions = [self.of_version(kind, version) for version in versions]
+        is_placed = any(scopes) or any(of_versions)
+        if not is_placed:
+            # No parent that it had is live under its name of then, so it may be in any.
+            is_certain, by_name = False, self.names[kind.name].by_name
+            of_versions = [list(by_name.get((None, item.resource.name), ())) for item in versions]
+        own = {item.id: item for items in of_versions for item in items}
+        objects = own | {item.id: item for item in self.elsewhere(kind, resource.address)}
+        return RemovedResource(
+            resource, kind, tuple(objects.values()), frozenset(own), is_certain, is_placed
+        )
+
+    def of_version(self, kind: Kind, version: Version) -> list[LiveObject]:
+        """Return the objects that one version was: several if its name or place is ambiguous."""
+        resource, names = version.resource, self.names[kind.name]
+        if resource.pinned_id is not None:
+            return [names.by_id[resource.pinned_id]] if resource.pinned_id in names.by_id else []
+        scopes = self.scopes(kind, version)
+        for of_then in ((resource.name,), resource.lifecycle.renamed_from):
+            objects = {
+                item.id: item
+                for name in of_then
+                for at in scopes
+                for item in names.by_name.get((at, name.strip()), ())
+            }
+            if objects:
+                return list(objects.values())
+        return []
+
+    def scopes(self, kind: Kind, version: Version) -> tuple[str | None, ...]:
+        """Return the ids of the parents that a version may have had."""
+        ref = version.resource.parent
+        if ref is None or kind.parent is None:
+            return (None,)
+        if ref.id is not None:
+            return (ref.id,)
+        if ref.name is not None:
+            objects = self.names[kind.parent].by_name.get((None, ref.name.strip()), ())
+            return tuple(item.id for item in objects)
+        place = (kind.parent, ref.key or "", id(version.desired))
+        if place not in self._declared:
+            parents = self._parents(kind.parent, ref, version.parent(kind))
+            self._declared[place] = tuple(item.id for item in parents)
+        return self._declared[place]
+
+    def _parents(self, kind: str, ref: ParentRef, parent: Version | None) -> list[LiveObject]:
+        """Return the objects of a declared parent: of the base, and of the same key today."""
+        address = Address(kind, ref.key or "")
+        own = self.of_version(self.kinds[kind], parent) if parent is not None else []
+        others: list[LiveObject] = []
+        if not own:
+            others = self.of(self.kinds[kind], address)
+            if parent is not None:
+                others += self.known_as.get((kind, parent.resource.name), [])
+        today = self.current(address)
+        if today is not None:
+            others.append(today)
+        parents = {item.id: item for item in own}
+        for item in others:
+            if item.id not in parents and not (parent and self._was_another(item, parent)):
+                parents[item.id] = item
+        return list(parents.values())
+
+    def _was_another(self, live: LiveObject, version: Version) -> bool:
+        """Return whether an object was that of another resource at the commit of a version."""
+        address = version.resource.address
+        return any(
+            live in self.of_version(self.kinds[live.kind], replace(version, resource=resource))
+            for resource in version.desired.resources.values()
+            if resource.address.kind == live.kind and resource.address != address
+        )
+
+    def _group(self, kind: str, ref: ParentRef) -> tuple[LiveObject, ...]:
+        """Return the live objects that a declared parent may be, by all names of its group."""
+        if ref.key is None:
+            return ()
+        place = (kind, ref.key)
+        if place not in self._groups:
+            keys, names = self._connected(kind, ref.key)
+            objects = {
+                item.id: item
+                for name in names
+                for item in (
+                    *self.names[kind].by_name.get((None, name), ()),
+                    *self.known_as.get((kind, name), ()),
+                )
+            }
+            today = (self.current(Address(kind, key)) for key in keys)
+            objects |= {item.id: item for item in today if item is not None}
+            for key in keys:
+                self._groups[kind, key] = tuple(objects.values())
+        return self._groups[place]
+
+    def _connected(self, kind: str, key: str) -> tuple[set[str], set[str]]:
+        """Return the keys and names that lead to each other: a key had a name, a name had a key."""
+        names_of, keys_of = self._links(kind)
+        keys, names, left = {key}, set[str](), [key]
+        while left:
+            for name in names_of.get(left.pop(), set()) - names:
+                names.add(name)
+                left += keys_of[name] - keys
+                keys |= keys_of[name]
+        return keys, names
+
+    def _links(self, kind: str) -> Links:
+        """Return the names that each key of a kind had, and the keys that each name had."""
+        if kind not in self._links_of:
+            names_of: dict[str, set[str]] = {}
+            keys_of: dict[str, set[str]] = {}
+            for address in self.history.versions:
+                for resource in self.history.resources(address) if address.kind == kind else ():
+                    for name in map(str.strip, (resource.name, *resource.lifecycle.renamed_from)):
+                        names_of.setdefault(address.key, set()).add(name)
+                        keys_of.setdefault(name, set()).add(address.key)
+            self._links_of[kind] = (names_of, keys_of)
+        return self._links_of[kind]
+
+
+def candidates_of(
+    starts: Sequence[_Start], find: Callable[[_Start], list[LiveObject]]
+) -> tuple[list[tuple[_Start, list[LiveObject]]], list[_Start]]:
+    """Return the resources with the objects that they may be, and those without any.
+
+    All are looked for before any is claimed: else the order of the keys would decide which of two
+    resources has an object. Of several objects, those that another resource must be don't count.
+    """
+    pairs = [(start, find(start)) for start in starts]
+    certain = {items[0].id for _, items in pairs if len(items) == 1}
+    left = [
+        (start, [item for item in items if len(items) == 1 or item.id not in certain])
+        for start, items in pairs
+    ]
+    return [pair for pair in left if pair[1]], [start for start, items in left if not items]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.behaviour import RuleContext
-from reconciler.model.change import Change, FieldChange, Origin, Reason, SecretNote, SecretUse
 from reconciler.model.comparison import (
     display_value,
     field_leaves,
@@ -21,20 +19,37 @@ from reconciler.model.comparison import (
     live_values,
     stamp_of,
 )
-from reconciler.model.kind import Kind
+from reconciler.model.field_types import time_text
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject, parse_marked_name
-from reconciler.model.plan import Note
+from reconciler.model.plan import (
+    Change,
+    FieldChange,
+    Note,
+    Origin,
+    Reason,
+    RecentRun,
+    SecretNote,
+    SecretUse,
+)
 from reconciler.model.resource import Lifecycle, Resource, State
-from reconciler.model.text import printable, quoted
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
+from reconciler.model.text import printable, quoted, shortened
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 from reconciler.planning.base import Declared
-from reconciler.planning.bodies import create_body, secret_notes, update_body
-from reconciler.planning.differ import Difference, difference, is_ignored
-from reconciler.planning.former import FormerObjects
+from reconciler.planning.differ import (
+    Difference,
+    create_body,
+    difference,
+    is_ignored,
+    secret_notes,
+    update_body,
+)
 from reconciler.planning.integrations import resolved
-from reconciler.planning.matcher import Match, interrupted
+from reconciler.planning.matcher import Match, Matching, interrupted
 from reconciler.planning.places import Known
 
+_MOST_RUNS = 10
+_LONGEST_STATUS = 40
 _REASON_OF = {
     Origin.UNKNOWN: Reason.FIELDS_DIFFER,
     Origin.FILES: Reason.CHANGED_IN_FILES,
@@ -46,35 +61,37 @@ _REASON_OF = {
 class ChangeContext(Struct):
     """The input of every decision besides the resource itself.
 
-    `rotate` are the resources whose secrets are sent again. `parent_names` are those of live
-    objects that may contain others, by kind and id.
+    `rotate` are the resources whose secrets are sent again.
     """
 
-    kinds: Mapping[str, Kind]
-    live: Live
-    former: FormerObjects
-    now: datetime
-    rotate: Container[Address]
-    declared: Mapping[Address, Resource]
-    parent_names: Mapping[tuple[str, str], str]
+    matching: Matching
     known: Known
+    rotate: Container[Address]
     _children: dict[tuple[str, str], list[LiveObject]] | None = None
+
+    @property
+    def live(self) -> Live:
+        """The live state."""
+        return self.matching.live
 
     def children(self, parent: LiveObject) -> Sequence[LiveObject]:
         """Return the live children of an object, managed or not. Indexed on first use."""
         if self._children is None:
             self._children = {}
-            for objects in self.live.objects.values():
-                for child in objects:
-                    parent_kind = self.kinds[child.kind].parent
-                    if parent_kind is not None and child.parent_id is not None:
-                        self._children.setdefault((parent_kind, child.parent_id), []).append(child)
+            for child in (item for items in self.live.objects.values() for item in items):
+                parent_kind = self.matching.kinds[child.kind].parent
+                if parent_kind is not None and child.parent_id is not None:
+                    self._children.setdefault((parent_kind, child.parent_id), []).append(child)
         children = self._children.get((parent.kind, parent.id), [])
         return sorted(children, key=lambda child: (child.name, child.id))
 
+    def declared(self, match: Match, live: LiveObject | None) -> Declared:
+        """Return how the object of a resource was declared since the base."""
+        return self.matching.former.declared(match.resource.address, live)
+
     def declared_since_base(self, match: Match, live: LiveObject) -> Declared:
         """Return how an object was declared since the base, with ids in place of names."""
-        declared = self.former.declared(match.resource.address, live)
+        declared = self.declared(match, live)
         if not self.live.integrations or declared.base is None:
             return declared
         at_base = declared.at_base and resolved(match, declared.at_base, self.live)
@@ -83,15 +100,13 @@ class ChangeContext(Struct):
 
     def parent_name(self, match: Match, parent_id: str | None) -> str | None:
         """Return the name of a parent: the live one, or the declared one if it does not exist."""
-        kind, ref = match.kind.parent, match.resource.parent
-        if kind is None:
-            return None
-        if parent_id is not None:
-            return self.parent_names.get((kind, parent_id))
+        kind, ref = match.kind, match.resource.parent
+        if kind.parent is None or parent_id is not None:
+            return self.matching.parent_name(kind.name, parent_id)
         if ref is None or ref.key is None:
             return ref.name if ref is not None else None
-        parent = self.declared.get(Address(kind, ref.key))
-        return parent.name if parent is not None else None
+        parent = self.matching.resources.get(Address(kind.parent, ref.key))
+        return parent.resource.name if parent is not None else None
 
 
 def seen_of_update(
@@ -214,7 +229,7 @@ def _secrets(
     address, live = match.resource.address, match.live
     if always is None and address in context.rotate:
         always = SecretUse.ROTATE
-    versions = context.former.declared(address, live).versions if live is not None else ()
+    versions = context.declared(match, live).versions if live is not None else ()
     return secret_notes(match.kind, match.resource, changes, versions=versions, always=always)
 
 
@@ -240,12 +255,10 @@ def _change(
     **parts: Any,
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
-    from reconciler.planning.latest_runs import latest_runs  # Most plans have no change.
-
     written = _as_written(fields, match.resource.written)
     runs = latest_runs(match.kind, match.live)
     change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
-    at_base = context.former.declared(change.address, match.live).at_base
+    at_base = context.declared(match, match.live).at_base
     reach, new = context.known.reached(change, match, at_base)
     change = replace(change, reach=reach, new=new)
     deleted = match.live if action is Action.DELETE else None
@@ -253,7 +266,7 @@ def _change(
         change=change,
         desired=match.resource if deleted is None else None,
         live=match.live,
-        now=context.now,
+        now=context.known.now,
         dialect=context.live.dialect,
         children=context.children(deleted) if deleted is not None else (),
     )
@@ -265,6 +278,24 @@ def _change(
     ]
     consequences.sort(key=lambda item: (item.rank, item.rule))
     return replace(change, consequences=tuple(consequences))
+
+
+def latest_runs(kind: Kind, live: LiveObject | None) -> tuple[RecentRun, ...]:
+    """Return the latest runs of an object, newest first, without those that cannot be read.
+
+    Errors of runs are left out, since they may contain anything.
+    """
+    from reconciler.model.run import InvalidRun, moment_at  # Most plans have no change.
+
+    runs: list[RecentRun] = []
+    bodies = value_at(live.body, kind.activity[:1]) if live is not None and kind.activity else ()
+    for body in bodies[:_MOST_RUNS] if isinstance(bodies, list) else ():
+        if isinstance(body, Mapping) and isinstance(status := body.get("status"), str):
+            with suppress(InvalidRun):
+                end = moment_at(body, "data_interval_end")
+                text = time_text(end.replace(microsecond=0)) if end is not None else ""
+                runs.append(RecentRun(shortened(printable(status), _LONGEST_STATUS), text))
+    return tuple(runs)
 
 
 def _as_written(

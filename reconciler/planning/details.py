@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
-from reconciler.model.action import Action
 from reconciler.model.address import UNMANAGED_PREFIX, Address
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy, Prune

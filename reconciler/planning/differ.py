@@ -1,17 +1,21 @@
-"""Compare a resource with its live object. Comes after the matcher, before the bodies.
+"""Compare a resource with its live object, and turn what differs into request bodies.
 
 Only declared fields are compared. With a git base, a key that was removed since is reset, and each
 difference has the side that it comes from: the files, if they changed since the base.
+
+A body has configured values. Live values are sent back only where the service requires them: the
+integration of a destination (service.md, 15.13), and a field that is judged together with a
+changed one (15.16). Other live values can be refused (15.12). Which secrets are sent is decided
+here, too: they can't be compared, since the API hides them (15.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.change import FieldChange, Origin
 from reconciler.model.comparison import (
     Leaf,
     comparable,
@@ -21,12 +25,33 @@ from reconciler.model.comparison import (
     is_default,
     is_equal,
     is_same,
+    unknown_field,
 )
-from reconciler.model.field_types import MergedObject
-from reconciler.model.kind import Kind
+from reconciler.model.field_types import (
+    Boolean,
+    DecimalText,
+    Instant,
+    Integer,
+    ListOf,
+    MergedObject,
+    Text,
+)
+from reconciler.model.kind import Dialect, Field, Kind, Variant
 from reconciler.model.live import LiveObject
+from reconciler.model.plan import FieldChange, Origin, SecretNote, SecretUse
 from reconciler.model.resource import Lifecycle, Resource
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
+from reconciler.model.schemas import looks_like_address
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    mapping_of,
+    path_text,
+    secret_refs,
+    value_at,
+)
 from reconciler.planning.base import Base, Declared
 
 
@@ -190,3 +215,211 @@ def _reset(leaf: Leaf, live: JSON) -> FieldChange | None:
     if comparable(field, live) == comparable(field, after):
         after = before
     return FieldChange(leaf.path, before, after, reset=True, origin=Origin.FILES)
+
+
+_SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
+
+
+def secret_notes(
+    kind: Kind,
+    resource: Resource,
+    changes: Sequence[FieldChange],
+    *,
+    versions: Sequence[Resource],
+    always: SecretUse | None,
+) -> tuple[SecretNote, ...]:
+    """Return every secret of the resource with the reason why it is or isn't sent.
+
+    One that differs from any of the `versions` since the git base is sent, but for those of
+    `ignore_changes`. `always`: why all are sent in any case.
+    """
+
+    def use(path: Path, since: Sequence[Resource], former: Sequence[JSON]) -> SecretUse:
+        if always is not None:
+            return always
+        if any(version.secret_version != resource.secret_version for version in since):
+            return SecretUse.VERSION_CHANGED
+        if former:
+            return SecretUse.REFERENCE_CHANGED
+        if any(_requires_secret(kind, change.path, path) for change in changes):
+            return SecretUse.NEEDED
+        return SecretUse.UNREADABLE
+
+    def note(path: Path, ref: SecretRef) -> SecretNote:
+        since = () if is_ignored(path, resource.lifecycle) else versions
+        former = [old for item in since if (old := value_at(item.spec, path)) != ref]
+        shown = next((str(old) for old in former if isinstance(old, SecretRef)), "")
+        return SecretNote(path, ref, use(path, since, former), shown)
+
+    return tuple(note(path, ref) for path, ref in secret_refs(resource.spec))
+
+
+def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:
+    """Return whether a PATCH of a changed path must contain the secret at another path.
+
+    So it is if the secret is inside the changed value, if its variant changes its tag or its
+    address, and if it must be sent with a changed field beside it.
+    """
+    if secret[: len(changed)] == changed:
+        return True
+    field = kind.field_named(str(changed[0]))
+    if secret[0] != changed[0] or field is None or field.variant is None:
+        return False
+    if changed == (field.name, field.variant.tag):
+        return True
+    if changed[1] == field.variant.body and looks_like_address(str(changed[-1])):
+        return True
+    return any(
+        inner.name == changed[-1] and secret[-1] in inner.sent_with
+        for fields in field.variant.variants.values()
+        for inner in fields
+    )
+
+
+def create_body(
+    kind: Kind, resource: Resource, dialect: Dialect | None, *, after: bool = False
+) -> dict[str, JSON]:
+    """Return the declared fields that a create sends, or (`after`) that are patched after it.
+
+    Without nulls: absent and null are the same to a create, but for fields of which the server
+    gives new objects a value.
+    """
+    return {
+        name: _created_value(field, resource.spec[field.name])
+        for field in kind.fields
+        if field.after_create is after and field.name in resource.spec
+        if field.null_in_create or resource.spec[field.name] is not None
+        for name in field.sent_as(dialect)
+    }
+
+
+def _created_value(field: Field, value: JSON) -> JSON:
+    """Return a value with the body of its variant, which servers require even if it is empty."""
+    if field.variant is None:
+        return _sent_value(field, value)
+    return {**value, field.variant.body: value.get(field.variant.body) or {}}
+
+
+def update_body(
+    kind: Kind,
+    resource: Resource,
+    live: LiveObject,
+    *,
+    changes: Iterable[FieldChange],
+    secrets: Mapping[Path, SecretRef],
+    dialect: Dialect | None,
+) -> dict[str, JSON]:
+    """Return the changed fields and secrets, with the fields that must be sent with them."""
+    by_path = {change.path: change for change in changes}
+    names = {path[0] for path in (*by_path, *secrets)}
+    names |= {name for field in kind.fields if field.name in names for name in field.sent_with}
+    body: dict[str, JSON] = {}
+    for field in kind.fields:
+        if field.name not in names:
+            continue
+        if field.variant is not None:
+            value = _variant_value(
+                field, field.variant, resource, live, changes=by_path, secrets=secrets
+            )
+        else:
+            value = _plain_value(field, resource, live, by_path.get((field.name,)))
+        if value is not MISSING:
+            body.update(dict.fromkeys(field.sent_as(dialect), value))
+    return {**body, **_kept(kind, live, body, changed={str(path[0]) for path in by_path})}
+
+
+def _kept(
+    kind: Kind, live: LiveObject, body: JSONObject, *, changed: Collection[str]
+) -> dict[str, JSON]:
+    """Return the live values that a PATCH with this body would reset."""
+    return {
+        name: value
+        for field in kind.fields
+        if field.name in body
+        for name, unless in field.resets.items()
+        if name not in body and unless not in changed
+        if (value := live.body.get(name)) is not None
+    }
+
+
+def _plain_value(
+    field: Field, resource: Resource, live: LiveObject, change: FieldChange | None
+) -> JSON:
+    """Return the declared value, or what a removed key is reset to.
+
+    Of an object that the server merges: the declared keys, with null for removed ones; all keys
+    where the server replaces it.
+    """
+    declared = resource.spec.get(field.name, MISSING)
+    after = change.after if change is not None else MISSING
+    if declared is MISSING:
+        return after
+    if not (isinstance(field.type, MergedObject) and isinstance(declared, Mapping)):
+        return _sent_value(field, declared)
+    removed = {
+        key: None
+        for key, value in mapping_of(after).items()
+        if value is None and key not in declared
+    }
+    if not field.type.by_client:
+        return {**declared, **removed}
+    return _without_nulls({**mapping_of(field.live_value(live.body)), **declared, **removed})
+
+
+def _variant_value(
+    field: Field,
+    variant: Variant,
+    resource: Resource,
+    live: LiveObject,
+    *,
+    changes: Mapping[Path, FieldChange],
+    secrets: Mapping[Path, SecretRef],
+) -> JSON:
+    """Return the tag and the extras, as always required, with what changed of the body.
+
+    A tag or an extra without a change is sent as it is live: `ignore_changes` may name it.
+    """
+    declared = mapping_of(resource.spec.get(field.name))
+    current = mapping_of(live.body.get(field.name))
+    value: dict[str, JSON] = {}
+    for name in (variant.tag, *(extra.name for extra in variant.extras)):
+        is_changed = (field.name, name) in changes
+        item = declared.get(name) if is_changed else current.get(name)
+        if item is not None or is_changed:
+            value[name] = item
+    body, live_body = mapping_of(declared.get(variant.body)), mapping_of(current.get(variant.body))
+    if (field.name, variant.tag) in changes:
+        value[variant.body] = _without_nulls(body)
+        return value
+    fields = {inner.name: inner for inner in variant.fields_of(value)}
+    items = value[variant.body] = {}
+    for path in (*changes, *secrets):
+        if path[:2] != (field.name, variant.body):
+            continue
+        name = str(path[2])
+        inner = fields.get(name) or unknown_field(name)
+        items[name] = _sent_value(inner, body[name]) if name in body else changes[path].after
+        for partner in inner.sent_with:
+            item = body.get(partner, live_body.get(partner))
+            if partner not in items and item is not None:
+                items[partner] = _sent_value(fields[partner], item)
+    return value
+
+
+def _sent_value(field: Field, value: JSON) -> JSON:
+    """Return scalars in canonical form, which every server takes; the rest as it is written.
+
+    Entries that servers drop are not sent: in 2025 blank ones are refused (service.md 4.2).
+    """
+    if (
+        isinstance(field.type, ListOf)
+        and field.type.drop_blank
+        and isinstance(value, (list, tuple))
+    ):
+        item = field.type.item
+        return [entry for entry in value if item.canonical(entry) not in (None, "")]
+    return field.type.canonical(value) if isinstance(field.type, _SENT_CANONICAL) else value
+
+
+def _without_nulls(value: JSONObject) -> dict[str, JSON]:
+    return {name: item for name, item in value.items() if item is not None}

@@ -6,31 +6,28 @@ All violations are reported at once, each with the place of the rule and the way
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeAlias
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.diagnostics import Mark
-from reconciler.model.action import Action
 from reconciler.model.address import Address, joined, near_miss
 from reconciler.model.behaviour import RuleContext
-from reconciler.model.change import Change
-from reconciler.model.kind import Kind
-from reconciler.model.live import OTHER_TOOL, Live, LiveObject, other_tool_of
-from reconciler.model.plan import Refusal, Unmanaged
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE, Policy, to_send_anyway
+from reconciler.model.kind import Action
+from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of
+from reconciler.model.plan import Change, Refusal, Unmanaged
+from reconciler.model.policy import (
+    POSSIBLE_DUPLICATE,
+    UNKNOWN_VALUE,
+    to_send_anyway,
+)
 from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import known_schema, listed_values
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, Path, path_text, value_at
-from reconciler.planning.base import Base
-from reconciler.planning.duplicates import Duplicate, refusal_of
+from reconciler.planning.draft import Draft
+from reconciler.planning.duplicates import refusal_of
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.rules import rule_refusals
 from reconciler.planning.selection import PrunedObject
@@ -86,57 +83,15 @@ def _of_removed(resource: Resource, kept: Mapping[Address, str]) -> Obstacle | N
     return None
 
 
-class GuardContext(Struct, frozen=True):
-    """What a guard may look at: the changes that do something, in order, and their surroundings.
-
-    `selected` are the resources that are planned. `resources` are the declared ones, and those of
-    the git base that were removed. `pruned` are the objects that the policy prunes, selected or
-    not. `duplicates` are what creates would double, and
-    `parent_names` the names of live containers. Another environment declares `elsewhere`, by kind
-    and id.
-    """
-
-    changes: Sequence[Change]
-    policy: Policy
-    kinds: Sequence[Kind]
-    options: PlanOptions
-    matching: Matching
-    selected: AbstractSet[Address]
-    name_cycles: Sequence[Sequence[Address]]
-    pruned: Sequence[PrunedObject]
-    live: Live
-    resources: Mapping[Address, Resource]
-    now: datetime
-    base: Base | None
-    duplicates: Sequence[Duplicate] = ()
-    parent_names: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    elsewhere: AbstractSet[tuple[str, str]] = frozenset()
-
-    @property
-    def managed(self) -> int:
-        """The number of objects that percentages refer to."""
-        return sum(match.live is not None for match in self.matching.matches.values())
-
-    @property
-    def destructive(self) -> list[Change]:
-        """The deletions and replacements."""
-        return [change for change in self.changes if change.action.destructive]
-
-    def mark_of(self, address: Address) -> Mark | None:
-        """Return the place of a resource, None if it has none."""
-        resource = self.resources.get(address)
-        return resource.mark if resource is not None else None
+Guard: TypeAlias = Callable[[Draft], Iterable[Refusal]]
 
 
-Guard: TypeAlias = Callable[[GuardContext], Iterable[Refusal]]
-
-
-def protected(context: GuardContext) -> Iterator[Refusal]:
+def protected(draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete or replace what has `lifecycle.protect`, removed resources included."""
-    for change in context.destructive:
-        resource = context.resources.get(change.address)
+    for change in draft.destructive:
+        resource = draft.resources.get(change.address)
         if resource is None or not resource.lifecycle.protect:
-            yield from _maybe_protected(change, context)
+            yield from _maybe_protected(change, draft)
             continue
         fate = "deleted" if change.action is Action.DELETE else "replaced"
         yield Refusal(
@@ -148,9 +103,9 @@ def protected(context: GuardContext) -> Iterator[Refusal]:
         )
 
 
-def _maybe_protected(change: Change, context: GuardContext) -> Iterator[Refusal]:
+def _maybe_protected(change: Change, draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete, as another object, what may be a removed resource with `protect`."""
-    matching, live_id = context.matching, change.live_id or ""
+    matching, live_id = draft.matching, change.live_id or ""
     address = matching.maybe_protected.get((change.address.kind, live_id))
     if address is not None and change.address not in matching.matches:
         yield Refusal(
@@ -158,49 +113,49 @@ def _maybe_protected(change: Change, context: GuardContext) -> Iterator[Refusal]
             f"{change.address} would be deleted, and id {printable(live_id)} may be {address}, "
             "which is protected",
             (change.address,),
-            context.mark_of(address),
+            draft.mark_of(address),
             f"declare {address} with `id:` and `lifecycle: {{protect: false}}`, and apply; then "
             "remove it",
         )
 
 
-def lost_with_parent(context: GuardContext) -> Iterator[Refusal]:
+def lost_with_parent(draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete what contains an object that is not accounted for: it would be lost."""
     lost: dict[tuple[Address, Obstacle], list[str]] = {}
-    for parent, obstacle, name in _staying(context):
+    for parent, obstacle, name in _staying(draft):
         lost.setdefault((parent.address, obstacle or UNMANAGED), []).append(name)
     for (address, (rule, text, fix)), names in lost.items():
         message = f"{address} would be deleted with {listed(names, 20)} in it, {text}"
-        yield Refusal(rule, message, (address,), context.mark_of(address), fix)
+        yield Refusal(rule, message, (address,), draft.mark_of(address), fix)
 
 
-def _staying(context: GuardContext) -> Iterator[tuple[Change, Obstacle | None, str]]:
+def _staying(draft: Draft) -> Iterator[tuple[Change, Obstacle | None, str]]:
     """Yield what does not leave an object to delete, or is put into it, with its name."""
-    deletions = [change for change in context.changes if change.action is Action.DELETE]
+    deletions = [change for change in draft.changes if change.action is Action.DELETE]
     parents = {(change.address.kind, change.live_id or ""): change for change in deletions}
-    moved = [item for item in context.changes if item.old_parent_id not in (None, item.parent_id)]
+    moved = [item for item in draft.changes if item.old_parent_id not in (None, item.parent_id)]
     leaving = {(change.address.kind, change.live_id) for change in (*deletions, *moved)}
-    kept = context.base.kept if context.base is not None else {}
-    known = dict(obstacles(context.matching, context.pruned, kept)) if parents else {}
-    for kind in context.kinds if parents else ():
-        for item in context.live.of(kind.name):
+    kept = draft.matching.base.kept if draft.matching.base is not None else {}
+    known = dict(obstacles(draft.matching, draft.pruned, kept)) if parents else {}
+    for kind in draft.matching.kinds.values() if parents else ():
+        for item in draft.matching.live.of(kind.name):
             parent = parents.get((kind.parent or "", item.parent_id or ""))
             if parent is not None and (kind.name, item.id) not in leaving:
                 name = f"{kind.name} {quoted(item.name)} (id {printable(item.id)})"
                 yield parent, known.get((kind.name, item.id)), name
-    created = [change for change in context.changes if change.action is Action.CREATE]
-    for match in (context.matching.matches[change.address] for change in (*created, *moved)):
+    created = [change for change in draft.changes if change.action is Action.CREATE]
+    for match in (draft.matching.matches[change.address] for change in (*created, *moved)):
         parent = parents.get((match.kind.parent or "", match.parent_id or ""))
         if parent is not None:
             yield parent, of_declared(match), f"{match.kind.name} {quoted(match.resource.name)}"
 
 
-def declared_elsewhere(context: GuardContext) -> Iterator[Refusal]:
+def declared_elsewhere(draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete what another environment of the organization declares."""
     lost = [
         change
-        for change in context.destructive
-        if (change.address.kind, change.live_id) in context.elsewhere
+        for change in draft.destructive
+        if (change.address.kind, change.live_id) in draft.context.elsewhere
     ]
     if lost:
         yield Refusal(
@@ -208,32 +163,33 @@ def declared_elsewhere(context: GuardContext) -> Iterator[Refusal]:
             f"{several(len(lost), 'object')} would be deleted that another environment of this "
             "organization declares",
             _addresses(lost),
-            context.mark_of(lost[0].address),
+            draft.mark_of(lost[0].address),
             "remove it there first, or declare it here",
         )
 
 
-def nothing_declared(context: GuardContext) -> Iterator[Refusal]:
+def nothing_declared(draft: Draft) -> Iterator[Refusal]:
     """Refuse deletions by an environment without resources: its files may be missing."""
-    if context.destructive and not (context.matching.matches or context.matching.untouchable):
+    if draft.destructive and not (draft.matching.matches or draft.matching.untouchable):
         yield Refusal(
             "nothing-declared",
-            f"{several(len(context.destructive), 'deletion')} in an environment without resources",
-            _addresses(context.destructive),
+            f"{several(len(draft.destructive), 'deletion')} in an environment without resources",
+            _addresses(draft.destructive),
             allow="to delete the last ones, declare them with `state: absent`",
         )
 
 
-def over_limit(context: GuardContext) -> Iterator[Refusal]:
+def over_limit(draft: Draft) -> Iterator[Refusal]:
     """Refuse more than `max_deletes`, replacements included, and more than `max_changes`."""
-    policy = context.policy
+    policy = draft.policy
+    managed = sum(match.live is not None for match in draft.matching.matches.values())
     for rule, limit, changes, word in (
-        ("max_deletes", policy.max_deletes, context.destructive, "deletion"),
-        ("max_changes", policy.max_changes, context.changes, "change"),
+        ("max_deletes", policy.max_deletes, draft.destructive, "deletion"),
+        ("max_changes", policy.max_changes, draft.changes, "change"),
     ):
-        if limit is None or limit.allows(len(changes), total=context.managed):
+        if limit is None or limit.allows(len(changes), total=managed):
             continue
-        of = f" of {several(context.managed, 'managed object')}" if limit.percent else ""
+        of = f" of {several(managed, 'managed object')}" if limit.percent else ""
         yield Refusal(
             rule,
             f"{several(len(changes), word)} planned, the limit is {limit}{of}",
@@ -247,42 +203,42 @@ def _addresses(changes: Iterable[Change]) -> tuple[Address, ...]:
     return tuple(change.address for change in changes)
 
 
-def deletion_switched_off(context: GuardContext) -> Iterator[Refusal]:
+def deletion_switched_off(draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete objects of kinds whose deletion needs a second policy key."""
-    for kind in context.kinds:
+    for kind in draft.matching.kinds.values():
         switch = kind.deletion_switch
-        deleted = [change for change in context.destructive if change.address.kind == kind.name]
-        if deleted and switch is not None and kind.name not in context.policy.deletable:
+        deleted = [change for change in draft.destructive if change.address.kind == kind.name]
+        if deleted and switch is not None and kind.name not in draft.policy.deletable:
             yield Refusal(
                 switch,
                 f"{several(len(deleted), kind.name)} would be deleted with all data",
                 _addresses(deleted),
-                context.policy.marks.get(switch),
+                draft.policy.marks.get(switch),
                 f"set `policy: {{{switch}: true}}` for this environment",
             )
 
 
-def replacement_not_allowed(context: GuardContext) -> Iterator[Refusal]:
+def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
     """Refuse replacements, which lose id and history, unless they are allowed."""
-    if context.options.allow_replace or context.policy.allow_replace:
+    if draft.context.options.allow_replace or draft.policy.allow_replace:
         return
-    for change in context.changes:
-        resource = context.resources.get(change.address)
+    for change in draft.changes:
+        resource = draft.resources.get(change.address)
         allowed = resource is not None and resource.lifecycle.allow_replace
         if change.action is Action.REPLACE and not allowed:
             yield Refusal(
                 "allow_replace",
                 f"{change.address} must be replaced, which loses its id and history",
                 (change.address,),
-                context.mark_of(change.address),
+                draft.mark_of(change.address),
                 "set `lifecycle: {allow_replace: true}` on it, or pass --allow-replace",
             )
 
 
-def replaced_id(context: GuardContext) -> Iterator[Refusal]:
+def replaced_id(draft: Draft) -> Iterator[Refusal]:
     """Refuse to replace what has an `id`: the new object has another. An undo sets its own."""
-    for change in context.changes if not context.options.is_undo else ():
-        resource = context.resources.get(change.address)
+    for change in draft.changes if not draft.context.options.is_undo else ():
+        resource = draft.resources.get(change.address)
         if change.action is Action.REPLACE and resource is not None and resource.pinned_id:
             yield Refusal(
                 "replaced-id",
@@ -293,12 +249,12 @@ def replaced_id(context: GuardContext) -> Iterator[Refusal]:
             )
 
 
-def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
+def denied_consequence(draft: Draft) -> Iterator[Refusal]:
     """Refuse changes that have a consequence of `deny`."""
-    for rule in sorted(set(context.policy.deny)):
+    for rule in sorted(set(draft.policy.deny)):
         changes = [
             change
-            for change in context.changes
+            for change in draft.changes
             if any(consequence.rule == rule for consequence in change.consequences)
         ]
         if changes:
@@ -306,32 +262,32 @@ def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
                 "deny",
                 f"denied consequence {quoted(rule)} of {several(len(changes), 'change')}",
                 _addresses(changes),
-                context.policy.marks.get("deny"),
+                draft.policy.marks.get("deny"),
                 f"remove {quoted(rule)} from `policy.deny`, or omit the change with --exclude",
             )
 
 
-def ignored_name(context: GuardContext) -> Iterator[Refusal]:
+def ignored_name(draft: Draft) -> Iterator[Refusal]:
     """Refuse resources whose name, or that of their object, is in `ignore`.
 
     One that is not selected is not planned, unless a change needs it as its parent.
     """
-    matches = (context.matching.matches.get(change.address) for change in context.changes)
+    matches = (draft.matching.matches.get(change.address) for change in draft.changes)
     parents = {match.parent_address for match in matches if match is not None}
-    for address in context.matching.untouchable:
-        if address in context.selected or address in parents:
+    for address in draft.matching.untouchable:
+        if address in draft.selected or address in parents:
             yield Refusal(
                 "ignore",
                 f"{address} matches `policy.ignore`",
                 (address,),
-                context.policy.marks.get("ignore", context.mark_of(address)),
+                draft.policy.marks.get("ignore", draft.mark_of(address)),
                 "remove the resource, or narrow the glob in `policy.ignore`",
             )
 
 
-def name_cycle(context: GuardContext) -> Iterator[Refusal]:
+def name_cycle(draft: Draft) -> Iterator[Refusal]:
     """Refuse to swap names: the server refuses whichever comes first."""
-    for cycle in context.name_cycles:
+    for cycle in draft.name_cycles:
         yield Refusal(
             "name-circle",
             f"{' and '.join(map(str, cycle))} swap names, but the server requires unique names",
@@ -340,12 +296,12 @@ def name_cycle(context: GuardContext) -> Iterator[Refusal]:
         )
 
 
-def permuted_names(context: GuardContext) -> Iterator[Refusal]:
+def permuted_names(draft: Draft) -> Iterator[Refusal]:
     """Refuse a resource whose name is that of another declared one's object at the git base.
 
     Both objects would change owner, with their histories and what the service bills.
     """
-    changed, matching = {change.address for change in context.changes}, context.matching
+    changed, matching = {change.address for change in draft.changes}, draft.matching
     for address, match in matching.matches.items() if changed else ():
         was = matching.former.declared(address, match.live).at_base
         other = was.address if was is not None else address
@@ -355,16 +311,16 @@ def permuted_names(context: GuardContext) -> Iterator[Refusal]:
                 "permuted-names",
                 f"{address} matches by its name the object that {other} was at the git base",
                 (address, other),
-                context.mark_of(address),
+                draft.mark_of(address),
                 "exchange the keys instead of the names, apply a temporary name first, or set "
                 "`id:` on both",
             )
 
 
-def name_of_another_tool(context: GuardContext) -> Iterator[Refusal]:
+def name_of_another_tool(draft: Draft) -> Iterator[Refusal]:
     """Refuse to rename what another tool finds by its name: it would create a second object."""
-    for change in context.changes:
-        match = context.matching.matches.get(change.address)
+    for change in draft.changes:
+        match = draft.matching.matches.get(change.address)
         other = other_tool_of(match.live.name) if match is not None and match.live else None
         is_renamed = change.action is Action.REPLACE or (
             change.action is Action.UPDATE and any(item.path == ("name",) for item in change.fields)
@@ -374,19 +330,19 @@ def name_of_another_tool(context: GuardContext) -> Iterator[Refusal]:
                 OTHER_TOOL,
                 f"{change.address} would lose the name by which {other} finds it",
                 (change.address,),
-                context.mark_of(change.address),
+                draft.mark_of(change.address),
                 "set `name` to the whole live name, or `lifecycle: {ignore_changes: [name]}`",
             )
 
 
-def unlisted_type(context: GuardContext) -> Iterator[Refusal]:
+def unlisted_type(draft: Draft) -> Iterator[Refusal]:
     """Refuse to create objects that no list has: later plans would create them again."""
     variants = {
         (kind.name, field.name): variant
-        for kind in context.kinds
+        for kind in draft.matching.kinds.values()
         for field, variant in kind.variants
     }
-    for change in context.changes:
+    for change in draft.changes:
         if change.action not in (Action.CREATE, Action.REPLACE):
             continue
         for name, value in (change.body or {}).items():
@@ -401,16 +357,16 @@ def unlisted_type(context: GuardContext) -> Iterator[Refusal]:
                 )
 
 
-def known_refusal(context: GuardContext) -> Iterator[Refusal]:
+def known_refusal(draft: Draft) -> Iterator[Refusal]:
     """Refuse changes that the server is known to refuse, except those of `attempt`."""
-    kinds = {kind.name: kind for kind in context.kinds}
-    for rule_context in _rule_contexts(context):
+    kinds = draft.matching.kinds
+    for rule_context in _rule_contexts(draft):
         address = rule_context.address
         for known in kinds[address.kind].refusals:
             objection = known(rule_context)
-            if objection is None or known.id in context.policy.attempt:
+            if objection is None or known.id in draft.policy.attempt:
                 continue
-            resource, cause = context.resources.get(address), objection.because_of
+            resource, cause = draft.resources.get(address), objection.because_of
             yield Refusal(
                 known.id,
                 printable(f"{address}: {objection.message}"),
@@ -421,16 +377,16 @@ def known_refusal(context: GuardContext) -> Iterator[Refusal]:
             )
 
 
-def _rule_contexts(context: GuardContext) -> Iterator[RuleContext]:
+def _rule_contexts(draft: Draft) -> Iterator[RuleContext]:
     """Yield every change with the live objects that known refusals depend on."""
     names = {
         (change.address.kind, change.live_id): "" if change.action is Action.DELETE else change.name
-        for change in context.changes
+        for change in draft.changes
     }
-    parents = {(change.address.kind, change.parent_id) for change in context.changes}
+    parents = {(change.address.kind, change.parent_id) for change in draft.changes}
     objects: dict[tuple[str, str | None], LiveObject] = {}
     siblings: dict[tuple[str, str | None], list[LiveObject]] = defaultdict(list)
-    for item in chain(*(context.live.of(kind.name) for kind in context.kinds if parents)):
+    for item in chain(*draft.matching.live.objects.values()) if parents else ():
         at, of = (item.kind, item.id), (item.kind, item.parent_id)
         if at in names:
             objects[at] = item
@@ -438,26 +394,26 @@ def _rule_contexts(context: GuardContext) -> Iterator[RuleContext]:
             name = names.get(at, item.name)
             siblings[of].append(replace(item, name=name) if name != item.name else item)
     created: dict[tuple[str, str | None], list[Change]] = defaultdict(list)
-    for change in context.changes:
+    for change in draft.changes:
         kind, is_deletion = change.address.kind, change.action is Action.DELETE
         yield RuleContext(
             change,
-            desired=None if is_deletion else context.resources.get(change.address),
+            desired=None if is_deletion else draft.resources.get(change.address),
             live=objects.get((kind, change.live_id)),
-            now=context.now,
-            dialect=context.live.dialect,
+            now=draft.context.now,
+            dialect=draft.matching.live.dialect,
             siblings=siblings[kind, change.parent_id],
             created=created[kind, change.parent_id],
-            integrations=context.live.integrations.get(change.parent_id or ""),
+            integrations=draft.matching.live.integrations.get(change.parent_id or ""),
         )
         if change.action is Action.CREATE:
             created[kind, change.parent_id].append(change)
 
 
-def misspelt_value(context: GuardContext) -> Iterator[Refusal]:
+def misspelt_value(draft: Draft) -> Iterator[Refusal]:
     """Refuse to set a value that is probably a misspelt known one, except by `attempt`."""
-    for change in context.changes if UNKNOWN_VALUE not in context.policy.attempt else ():
-        resource = context.resources.get(change.address)
+    for change in draft.changes if UNKNOWN_VALUE not in draft.policy.attempt else ():
+        resource = draft.resources.get(change.address)
         spec = resource.spec if resource is not None else {}
         for path, value, known in listed_values(known_schema(change.address.kind), spec):
             close = near_miss(value, known)
@@ -477,11 +433,11 @@ def _before(change: Change, path: Path, value: JSON) -> JSON:
     return next((value_at(side, rest) for side, rest, at in sides if path == at + rest), value)
 
 
-def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
+def name_from_environment(draft: Draft) -> Iterator[Refusal]:
     """Refuse to create what the base has, if another value of a variable may be the reason."""
-    at_base = context.base.present if context.base is not None else {}
-    for change in context.changes:
-        resource = context.resources.get(change.address)
+    at_base = draft.matching.base.present if draft.matching.base is not None else {}
+    for change in draft.changes:
+        resource = draft.resources.get(change.address)
         if (
             change.action is Action.CREATE
             and change.address in at_base
@@ -500,17 +456,17 @@ def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
             )
 
 
-def possible_duplicate(context: GuardContext) -> Iterator[Refusal]:
+def possible_duplicate(draft: Draft) -> Iterator[Refusal]:
     """Refuse creates that would double what an object does. Undo has no other permission."""
-    is_undo = context.options.is_undo
-    if not (is_undo and POSSIBLE_DUPLICATE in context.policy.attempt):
-        for duplicate in context.duplicates:
-            yield refusal_of(duplicate, context.parent_names, is_undo=is_undo)
+    is_undo = draft.context.options.is_undo
+    if not (is_undo and POSSIBLE_DUPLICATE in draft.policy.attempt):
+        for duplicate in draft.duplicates:
+            yield refusal_of(duplicate, draft.matching, is_undo=is_undo)
 
 
-def own_rule(context: GuardContext) -> Iterator[Refusal]:
+def own_rule(draft: Draft) -> Iterable[Refusal]:
     """Refuse what a rule of the user denies."""
-    yield from rule_refusals(context.policy, context.changes, context.kinds)
+    return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values())
 
 
 GUARDS: tuple[Guard, ...] = (
@@ -536,6 +492,6 @@ GUARDS: tuple[Guard, ...] = (
 )
 
 
-def refusals(context: GuardContext) -> tuple[Refusal, ...]:
+def refusals(draft: Draft) -> tuple[Refusal, ...]:
     """Return every violation, in the order of the guards."""
-    return tuple(refusal for guard in GUARDS for refusal in guard(context))
+    return tuple(refusal for guard in GUARDS for refusal in guard(draft))

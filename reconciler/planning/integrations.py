@@ -13,10 +13,9 @@ from msgspec.structs import replace
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.change import Change, FieldChange
-from reconciler.model.integration import IntegrationField, Integrations
-from reconciler.model.kind import Kind
+from reconciler.model.kind import IntegrationField, Integrations, Kind
 from reconciler.model.live import Live
+from reconciler.model.plan import Change, FieldChange
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at

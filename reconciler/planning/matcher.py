@@ -16,8 +16,14 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, value_at
-from reconciler.planning.base import History
-from reconciler.planning.former import FormerObjects, Names, RemovedResource, candidates_of
+from reconciler.planning.base import (
+    Base,
+    FormerObjects,
+    History,
+    Names,
+    RemovedResource,
+    candidates_of,
+)
 
 
 class Ambiguities(Struct):
@@ -150,7 +156,8 @@ class Match(Struct, frozen=True):
     new: LiveObject | None = None
 
 
-class Matching(Struct, frozen=True):
+# With a dict, since cached properties need one.
+class Matching(Struct, frozen=True, dict=True):
     """The outcome: every resource with its object, and the objects that no resource claims.
 
     live
@@ -176,6 +183,30 @@ class Matching(Struct, frozen=True):
     former: FormerObjects
     unclear: tuple[RemovedResource, ...] = ()
     maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """All kinds by name, parents first."""
+        return self.former.kinds
+
+    @property
+    def base(self) -> Base | None:
+        """The git base."""
+        return self.former.history.base
+
+    @property
+    def resources(self) -> Mapping[Address, Match]:
+        """The resources, with those that the policy ignores."""
+        return {**self.matches, **self.untouchable}
+
+    @cached_property
+    def _parent_names(self) -> Mapping[tuple[str, str], str]:
+        kinds = containers(self.kinds.values())
+        return {(kind, item.id): item.name for kind in kinds for item in self.live.of(kind)}
+
+    def parent_name(self, kind: str, parent_id: str | None) -> str | None:
+        """Return the name of the parent of a live object of a kind, None if it is unknown."""
+        return self._parent_names.get((self.kinds[kind].parent or "", parent_id or ""))
 
 
 def match(

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, SecretUse
-from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
-from reconciler.model.plan import Note, Plan
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.kind import Action
+from reconciler.model.live import OTHER_TOOL, other_tool_of, plain_name
+from reconciler.model.plan import Note, Plan, SecretUse
+from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import value_at
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
-from reconciler.planning.lookalikes import collision_notes
+from reconciler.planning.draft import Draft
+from reconciler.planning.duplicates import LookAlikes, collision_notes
 from reconciler.planning.matcher import Matching
-from reconciler.planning.places import Known
 from reconciler.planning.rules import rule_notes
 
 _MOST = 20
@@ -35,66 +32,30 @@ _OF_NEW = "`lifecycle.beside"
 """What loosens also a resource that the base does not have."""
 
 
-class NoteContext(Struct, frozen=True):
-    """What the notes are about.
-
-    `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
-    may contain others, by kind and id, `unread` those whose contents were not read. `refused`
-    creates would double an object. `environment` is that of the plan, "" if the workspace has no
-    other. `elsewhere` are objects that another environment declares, by kind and id.
-    """
-
-    matching: Matching
-    changes: Sequence[Change]
-    unmanaged: Sequence[LiveObject]
-    policy: Policy
-    known: Known
-    parent_names: Mapping[tuple[str, str], str]
-    unread: AbstractSet[tuple[str, str]]
-    refused: AbstractSet[Address]
-    environment: str
-    elsewhere: AbstractSet[tuple[str, str]]
-
-    @property
-    def deleted(self) -> AbstractSet[tuple[str, str]]:
-        """The objects that the plan deletes, by kind and id."""
-        return {
-            (change.address.kind, change.live_id or "")
-            for change in self.changes
-            if change.action is Action.DELETE
-        }
-
-
-def notes_of(context: NoteContext) -> Iterator[Note]:
+def notes_of(draft: Draft) -> Iterator[Note]:
     """Yield the notes on the plan as a whole."""
-    if context.known.base is None:
+    if draft.matching.base is None:
         yield Note(
             "no-git-base",
             "no git base: removed resources and changed secret references are not detected",
         )
     else:
-        yield from context.known.base.notes
-        yield from _of_removed(context, context.known.base)
-        yield from _sent_again(context, context.known.base)
-        yield from _never_live(context)
-    yield from _of_other_tools(context)
-    yield from _look_alikes(context)
-    yield from filter(None, map(interrupted_note, context.unmanaged))
-    yield from collision_notes(
-        context.matching,
-        context.unmanaged,
-        context.known.kinds,
-        changed={change.address for change in context.changes},
-        refused=context.refused,
-    )
-    yield from rule_notes(context.policy, context.changes, context.known.kinds.values())
-    yield from _not_read(context)
+        yield from draft.matching.base.notes
+        yield from _of_removed(draft, draft.matching.base)
+        yield from _sent_again(draft, draft.matching.base)
+        yield from _never_live(draft)
+    yield from _of_other_tools(draft)
+    yield from _look_alikes(draft)
+    yield from filter(None, map(interrupted_note, draft.unmanaged))
+    yield from collision_notes(draft)
+    yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values())
+    yield from _not_read(draft)
 
 
-def _not_read(context: NoteContext) -> Iterator[Note]:
+def _not_read(draft: Draft) -> Iterator[Note]:
     """Yield a note on each kind of which not every object was read."""
-    for kind in context.known.kinds.values():
-        count = sum(parent == kind.parent for parent, _ in context.unread)
+    for kind in draft.matching.kinds.values():
+        count = sum(parent == kind.parent for parent, _ in draft.matching.live.unread)
         if count:
             yield Note(
                 "not-read",
@@ -116,9 +77,9 @@ def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagno
     )
 
 
-def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
+def _of_removed(draft: Draft, base: Base) -> Iterator[Note]:
     """Yield which removed resources are not deleted, and why."""
-    matching, policy, deleted = context.matching, context.policy, context.deleted
+    matching, policy, deleted = draft.matching, draft.policy, draft.deleted
     kept = sorted(
         address
         for address, match in matching.removed.items()
@@ -156,11 +117,11 @@ def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
         )
 
 
-def _of_other_tools(context: NoteContext) -> Iterator[Note]:
+def _of_other_tools(draft: Draft) -> Iterator[Note]:
     """Yield a note on the objects that another as-code tool manages, too."""
-    matches = context.matching.matches.items()
+    matches = draft.matching.matches.items()
     managed = [(str(address), match.live) for address, match in matches if match.live is not None]
-    unmanaged = [(quoted(plain_name(item.name)), item) for item in context.unmanaged]
+    unmanaged = [(quoted(plain_name(item.name)), item) for item in draft.unmanaged]
     objects = [
         f"{shown} (key {printable(other.key)})"
         for shown, item in (*managed, *unmanaged)
@@ -173,13 +134,13 @@ def _of_other_tools(context: NoteContext) -> Iterator[Note]:
         )
 
 
-def _sent_again(context: NoteContext, base: Base) -> Iterator[Note]:
+def _sent_again(draft: Draft, base: Base) -> Iterator[Note]:
     """Yield a note if secrets are sent only because the base is before the newest commit."""
     newest = base.later[-1].resources if base.later else {}
     again = []
-    for change in context.changes:
+    for change in draft.changes:
         sent = [note for note in change.secrets if note.use in _SINCE_BASE]
-        match, version = context.matching.matches.get(change.address), newest.get(change.address)
+        match, version = draft.matching.matches.get(change.address), newest.get(change.address)
         if (
             sent
             and match is not None
@@ -196,13 +157,13 @@ def _sent_again(context: NoteContext, base: Base) -> Iterator[Note]:
         )
 
 
-def _never_live(context: NoteContext) -> Iterator[Note]:
+def _never_live(draft: Draft) -> Iterator[Note]:
     """Yield what is new to the service, and not to the git base: the worst of each change."""
-    known = replace(context.known, only_live=True)
+    known = replace(draft.known, only_live=True)
     users: dict[str, list[Address]] = {}
-    for change in context.changes if not known.is_first else ():
-        match, at_base = context.matching.matches.get(change.address), {*map(_ITEM, change.new)}
-        if match is not None and change.address not in context.refused:
+    for change in draft.changes if not known.is_first else ():
+        match, at_base = draft.matching.matches.get(change.address), {*map(_ITEM, change.new)}
+        if match is not None and change.address not in draft.refused:
             _, new = known.reached(change, match, None)
             for item in [item for item in new if _ITEM(item) not in at_base][:1]:
                 users.setdefault(item.text, []).append(change.address)
@@ -215,30 +176,20 @@ def _never_live(context: NoteContext) -> Iterator[Note]:
         )
 
 
-def _look_alikes(context: NoteContext) -> Iterator[Note]:
+def _look_alikes(draft: Draft) -> Iterator[Note]:
     """Yield notes on planned creates that look like unmanaged objects, removed ones included."""
-    if not any(change.action is Action.CREATE for change in context.changes):
+    if not any(change.action is Action.CREATE for change in draft.changes):
         return
-    # Only creates need it.
-    from reconciler.planning.lookalikes import LookAlikes
-
-    matching = context.matching
+    matching = draft.matching
     removed = (match.live for match in matching.removed.values() if match.live is not None)
     unclaimed = (*matching.unmanaged, *removed)
-    objects = [item for item in unclaimed if (item.kind, item.id) not in context.elsewhere]
-    resources = {address: match.resource for address, match in matching.matches.items()}
-    index = LookAlikes.of(
-        objects,
-        context.known.kinds,
-        context.parent_names,
-        deleted=context.deleted,
-        environment=context.environment,
-    )
-    yield from index.notes(context.changes, resources, refused=context.refused)
+    objects = [item for item in unclaimed if (item.kind, item.id) not in draft.context.elsewhere]
+    yield from LookAlikes.of(objects, draft).notes()
 
 
-def notes_since_base(desired: Desired, matching: Matching, base: Base | None) -> Iterator[Note]:
+def notes_since_base(desired: Desired, matching: Matching) -> Iterator[Note]:
     """Yield a note on each setting that is looser, and on each object that the base lacks."""
+    base = matching.base
     former = (base.desired, *base.later) if base is not None else ()
     loosened: dict[str, list[Address]] = {}
     for was in former:

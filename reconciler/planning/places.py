@@ -13,13 +13,11 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
-from reconciler.model.kind import Field, Kind, Variant
-from reconciler.model.live import Live
+from reconciler.model.kind import Action, Field, Kind, Variant
+from reconciler.model.plan import Change, NewPlace, Novelty
 from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (
@@ -34,10 +32,9 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
-from reconciler.planning.base import Base
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.integrations import resolved
-from reconciler.planning.matcher import Match
+from reconciler.planning.matcher import Match, Matching
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
@@ -322,23 +319,22 @@ class Known(Struct, frozen=True, dict=True):
     `only_live`: what the base declares is known as far as it is live.
     """
 
-    base: Base | None
-    kinds: Mapping[str, Kind]
+    matching: Matching
     now: datetime
-    matches: Mapping[Address, Match]
-    live: Live
     only_live: bool = False
 
     @cached_property
     def is_first(self) -> bool:
         """Whether neither the base nor live state reaches anything."""
-        live = any(match.live and any(match.kind.variants) for match in self.matches.values())
-        return not (live or self.index[0])
+        matches = self.matching.matches.values()
+        is_live = any(match.live and any(match.kind.variants) for match in matches)
+        return not (is_live or self.index[0])
 
     @cached_property
     def of_kind(self) -> Mapping[str, Places]:
         """The places of each kind that has any."""
-        return {name: Places.of(kind) for name, kind in self.kinds.items() if any(kind.variants)}
+        kinds = self.matching.kinds.items()
+        return {name: Places.of(kind) for name, kind in kinds if any(kind.variants)}
 
     @cached_property
     def index(self) -> tuple[_Users, Mapping[SecretSource, Sequence[str]]]:
@@ -348,13 +344,14 @@ class Known(Struct, frozen=True, dict=True):
         """
         users: dict[_Key, list[Address]] = defaultdict(list)
         receivers: dict[SecretSource, list[str]] = defaultdict(list)
-        for address, resource in self.base.desired.resources.items() if self.base else ():
+        base, matching = self.matching.base, self.matching
+        for address, resource in base.desired.resources.items() if base is not None else ():
             places = self.of_kind.get(address.kind)
             if places is None or resource.state is State.ABSENT:
                 continue
-            match = self.matches.get(address)
+            match = matching.matches.get(address)
             live = _fields(match) if match else {}
-            declared = resolved(match, resource, self.live, as_live=True) if match else resource
+            declared = resolved(match, resource, matching.live, as_live=True) if match else resource
             spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
             if self.runs(places.kind, spec):
@@ -467,7 +464,7 @@ class _Judge(Struct, frozen=True):
     def _is_exposed(self, source: SecretSource) -> bool:
         """Return whether a secret is known, and not known to be sent to the address."""
         reach, own, was = self.reach, self.own, self.was
-        if self.known.base is None:
+        if self.known.matching.base is None:
             return own.address != reach.address and bool(own.secrets)
         receivers = self.known.index[1].get(source)
         if not receivers or reach.receiver in receivers:

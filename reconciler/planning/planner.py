@@ -1,54 +1,40 @@
-"""Decide every change. A pure function of its arguments: no I/O, no clock, no randomness."""
+"""Decide every change, and the order. Pure: no I/O, no clock, no randomness.
+
+Parents are created before their children and deleted after them; pausing comes before an update
+of the same resource and unpausing after it; deletes come last, except one that frees a name which
+another change needs (so that no server answers "name taken").
+"""
 
 from __future__ import annotations
 
+import heapq
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from operator import itemgetter
+from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.kind import Kind, containers
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Note, Plan, PlanSource, Unmanaged
-from reconciler.model.plan_options import PlanOptions
+from reconciler.model.plan import Change, Note, Plan, PlanSource, Unmanaged
 from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired, Resource
-from reconciler.planning.base import Base, History
+from reconciler.model.resource import Desired
+from reconciler.planning.base import History
 from reconciler.planning.changes import ChangeContext, deletion_of, resource_changes
+from reconciler.planning.draft import Draft, PlanContext
 from reconciler.planning.duplicates import duplicates_of
-from reconciler.planning.guards import GuardContext, refusals
+from reconciler.planning.guards import refusals
 from reconciler.planning.integrations import with_integrations, with_labels
 from reconciler.planning.matcher import Matching, match
-from reconciler.planning.notes import NoteContext, notes_of, notes_since_base
-from reconciler.planning.ordering import Ordered, in_order
+from reconciler.planning.notes import notes_of, notes_since_base
 from reconciler.planning.places import Known
 from reconciler.planning.selection import Candidates, PrunedObject, Selected, select, to_prune
-
-
-class PlanContext(Struct, frozen=True):
-    """What a plan depends on besides configuration, live state and policy.
-
-    `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
-    commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
-    all environments, and `has_environments` says whether there are several. `elsewhere` are objects
-    that another environment declares, by kind and id.
-    """
-
-    now: datetime
-    tool_version: str
-    base: Base | None = None
-    options: PlanOptions = field(default_factory=PlanOptions)
-    head: str | None = None
-    head_ref: str | None = None
-    declared: AbstractSet[Address] = frozenset()
-    has_environments: bool = False
-    elsewhere: AbstractSet[tuple[str, str]] = frozenset()
 
 
 def make_plan(
@@ -66,63 +52,32 @@ def make_plan(
     Raises AmbiguousIdentity, IntegrationsNotRead, and BadUsage for an option that selects nothing.
     """
     base, options = context.base, context.options
-    by_name = {kind.name: kind for kind in kinds}
     history = replace(History.of(base, kinds), known=options.planned_before or {})
     matching = match(desired, live, policy=policy, kinds=kinds, history=history)
-    names = _parent_names(live, kinds)
-    pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
-    candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
-    selected = select(candidates, options)
+    pruned = tuple(to_prune(matching, policy, kept=base.kept if base else {}))
+    selected = select(Candidates(matching, pruned, desired.environment, context.declared), options)
     matching = with_integrations(matching, selected.addresses)
-    decision = ChangeContext(
-        *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
-        Known(base, by_name, context.now, matching.matches, live),
-    )
-    ordered, no_ops, notes = _decided(matching, pruned, selected, decision)
-    unmanaged = _unmanaged(matching, ordered.changes, by_name)
-    doubled = duplicates_of(
-        matching, by_name, base, context.now, ordered.changes, context.elsewhere
-    )
-    about = NoteContext(
-        *(matching, ordered.changes, unmanaged, policy, decision.known, names, live.unread),
-        refused=frozenset(address for item in doubled for address in item.addresses),
-        environment=desired.environment if context.has_environments else "",
-        elsewhere=context.elsewhere,
+    decision = ChangeContext(matching, Known(matching, context.now), selected.rotated)
+    changes, no_ops, notes = _decided(pruned, selected, decision)
+    ordered = in_order(changes, matching.kinds)
+    draft = Draft(
+        policy,
+        context,
+        desired.environment if context.has_environments else "",
+        *(matching, decision.known, selected.addresses, pruned),
+        *(ordered.changes, ordered.name_cycles),
+        duplicates_of(matching, base, context.now, ordered.changes, context.elsewhere),
     )
     return Plan(
         _source(desired, live, context),
         (*ordered.changes, *no_ops),
-        tuple(_described(unmanaged, by_name, names)),
-        tuple(_described(matching.ignored, by_name, names)),
-        notes=(*notes, *notes_of(about), *notes_since_base(desired, matching, base)),
-        refusals=refusals(
-            GuardContext(
-                *(ordered.changes, policy, kinds, options, matching, selected.addresses),
-                *(ordered.name_cycles, pruned),
-                live=live,
-                resources=_resources(matching, desired),
-                now=context.now,
-                base=base,
-                duplicates=doubled,
-                parent_names=names,
-                elsewhere=context.elsewhere,
-            )
-        ),
+        tuple(_described(draft.unmanaged, matching)),
+        tuple(_described(matching.ignored, matching)),
+        notes=(*notes, *notes_of(draft), *notes_since_base(desired, matching)),
+        refusals=refusals(draft),
         selection=options.selection,
         created_at=_iso(context.now),
     )
-
-
-def _resources(matching: Matching, desired: Desired) -> dict[Address, Resource]:
-    """Return all resources, also removed ones, whose places are those of the git base."""
-    return {
-        **{
-            key: replace(item.resource, mark=None, marks={})
-            for key, item in matching.removed.items()
-        },
-        **desired.resources,
-        **{key: item.resource for key, item in matching.matches.items()},
-    }
 
 
 def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:
@@ -149,16 +104,13 @@ def _iso(time: datetime) -> str:
 
 
 def _decided(
-    matching: Matching,
-    pruned: Iterable[PrunedObject],
-    selected: Selected,
-    context: ChangeContext,
-) -> tuple[Ordered, tuple[Change, ...], tuple[Note, ...]]:
-    """Return the changes in order, no-ops by address, and notes."""
+    pruned: Iterable[PrunedObject], selected: Selected, context: ChangeContext
+) -> tuple[list[Change], list[Change], list[Note]]:
+    """Return the changes with the names of integrations, no-ops by address, and notes."""
     changes: list[Change] = []
     no_ops: list[Change] = []
     notes = list(selected.notes)
-    for address, pair in sorted(matching.matches.items(), key=itemgetter(0)):
+    for address, pair in sorted(context.matching.matches.items(), key=itemgetter(0)):
         if address not in selected.addresses:
             continue
         decided, resource_notes = resource_changes(pair, context)
@@ -173,39 +125,152 @@ def _decided(
         for item in pruned
         if item.match.resource.address in selected.addresses
     )
-    kinds, live = context.kinds, context.live
-    labelled = [with_labels(change, kinds[change.address.kind], live) for change in changes]
-    return in_order(labelled, kinds), tuple(no_ops), tuple(notes)
+    kinds = context.matching.kinds
+    labelled = [with_labels(change, kinds[change.address.kind], context.live) for change in changes]
+    return labelled, no_ops, notes
 
 
-def _unmanaged(
-    matching: Matching, changes: Iterable[Change], kinds: Mapping[str, Kind]
-) -> list[LiveObject]:
-    """Return the objects that no resource claims, except deleted ones and children of those."""
-    deleted = {
-        (change.address.kind, change.live_id)
-        for change in changes
+def _described(objects: Iterable[LiveObject], matching: Matching) -> Iterator[Unmanaged]:
+    for item in objects:
+        yield Unmanaged.of(item, matching.parent_name(item.kind, item.parent_id))
+
+
+_PHASES = {
+    Action.PAUSE: 1,
+    Action.CREATE: 2,
+    Action.UPDATE: 2,
+    Action.REPLACE: 2,
+    Action.UNPAUSE: 3,
+    Action.DELETE: 4,
+}
+_FREEING_PHASE = 0
+_Needs: TypeAlias = dict[str, set[str]]
+"""The ids of changes, each with those of the changes that come before it."""
+
+
+class Ordered(Struct, frozen=True):
+    """The changes in order, each with what it depends on, and resources that swap names."""
+
+    changes: tuple[Change, ...]
+    name_cycles: tuple[tuple[Address, ...], ...]
+
+
+def in_order(changes: Sequence[Change], kinds: Mapping[str, Kind]) -> Ordered:
+    """Sort by dependency, then by phase, level and address: the same for any input order.
+
+    No-ops must be left out.
+    """
+    by_id = {change.id: change for change in sorted(changes, key=lambda change: change.id)}
+    needs: _Needs = {change_id: set() for change_id in by_id}
+    _add_parents(by_id, needs, kinds)
+    _add_toggles(by_id, needs)
+    freeing = _changes_that_free_names(by_id)
+    for taker, givers in freeing.items():
+        needs[taker] |= givers
+    cycles = _cut_cycles(needs, freeing)
+    levels = {kind: level for level, kind in enumerate(kinds)}
+    ordered = _sorted_by_need(by_id, needs, levels, set().union(*freeing.values()))
+    return Ordered(
+        tuple(replace(change, depends_on=tuple(sorted(needs[change.id]))) for change in ordered),
+        tuple(
+            tuple(sorted(by_id[change_id].address for change_id in cycle))
+            for cycle in cycles
+            if any(kinds[by_id[change_id].address.kind].unique_names for change_id in cycle)
+        ),
+    )
+
+
+def _add_parents(by_id: Mapping[str, Change], needs: _Needs, kinds: Mapping[str, Kind]) -> None:
+    deletes = {
+        (change.address.kind, change.live_id): change.id
+        for change in by_id.values()
         if change.action is Action.DELETE
     }
-    removed = [match.live for match in matching.removed.values() if match.live is not None]
-    unmanaged = [
-        item
-        for item in (*matching.unmanaged, *removed)
-        if not {(item.kind, item.id), (kinds[item.kind].parent, item.parent_id)} & deleted
-    ]
-    return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))
+    for change in by_id.values():
+        parent_kind = kinds[change.address.kind].parent
+        if parent_kind is None:
+            continue
+        if change.parent is not None and change.parent.key is not None:
+            create = f"{Address(parent_kind, change.parent.key)}:{Action.CREATE}"
+            needs[change.id] |= {create} & by_id.keys()
+        for parent_id in (change.parent_id, change.old_parent_id):
+            if (parent_kind, parent_id) in deletes:
+                needs[deletes[parent_kind, parent_id]].add(change.id)
 
 
-def _parent_names(live: Live, kinds: Iterable[Kind]) -> Mapping[tuple[str, str], str]:
-    """Return the names of the objects that may contain others, by kind and id."""
-    return {(kind, item.id): item.name for kind in containers(kinds) for item in live.of(kind)}
+def _add_toggles(by_id: Mapping[str, Change], needs: _Needs) -> None:
+    for change in by_id.values():
+        ids = {f"{change.address}:{action}" for action in (Action.UPDATE, Action.REPLACE)}
+        for update in ids & by_id.keys():
+            if change.action is Action.PAUSE:
+                needs[update].add(change.id)
+            elif change.action is Action.UNPAUSE:
+                needs[change.id].add(update)
 
 
-def _described(
-    objects: Iterable[LiveObject],
-    kinds: Mapping[str, Kind],
-    names: Mapping[tuple[str, str], str],
-) -> Iterator[Unmanaged]:
-    for item in objects:
-        parent = (kinds[item.kind].parent or "", item.parent_id or "")
-        yield Unmanaged.of(item, names.get(parent))
+def _changes_that_free_names(by_id: Mapping[str, Change]) -> _Needs:
+    """Return for each change that takes a name the changes that free it in the same place."""
+    freed: dict[tuple[str, str | None, str | None], set[str]] = defaultdict(set)
+    for change in by_id.values():
+        place = change.old_parent_id or change.parent_id
+        freed[change.address.kind, place, _freed_and_taken_name(change)[0]].add(change.id)
+    freeing: _Needs = {}
+    for change in by_id.values():
+        name = _freed_and_taken_name(change)[1]
+        givers = freed.get((change.address.kind, change.parent_id, name), set()) - {change.id}
+        if name is not None and givers:
+            freeing[change.id] = givers
+    return freeing
+
+
+def _freed_and_taken_name(change: Change) -> tuple[str | None, str | None]:
+    """Return names regardless of case, since newer servers require unique names of projects so."""
+    if change.action is Action.DELETE:
+        return change.name.casefold(), None
+    if change.action is Action.CREATE:
+        return None, change.name.casefold()
+    for entry in change.fields:
+        if entry.path == ("name",) and change.action is Action.UPDATE:
+            return str(entry.before).strip().casefold(), str(entry.after).strip().casefold()
+    return None, None
+
+
+def _cut_cycles(needs: _Needs, freeing: _Needs) -> list[list[str]]:
+    """Remove the needs for names that are part of a cycle; return the changes of each cycle."""
+    cycles: list[list[str]] = []
+    while True:
+        try:
+            TopologicalSorter({taker: sorted(needs[taker]) for taker in needs}).prepare()
+        except CycleError as error:
+            steps = pairwise(error.args[1])
+            cut = [(giver, taker) for giver, taker in steps if giver in freeing.get(taker, ())]
+            if not cut:
+                raise
+            for giver, taker in cut:
+                needs[taker].remove(giver)
+            cycles.append(sorted({change_id for pair in cut for change_id in pair}))
+        else:
+            return sorted(cycles)
+
+
+def _sorted_by_need(
+    by_id: Mapping[str, Change], needs: _Needs, levels: Mapping[str, int], givers: set[str]
+) -> list[Change]:
+    def key(change_id: str) -> tuple[int, int, Address, str]:
+        change = by_id[change_id]
+        phase = _FREEING_PHASE if change_id in givers else _PHASES[change.action]
+        level = levels[change.address.kind]
+        is_delete = change.action is Action.DELETE
+        return (phase, -level if is_delete else level, change.address, change_id)
+
+    sorter = TopologicalSorter(needs)
+    sorter.prepare()
+    ready: list[tuple[int, int, Address, str]] = []
+    ordered: list[Change] = []
+    while sorter.is_active():
+        for change_id in sorter.get_ready():
+            heapq.heappush(ready, key(change_id))
+        done = heapq.heappop(ready)[-1]
+        ordered.append(by_id[done])
+        sorter.done(done)
+    return ordered

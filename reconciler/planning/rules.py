@@ -10,11 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import fits_any
-from reconciler.model.change import Change
-from reconciler.model.kind import Kind
-from reconciler.model.plan import Note, Plan, Refusal
+from reconciler.model.kind import Action, Kind
+from reconciler.model.plan import Change, Note, Plan, Refusal
 from reconciler.model.policy import RULE_PREFIX, Policy, PolicyRule, RuleBreach
 from reconciler.model.text import printable, several
 from reconciler.model.values import JSON, MISSING, JSONObject, path_text, value_at

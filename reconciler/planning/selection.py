@@ -16,13 +16,11 @@ from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.change import Reason
-from reconciler.model.kind import Kind, containers
+from reconciler.model.kind import containers
 from reconciler.model.live import LiveObject, other_tool_of
 from reconciler.model.naming import Named, Names, kinds_named
-from reconciler.model.plan import Note
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.plan import Note, Reason
+from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable
 from reconciler.model.values import secret_refs
@@ -43,13 +41,14 @@ class PrunedObject(Struct, frozen=True):
 
 
 def to_prune(
-    matching: Matching, policy: Policy, kinds: Mapping[str, Kind], *, kept: Container[Address]
+    matching: Matching, policy: Policy, *, kept: Container[Address]
 ) -> Iterator[PrunedObject]:
     """Yield every object that the policy prunes: removed resources, then unmanaged objects.
 
     So is all that is in an object with `state: absent`, which is deleted with it. `kept` are
     removed resources that `prune: git` does not delete. What another tool manages is not pruned.
     """
+    kinds = matching.kinds
     parents = {
         (address.kind, match.live.id): address
         for address, match in matching.matches.items()
@@ -105,7 +104,6 @@ class Candidates(Struct, frozen=True, dict=True):
 
     matching: Matching
     pruned: Sequence[PrunedObject]
-    kinds: Mapping[str, Kind]
     environment: str
     declared: AbstractSet[Address] = field(default_factory=frozenset)
 
@@ -113,7 +111,7 @@ class Candidates(Struct, frozen=True, dict=True):
     def planned(self) -> Mapping[Address, Match]:
         """Return what a plan may change or explain, with the objects to prune."""
         return {
-            **self.resources,
+            **self.matching.resources,
             **self.matching.removed,
             **{
                 item.match.resource.address: replace(
@@ -136,7 +134,7 @@ class Candidates(Struct, frozen=True, dict=True):
     @cached_property
     def parents(self) -> Names:
         """Return the names of what may contain other objects."""
-        kinds = containers(self.kinds.values())
+        kinds = containers(self.matching.kinds.values())
         named = {item.address: item for item in self._everything() if item.address.kind in kinds}
         known = {live_id for item in named.values() for live_id in item.ids}
         for match in self.matching.matches.values():
@@ -146,11 +144,6 @@ class Candidates(Struct, frozen=True, dict=True):
                 address = Address.of_unmanaged(kind, ref.id)
                 named[address] = Named(address, (ref.id,))
         return Names(named.values())
-
-    @cached_property
-    def resources(self) -> Mapping[Address, Match]:
-        """Return the resources, with those that the policy ignores."""
-        return {**self.matching.matches, **self.matching.untouchable}
 
     def _everything(self) -> Iterator[Named]:
         yield from map(_named, self.planned.values())
@@ -248,7 +241,7 @@ def _test_of(candidates: Candidates, selection: Selection, *, is_strict: bool) -
 
     targets = addresses("--target", selection.targets, candidates.names)
     parents = addresses("--project", selection.parents, candidates.parents)
-    every_kind = tuple(candidates.kinds.values())
+    every_kind = tuple(candidates.matching.kinds.values())
     kinds = {name for text in selection.kinds for name in kinds_named(text, every_kind)}
     return _Test(
         targets=targets if selection.targets else None,
@@ -298,7 +291,7 @@ def _rotated(candidates: Candidates, rotate: Sequence[str]) -> AbstractSet[Addre
     """Return the resources whose secrets are sent again. Raises BadUsage for none."""
     if not rotate:
         return frozenset()
-    matches = candidates.resources
+    matches = candidates.matching.resources
     names = Names(map(_named, matches.values()))
     rotated: set[Address] = set()
     for text in names.split(text for text in rotate if text != EVERYTHING):

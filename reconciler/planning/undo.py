@@ -15,9 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, FieldChange, Reason
 from reconciler.model.comparison import (
     comparable,
     field_leaves,
@@ -27,17 +25,18 @@ from reconciler.model.comparison import (
     unknown_field,
 )
 from reconciler.model.field_types import MergedObject
-from reconciler.model.kind import Dialect, Field, Kind
+from reconciler.model.kind import Action, Dialect, Field, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Note, Plan
+from reconciler.model.plan import Change, FieldChange, Note, Plan, Reason
 from reconciler.model.policy import Policy
 from reconciler.model.redaction import is_redacted
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
 from reconciler.planning.differ import is_ignored
+from reconciler.planning.draft import PlanContext
 from reconciler.planning.places import Places
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.planner import make_plan
 
 
 # Without slots, since cached properties need a dict.

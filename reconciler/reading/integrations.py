@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport, complete_list, together
 from reconciler.errors import Forbidden, NotFound
-from reconciler.model.integration import Integrations
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Integrations, Kind
 from reconciler.model.live import Live
 
 _OLD = "this server lists no integrations to API keys"

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.change import Severity
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import Annotations, Command, several, shortened
 from reconciler.render.backfills import counts
 from reconciler.render.diagnostics import counted, first_of, message_of

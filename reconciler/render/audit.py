@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from msgspec.structs import asdict
 
 from reconciler.model.address import Address
+from reconciler.model.audit_log import Audit, Ending, LoggedChange, LoggedRun
 from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
 from reconciler.model.plan import Plan
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import several

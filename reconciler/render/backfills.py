@@ -14,9 +14,9 @@ from reconciler.model.backfill_plan import (
     ObjectBackfills,
     PlannedBackfill,
 )
-from reconciler.model.change import Consequence, Severity
-from reconciler.model.moments import moment_as_option
+from reconciler.model.plan import Consequence, Severity
 from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.times import moment_as_option
 from reconciler.render.document import Cell, Column, Document, Facts, Group, Row, Table
 from reconciler.render.durations import short_count
 from reconciler.render.options import RenderOptions

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan import Plan, encode
-from reconciler.model.planned import EnvironmentPlan, EnvironmentReport
+from reconciler.model.plan import EnvironmentPlan, EnvironmentReport, Plan, encode
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import printable, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic

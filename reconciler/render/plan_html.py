@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from reconciler.model.change import Change, RecentRun, Severity
-from reconciler.model.plan import Plan, Refusal
-from reconciler.model.run import FAILED
-from reconciler.model.run_status import COMPLETED
+from reconciler.model.plan import Change, Plan, RecentRun, Refusal, Severity
+from reconciler.model.run import COMPLETED, FAILED
 from reconciler.model.text import printable, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Bar

@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from reconciler.model.change import Severity
-from reconciler.model.plan import Plan, Refusal
-from reconciler.model.planned import EnvironmentPlan
+from reconciler.model.plan import EnvironmentPlan, Plan, Refusal, Severity
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.page import code, inline, marked_up, within

@@ -10,7 +10,6 @@ from msgspec import Struct, field
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.model.action import Action
 from reconciler.model.event import (
     Done,
     Ended,
@@ -31,6 +30,7 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
+from reconciler.model.kind import Action
 from reconciler.model.text import printable
 from reconciler.render.diagnostics import crop, diagnostics_as_text
 from reconciler.render.durations import duration_as_text

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 
-from reconciler.model.run import LogEntry, LogLevel, Run
-from reconciler.model.run_report import (
+from reconciler.model.run import (
+    BILLING,
     NO_END,
+    LogEntry,
+    LogLevel,
     LogReport,
     Matched,
+    Run,
     RunChange,
     RunReport,
     Subject,
     duration_of_run,
 )
-from reconciler.model.run_status import BILLING
 from reconciler.model.text import printable, quoted, several, shortened
 from reconciler.render.document import Cell, Column, Document, Facts, Line, Lines, Row, Table
 from reconciler.render.durations import duration_as_text, short_count

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -34,24 +34,23 @@ from reconciler.model.values import (
     path_text,
     value_at,
 )
-from reconciler.workspace.checks.values import ANNOTATIONS, check_fields, relevant
-from reconciler.workspace.declarations import Declaration, Undetermined
-from reconciler.workspace.hints import NOT_FILLED, converted
 from reconciler.workspace.references import References, reads_environment
+from reconciler.workspace.resource_files import Declaration, Undetermined
 from reconciler.workspace.schema.annotations import (
     MOST_SHAPES,
     Carriers,
     Outline,
     Shape,
     TextWithAt,
-    annotations_of,
     carriers_of,
     leaf_shapes,
     members,
     outline,
     shape_of,
+    tags_of,
 )
-from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, converted
+from reconciler.workspace.schema.values import ANNOTATIONS, check_fields, relevant
 from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, policy_of
 from reconciler.workspace.yaml.document import (
@@ -62,16 +61,46 @@ from reconciler.workspace.yaml.document import (
     Unknown,
     is_misread,
 )
-
-if TYPE_CHECKING:
-    from reconciler.workspace.parsed_files import Snapshots
+from reconciler.workspace.yaml.loader import ParsedFiles
 
 _PER_ENVIRONMENT = ("overrides", "environments")
 COMMON = frozenset(common_properties())
 """The fields of all kinds, which are not sent."""
+_MAY_READ_FILE = re.compile(r"\{file:|\\[xuU]")
+"""`${file:…}`, or escapes that could hide it: the result depends on another file."""
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _ANNOTATIONS = ANNOTATIONS | {_SECRET}
 _HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
+
+
+class Snapshots(Struct):
+    """The parsed files, and the resources without errors in them."""
+
+    files: ParsedFiles = field(default_factory=ParsedFiles)
+    _resources: dict[tuple[int, int, Address], tuple[Resource, Places]] = field(
+        default_factory=dict
+    )
+    _reads_no_file: dict[int, bool] = field(default_factory=dict)
+
+    def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
+        """Return the document of a file, the same one for the same content."""
+        document = self.files.parse(raw, file, problems)
+        if id(document) not in self._reads_no_file:
+            self._reads_no_file[id(document)] = _MAY_READ_FILE.search(document.text) is None
+        return document
+
+    def known(
+        self, workspace: Document, document: Document, address: Address
+    ) -> tuple[Resource, Places] | None:
+        """Return a resource that was resolved from the same documents, with its places."""
+        return self._resources.get((id(workspace), id(document), address))
+
+    def keep(
+        self, workspace: Document, document: Document, resource: Resource, places: Places
+    ) -> None:
+        """Remember a resource that was resolved without errors, unless it may depend on a file."""
+        if self._reads_no_file[id(workspace)] and self._reads_no_file[id(document)]:
+            self._resources[id(workspace), id(document), resource.address] = (resource, places)
 
 
 class EnvironmentContext(Struct):
@@ -395,7 +424,7 @@ class KindLayers(Struct, frozen=True):
             workspace,
             {name: own for own, name in reversed(names)},
             tuple(item.name for item, _ in kind.variants),
-            annotations_of(kind.name).tags,
+            tags_of(kind.name),
             filled,
         )
 

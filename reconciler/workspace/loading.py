@@ -18,31 +18,29 @@ from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE, Policy
 from reconciler.model.resource import Desired
 from reconciler.model.values import JSONObject, mapping_of, value_at
-from reconciler.workspace.checks.consistency import (
+from reconciler.workspace.consistency import (
     ResolvedWorkspace,
     check_consistency,
     check_shared,
 )
-from reconciler.workspace.connections import Connected, Unconnected
-from reconciler.workspace.declarations import (
-    Declaration,
-    Undetermined,
-    declarations,
-    undetermined_in,
-)
-from reconciler.workspace.hints import converted
 from reconciler.workspace.layers import EnvironmentContext, resolve
-from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.references import References, declared_names, key_variables
 from reconciler.workspace.resource_files import (
+    Declaration,
     Recognition,
     ResourceFiles,
+    Undetermined,
+    declarations,
     files_by_glob,
     resource_globs,
+    undetermined_in,
     with_lines,
 )
+from reconciler.workspace.schema.validation import converted
 from reconciler.workspace.settings import (
+    Connected,
     Deciding,
+    Unconnected,
     point_at_variables,
     report_unused,
     variable_places,
@@ -65,12 +63,11 @@ from reconciler.workspace.workspace_file import (
     variables_of,
 )
 from reconciler.workspace.yaml.document import Document, Places
-from reconciler.workspace.yaml.loader import collector_paused, parse
-from reconciler.workspace.yaml.strictness import AMBIGUOUS
+from reconciler.workspace.yaml.loader import AMBIGUOUS, ParsedFiles, collector_paused, parse
 
 if TYPE_CHECKING:
     from reconciler.model.plan import Refusal
-    from reconciler.workspace.parsed_files import Snapshots
+    from reconciler.workspace.layers import Snapshots
     from reconciler.workspace.trust import TrustedBase
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {

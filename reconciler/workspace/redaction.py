@@ -18,7 +18,7 @@ from yaml.nodes import Node
 
 from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic
-from reconciler.model.file_change import Side
+from reconciler.model.files import Side
 from reconciler.model.redaction import (
     MASK,
     masked,

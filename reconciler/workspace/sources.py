@@ -16,9 +16,11 @@ from typing import Protocol
 from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
 from reconciler.model.text import printable
 from reconciler.providers.file import is_hidden
-from reconciler.workspace.journal import settle
 
 WORKSPACE_FILE = "reconciler.yaml"
+YAML_SUFFIXES = (".yaml", ".yml")
+JOURNAL = ".reconciler.journal"
+"""What a command that was killed leaves beside the workspace file."""
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 MAX_FILE_BYTES = 10_000_000
 MAX_FILES = 50_000
@@ -42,6 +44,7 @@ MAX_REFERENCE = 1_000
 MAX_EXPANDED = 100_000
 """Values that one reference expands to; 100 characters of a text count as one value."""
 MAX_TOTAL_EXPANDED = 10_000_000
+_KEYS = re.compile(r"(?:^|[\s{,\"'])(\w[\w.-]*)[\"']?\s*:", re.MULTILINE | re.ASCII)
 
 
 class Source(Protocol):
@@ -69,7 +72,10 @@ class FolderSource:
                 f"folder {folder} does not exist", hint="use -C to name the workspace folder"
             )
         _check_place(folder)
-        settle(folder)
+        if os.path.lexists(folder / JOURNAL):
+            from reconciler.workspace.writing import settle
+
+            settle(folder)
         self._seen: dict[str, tuple[int, ...]] = {}
 
     @cached_property
@@ -321,3 +327,31 @@ def leaves_workspace(glob: str) -> bool:
     """Return whether a path or glob points outside the folder."""
     path = PurePosixPath(glob.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", glob))
+
+
+def keys_in_unloaded(folder: Path, loaded: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return the keys at any depth of each file that was not loaded, by name.
+
+    Hidden folders, those of other workspaces and all cases of file name suffixes are included.
+    """
+    return {
+        name: frozenset(_KEYS.findall(path.read_text(encoding="utf-8", errors="replace")))
+        for name, path in _yaml_files(folder)
+        if name not in loaded
+    }
+
+
+def _yaml_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the regular files below a folder that can be read, up to a limit of entries."""
+    entries = 0
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        entries += len(folders) + len(files)
+        if entries > MAX_ENTRIES:
+            return
+        for file in sorted(files):
+            path = Path(parent, file)
+            if not file.lower().endswith(YAML_SUFFIXES) or path.is_symlink() or not path.is_file():
+                continue
+            if path.stat().st_size <= MAX_FILE_BYTES and os.access(path, os.R_OK):
+                yield path.relative_to(folder).as_posix(), path

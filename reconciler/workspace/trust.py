@@ -19,12 +19,11 @@ from reconciler.model.text import quoted
 from reconciler.providers.env import API_KEY
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
-from reconciler.workspace.git.repository import Repository
-from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, content_id
 from reconciler.workspace.workspace_file import Workspace, read_workspace
 from reconciler.workspace.yaml.document import Document
-from reconciler.workspace.yaml.strictness import AMBIGUOUS
+from reconciler.workspace.yaml.loader import AMBIGUOUS
 
 _BESIDE_KEY = ("RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION")
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"

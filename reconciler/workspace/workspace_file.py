@@ -18,8 +18,7 @@ from reconciler.model.address import choice, fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.policy import RULE_PREFIX, Policy
 from reconciler.model.values import JSON, Path, holds_reference, leaves, value_at
-from reconciler.workspace.hints import NOT_FILLED, shortened
-from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, shortened
 from reconciler.workspace.sources import MAX_ENVIRONMENTS, WORKSPACE_FILE, Source, workspace_above
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
@@ -200,8 +199,8 @@ def declares(workspace: Workspace, environment: str) -> bool:
 @cache
 def _known_words() -> Mapping[str, Collection[str]]:
     """Return the words of tests that are the same for all kinds."""
-    from reconciler.model.action import Action
-    from reconciler.model.change import Severity
+    from reconciler.model.kind import Action
+    from reconciler.model.plan import Severity
 
     return {
         "action": tuple(action.value for action in Action if action is not Action.NO_OP),

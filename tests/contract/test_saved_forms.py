@@ -13,8 +13,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
+from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -22,9 +22,7 @@ from reconciler.model.backfill_plan import (
     ObjectBackfills,
     PlannedBackfill,
 )
-from reconciler.model.change import Change, Origin, Reason, SecretUse, Severity
-from reconciler.model.codec.log import read_log
-from reconciler.model.codec.plan import decode, decode_backfills
+from reconciler.model.decoding import decode, decode_backfills
 from reconciler.model.event import (
     BackfillsEnded,
     BackfillsPlanned,
@@ -46,8 +44,8 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.kind import Dialect
-from reconciler.model.plan import encode
+from reconciler.model.kind import Action, Dialect
+from reconciler.model.plan import Change, Origin, Reason, SecretUse, Severity, encode
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from scripts.saved_schemas import generated

@@ -4,7 +4,7 @@ QUESTIONS = {
     "repair ten exports at once": "operations.md#repair-many-exports-at-once",
     "silence a warning": "troubleshooting.md#silence-a-warning",
     "a multi-line key in a variable": "configuration.md#a-multi-line-key-in-a-variable",
-    "practise operations": "operations.md#practice",
+    "practise operations": "operations.md#practise-operations",
     "restore from a backup": "restores.md#restore-from-a-backup",
     "two organizations": "configuration.md#two-organizations",
     "leave the tool again": "upgrade.md#leave-the-tool-again",

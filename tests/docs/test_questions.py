@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ from tests.docs.questions import QUESTIONS
 DOCS = ROOT / "docs"
 REFERENCE = ("reference", "commands", "api", "consequences", "glossary")
 SHELVES = {"use": 1.0, "reference": 0.7, "inside": 0.5}
-"""Weights of the shelves, the first of which a search ranks highest."""
+"""Weights of the shelves in docs/search.js, the first of which ranks highest."""
 
 _FENCED = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
@@ -26,23 +25,23 @@ _IGNORED = re.compile(
     r"a|an|and|at|do|does|for|from|i|in|is|it|its|me|my|not|of|s|that|the|this|to|too|what|why"
 )
 _STEM = 5
-"""Number of letters by which words are the same: `delete` and `deletion`."""
+"""Number of letters by which words without a final s are the same: `delete` and `deletion`."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with its first paragraph."""
+    """A heading."""
 
     place: str
     shelf: str
-    heading: Counter[str]
-    paragraph: Counter[str]
+    heading: frozenset[str]
 
 
-def stems(text: str) -> Counter[str]:
+def stems(text: str) -> frozenset[str]:
     """Return the words that a search compares."""
     words = re.findall(r"[a-z0-9]+", text.lower())
-    return Counter(word[:_STEM] for word in words if not _IGNORED.fullmatch(word))
+    singular = (word.removesuffix("s") for word in words if not _IGNORED.fullmatch(word))
+    return frozenset(word[:_STEM] for word in singular)
 
 
 def shelf_of(page: Path) -> str:
@@ -56,12 +55,9 @@ def shelf_of(page: Path) -> str:
 def sections_of(page: Path) -> Iterator[Section]:
     """Yield the sections of a page below docs/."""
     text = _FENCED.sub("", (DOCS / page).read_text(encoding="utf-8"))
-    parts = _HEADING.split(text)[1:]
-    for heading, body in zip(parts[::2], parts[1::2], strict=True):
+    for heading in _HEADING.findall(text):
         anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        paragraph = body.strip().partition("\n\n")[0]
-        place = f"{page.as_posix()}#{anchor}"
-        yield Section(place, shelf_of(page), stems(heading), stems(paragraph))
+        yield Section(f"{page.as_posix()}#{anchor}", shelf_of(page), stems(heading))
 
 
 @cache
@@ -72,20 +68,24 @@ def sections() -> tuple[Section, ...]:
 
 @cache
 def weight_of(stem: str) -> float:
-    """Return how rare a word is: the logarithm of the share of sections without it."""
-    count = sum(stem in section.heading | section.paragraph for section in sections())
+    """Return how rare a word is: the logarithm of the share of headings without it."""
+    count = sum(stem in section.heading for section in sections())
     return math.log((1 + len(sections())) / (1 + count))
 
 
+def weigh(words: Iterable[str]) -> float:
+    """Return the weight of some words."""
+    return sum(map(weight_of, set(words)))
+
+
 def rank(question: str) -> list[Section]:
-    """Return the sections for the words of a question, the best first."""
+    """Return the sections for the words of a question, the best first, as docs/search.js does."""
     words = stems(question)
 
     def score(section: Section) -> float:
-        headed = sum(weight_of(word) for word in words if word in section.heading)
-        mentions = sum(weight_of(word) for word in words if word in section.paragraph)
-        length = math.sqrt(max(len(section.heading), 1))
-        return (3 * headed / length + mentions) * SHELVES[section.shelf]
+        common = weigh(word for word in words if word in section.heading)
+        length = weigh(words) + weigh(section.heading)
+        return common / length * SHELVES[section.shelf]
 
     return sorted(sections(), key=score, reverse=True)
 

@@ -1,4 +1,4 @@
-"""The facts that have a test: docs/inside/emulator-coverage.md lists them."""
+"""The facts that have a test: coverage.md lists them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.conftest import ROOT
 from tests.emulator.facts import FACTS, Fact
 
 MODULES = tuple(
@@ -75,8 +74,8 @@ def _document() -> str:
         "",
         "Each row is a fact about the real servers. The test with that name in `tests/emulator/`",
         "checks it in the listed dialects. Sections and rules are those of",
-        "[service.md](service.md): rule 24 is section 15.24.",
-        "This page is generated: run `scripts/golden tests/emulator/test_coverage.py`.",
+        "[service.md](../../docs/inside/service.md): rule 24 is section 15.24.",
+        "This list is generated: run `scripts/golden tests/emulator/test_coverage.py`.",
         "",
         "| section | fact | dialects | rules | test |",
         "|---|---|---|---|---|",
@@ -91,8 +90,8 @@ def _document() -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_page_of_coverage_is_current(golden: Callable[[Path, str], None]) -> None:
-    golden(ROOT / "docs/inside/emulator-coverage.md", _document())
+def test_the_list_of_coverage_is_current(golden: Callable[[Path, str], None]) -> None:
+    golden(Path(__file__).with_name("coverage.md"), _document())
 
 
 def test_every_rule_has_a_test_or_a_reason() -> None:

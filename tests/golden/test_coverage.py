@@ -7,10 +7,9 @@ import re
 import pytest
 
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.action import Action
-from reconciler.model.change import Origin, Reason, SecretUse
-from reconciler.model.codec.plan import decode
-from reconciler.model.plan import Plan
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Action
+from reconciler.model.plan import Origin, Plan, Reason, SecretUse
 from tests.conftest import ROOT
 from tests.golden.test_plans import CASES, plan_of
 

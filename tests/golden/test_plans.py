@@ -24,18 +24,17 @@ from msgspec import convert
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.codec.plan import decode
-from reconciler.model.integration import Integration, Integrations
-from reconciler.model.kind import Dialect
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Action, Dialect, Integration, Integrations
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, encode
-from reconciler.model.plan_options import PlanOptions, Selection
+from reconciler.model.policy import PlanOptions, Selection
 from reconciler.operations.pausing import Toggling
 from reconciler.planning.base import Base
+from reconciler.planning.draft import PlanContext
 from reconciler.planning.matcher import match
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.planner import make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.annotations import plan_as_github
 from reconciler.render.ci_reports import plan_as_gitlab

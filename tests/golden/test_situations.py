@@ -24,10 +24,9 @@ from reconciler.model.backfill_plan import (
     ObjectBackfills,
     PlannedBackfill,
 )
-from reconciler.model.change import Consequence, Severity
-from reconciler.model.codec.plan import decode
+from reconciler.model.decoding import decode
 from reconciler.model.live import Live
-from reconciler.model.plan import Plan, PlanSource, encode
+from reconciler.model.plan import Consequence, Plan, PlanSource, Severity, encode
 from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
 from reconciler.render.annotations import plan_as_github

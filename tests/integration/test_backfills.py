@@ -17,9 +17,9 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import applied_plan
 from reconciler.commands.showing import audit
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
+from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.codec.log import read_log
-from reconciler.model.codec.plan import InvalidPlanFile, decode_backfills
+from reconciler.model.decoding import InvalidPlanFile, decode_backfills
 from reconciler.model.event import Event, Sent, Waiting
 from reconciler.model.public import as_json
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill

@@ -17,6 +17,7 @@ from tests.support.drifting import Applied
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 from tests.support.importing import run_import, run_plan
+from tests.support.tours import check_printed
 
 WORKSPACE = """\
 version: 1
@@ -269,6 +270,20 @@ def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
     files = {"reconciler.yaml": "version: 1\n", "projects.yaml": PROJECTS, "lake.yaml": text}
     ran = run(write(tmp_path, files), "validate", "--strict")
     assert ran.code == 0, ran.out
+
+
+def test_the_first_example_of_the_documentation_works_as_printed(tmp_path: Path) -> None:
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    heads = {name: f"# {name}\n" for name in ("reconciler.yaml", "exports/web.yaml")}
+    files = {
+        name: head + page.partition(f"```yaml\n{head}")[2].partition("```")[0]
+        for name, head in heads.items()
+    }
+    ran = run(write(tmp_path, files), "validate", "--strict")
+    assert ran.code == 0, ran.out
+    block = page.partition("$ reconciler show ")[2].partition("```")[0]
+    words, _, printed = block.partition("\n")
+    check_printed(words, printed, run(tmp_path, "show", *words.split()).out)
 
 
 def test_thirty_exports_of_ten_projects(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.model.change import Change
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.schemas import known_schema
 from reconciler.model.values import SecretRef

@@ -14,9 +14,8 @@ from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
-from reconciler.model.action import Action
-from reconciler.model.change import Reason
-from reconciler.model.plan import Plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import Plan, Reason
 from reconciler.operations.pausing import Paused, PauseRequest, pause
 from reconciler.render.plan.text import plan_as_text
 from tests.conftest import StartService

@@ -11,8 +11,8 @@ import pytest
 
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, Invalid, NotFound
+from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.codec.log import read_log
 from reconciler.model.run import Run
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Retries, Screen, backfill
 from reconciler.operations.cancelling import cancel_run

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
-from reconciler.model.run import LogEntry
-from reconciler.model.run_report import LogReport, Matched, RunOrder, RunReport
+from reconciler.model.run import LogEntry, LogReport, Matched, RunOrder, RunReport
 from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs, read_logs
 from reconciler.operations.runs import RunsRequest, follow_runs, opened, runs
 from reconciler.reading.calls import NotOffered

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
-from reconciler.model.change import Change, FieldChange
-from reconciler.model.codec.plan import decode
-from reconciler.model.plan import encode
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, FieldChange, encode
 from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

@@ -78,7 +78,7 @@ def test_apply_p2_the_practice_of_operations_runs_as_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
-    section = page.partition("\n## Practice\n")[2].partition("\n## ")[0]
+    section = page.partition("\n## Practise operations\n")[2].partition("\n## ")[0]
     seed = yaml.safe_load(section.partition("```yaml\n")[2].partition("```")[0])
     service = service_of(seed, "--dialect", "2026")
     tour = Tour(tmp_path, service.environ(), "http://127.0.0.1:8010")

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.kinds import all_kinds
-from reconciler.model.change import Change
 from reconciler.model.comparison import display_value, field_leaves
+from reconciler.model.plan import Change
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef, path_text

@@ -29,7 +29,7 @@ from reconciler.commands.saved import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
-from reconciler.model.plan_options import PlanOptions, Selection
+from reconciler.model.policy import PlanOptions, Selection
 from tests.model.declared import leaves
 from tests.model.identity import Live
 from tests.model.world import World, seed_of, written

@@ -59,7 +59,7 @@ FAULTS = (
     Fault(
         "I4",
         "an object to delete is called unmanaged",
-        "reconciler/planning/lookalikes.py",
+        "reconciler/planning/duplicates.py",
         "stays = [item for item in items if (item.live.kind, item.live.id) not in self.deleted]",
         "stays = items",
     ),
@@ -94,14 +94,14 @@ FAULTS = (
     Fault(
         "O1",
         "a change of the branch is shown as drift",
-        "reconciler/planning/former.py",
+        "reconciler/planning/base.py",
         "[version.resource for version in certain if version.number == 0]",
         "[version.resource for version in versions[:1]]",
     ),
     Fault(
         "O1 adopted",
         "an adoption is not noted",
-        "reconciler/planning/former.py",
+        "reconciler/planning/base.py",
         "adopted=live is not None and not (versions and versions[0].number == 0)",
         "adopted=live is not None and not versions",
     ),

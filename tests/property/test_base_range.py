@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.action import Action
 from reconciler.model.address import Address
+from reconciler.model.kind import Action
 from reconciler.model.live import Live, marked_name
 from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy, Prune
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.planning.base import Base
 from tests.support.worlds import PureServer, base_of, desired_of, live_of, planned, s3

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.kinds import all_kinds
-from reconciler.model.codec.plan import encode
+from reconciler.model.decoding import encode
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.values import MISSING, UNSET, value_at
 from reconciler.workspace.loading import load

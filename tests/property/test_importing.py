@@ -20,7 +20,6 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.planning import PlanRequest, plan
 from reconciler.commands.runtime import Runtime
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.field_types import (
     Boolean,
     DecimalText,
@@ -31,8 +30,8 @@ from reconciler.model.field_types import (
     OpenObject,
     SetOf,
 )
-from reconciler.model.imported import Layout
-from reconciler.model.kind import Field, Kind
+from reconciler.model.files import Layout
+from reconciler.model.kind import Action, Field, Kind
 from reconciler.model.schemas import schema
 from tests.conftest import LONG
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator

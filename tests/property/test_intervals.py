@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.intervals import Schedule
 from reconciler.model.kind import Dialect
+from reconciler.model.times import Schedule
 
 ZONES = (
     "UTC",

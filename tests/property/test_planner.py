@@ -9,12 +9,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
-from reconciler.model.codec.plan import decode
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import encode
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.policy import Limit, PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text

@@ -7,11 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.codec.plan import decode
+from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import encode
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import rules_of
+from reconciler.model.policy import PlanOptions, rules_of
 from reconciler.model.resource import Desired
 from reconciler.planning.rules import breaches
 from tests.support.worlds import KINDS, planned, worlds

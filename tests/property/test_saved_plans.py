@@ -9,15 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.codec.plan import decode
-from reconciler.model.kind import Dialect
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan, encode
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Limit, Policy
+from reconciler.model.plan import Change, Plan, encode
+from reconciler.model.policy import Limit, PlanOptions, Policy
 from reconciler.model.resource import Desired, State
 from reconciler.model.values import MISSING, path_text
 from reconciler.planning.saved import Comparison, compare

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.client import SecretResolver
 from reconciler.model.connection import SecretSettings
-from reconciler.model.plan import encode
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.plan import encode, redact_plan
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text

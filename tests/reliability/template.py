@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import reconciler
 from reconciler.cli import main
 
-_PARTS = ("reconciler.cli", "reconciler.commands", "reconciler.model.codec", "reconciler.render")
+_PARTS = ("reconciler.cli", "reconciler.commands", "reconciler.model", "reconciler.render")
 _LAZY = ("httpx", "httpcore", "anyio._backends._asyncio", "jsonschema_rs", "msgspec", "orjson")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.workspace.journal import NAME
+from reconciler.workspace.sources import JOURNAL
 from reconciler.workspace.writing import write_files
 from tests.conftest import LONG
 from tests.support.cli import reconciler, write
@@ -96,7 +96,7 @@ def test_apply_a4_the_next_command_sees_the_old_or_the_new_files(
 def test_apply_a4_a_journal_that_was_cut_short_is_removed(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     for text in ("", '[[".reconciler.0123', "[]\n", "null\n[1]\n", '[["a.yaml", "b.yaml"]]\n[1]\n'):
-        (tmp_path / NAME).write_text(text, encoding="utf-8")
+        (tmp_path / JOURNAL).write_text(text, encoding="utf-8")
         assert reconciler("validate", "-C", tmp_path).code == 0
         assert texts(tmp_path) == FILES, text
 
@@ -113,7 +113,7 @@ def test_apply_a4_a_journal_of_a_repository_moves_nothing(
     known = inode or (place / draft).stat().st_ino
     prefix = "" if inode else "../"
     journal = f'[["{prefix}{draft}", "{prefix}projects.yaml"]]\n[{known}]\n'
-    (folder / NAME).write_text(journal, encoding="utf-8")
+    (folder / JOURNAL).write_text(journal, encoding="utf-8")
     assert reconciler("validate", "-C", folder).code == 0
     assert texts(folder) == FILES
     assert (tmp_path / draft).exists() is (inode is None)
@@ -122,10 +122,10 @@ def test_apply_a4_a_journal_of_a_repository_moves_nothing(
 def test_apply_a4_two_writers_do_not_mix(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
     write(tmp_path, FILES)
-    with (tmp_path / NAME).open("w") as other:
+    with (tmp_path / JOURNAL).open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         ran = reconciler("mv", "project.web", "project.shop", "-C", tmp_path)
         assert ran.err.startswith("error: another command is writing files in ")
         assert reconciler("validate", "-C", tmp_path).code == 0
     write_files(tmp_path, {"a.yaml": "batch_exports: {}\n"})
-    assert not (tmp_path / NAME).exists()
+    assert not (tmp_path / JOURNAL).exists()

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.change import Severity
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Severity
 from reconciler.planning.base import Base
 from reconciler.planning.planner import make_plan
 from reconciler.render.formats import writer_of

@@ -26,8 +26,7 @@ from reconciler.model.address import PathGlob, TooComplex
 from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace import sources as limits
-from reconciler.workspace.git.repository import Repository
-from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.references import Expansion
 from reconciler.workspace.sources import FolderSource
@@ -195,7 +194,7 @@ def test_an_unreadable_folder_is_an_error(tmp_path: Path) -> None:
 def test_security_13_a_commit_is_read_within_the_same_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, "reconciler.workspace.git.source", MAX_FILE_BYTES=20)
+    limit(monkeypatch, "reconciler.workspace.git.repository", MAX_FILE_BYTES=20)
     limit(monkeypatch, "reconciler.workspace.sources", MAX_FILE_BYTES=20)
     git = Git.init(tmp_path / "repository")
     write(git.folder, {"a.yaml": "a: 1\n", "b.yaml": "b: 1 # " + "lake" * 9})

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.client.failures import service_error
-from reconciler.model.action import Action
-from reconciler.model.plan import encode
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import encode, redact_plan
 from reconciler.model.redaction import HIDDEN, Redactor, redact_line, redact_value
 from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import State

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import ValidationError, convert
 
-from reconciler.model.codec.forms import form_of, value_of
+from reconciler.model.decoding import form_of, value_of
 from reconciler.model.plan import Plan, encode
 
 

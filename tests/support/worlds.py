@@ -13,18 +13,16 @@ from msgspec.structs import replace
 
 from reconciler.applying.checks import modifications
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Policy
+from reconciler.model.plan import Change, Plan
+from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
 from reconciler.planning.base import Base
-from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.planning.draft import PlanContext
+from reconciler.planning.planner import make_plan
 
 KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}

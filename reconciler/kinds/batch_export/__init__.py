@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.kinds.batch_export.integrations import integration_of
+from reconciler.kinds.batch_export.destinations import DESTINATION, integration_of
 from reconciler.kinds.batch_export.query import QueryText
-from reconciler.model.action import Action
 from reconciler.model.field_types import Text
-from reconciler.model.kind import Dialect, Field, Toggle, kind_of
+from reconciler.model.kind import Action, Dialect, Field, Toggle, kind_of
 from reconciler.model.values import JSONObject
 
 if TYPE_CHECKING:

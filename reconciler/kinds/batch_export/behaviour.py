@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from reconciler.kinds.batch_export.consequences import RULES, moment
 from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.behaviour import Behaviour, Overlap
-from reconciler.model.change import Consequence, Severity
 from reconciler.model.kind import Dialect
+from reconciler.model.plan import Consequence, Severity
 from reconciler.model.request import Operation, Paging, Repeat
 from reconciler.model.values import JSONObject, value_at
 

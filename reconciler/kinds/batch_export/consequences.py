@@ -10,16 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.model.action import Action
 from reconciler.model.behaviour import Outcome, RuleContext, Rules
-from reconciler.model.change import Effect, FieldChange, Novelty, Severity
 from reconciler.model.field_types import Instant, time_text
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.moments import step_of
-from reconciler.model.run_status import BILLING, COMPLETED, FAILURES_OF_A_PAUSE, failures_in_a_row
+from reconciler.model.plan import Effect, FieldChange, Novelty, Severity
+from reconciler.model.run import BILLING, COMPLETED, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import listed, quoted, several, shortened
+from reconciler.model.times import step_of
 from reconciler.model.values import JSON, MISSING, JSONObject, value_at
 
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))

@@ -13,12 +13,9 @@ from reconciler.kinds.batch_export.consequences import (
     wanted,
     wanted_type,
 )
-from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.kinds.batch_export.integrations import INTEGRATIONS
-from reconciler.model.action import Action
+from reconciler.kinds.batch_export.destinations import DESTINATION, INTEGRATIONS
 from reconciler.model.behaviour import Objection, RuleContext, Rules
-from reconciler.model.integration import Integrations
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, JSONObject, mapping_of, value_at

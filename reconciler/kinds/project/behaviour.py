@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from reconciler.model.action import Action
 from reconciler.model.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
-from reconciler.model.change import Effect, Severity
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
+from reconciler.model.plan import Effect, Severity
 from reconciler.model.request import Operation, Repeat
 from reconciler.model.text import listed, quoted, several
 from reconciler.model.values import JSON, MISSING, leaves, mapping_of

@@ -9,8 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.model.change import Change, NewPlace, Novelty
-from reconciler.model.plan import Plan, Refusal
+from reconciler.model.plan import Change, NewPlace, Novelty, Plan, Refusal
 from reconciler.model.text import listed, printable, shortened
 from reconciler.planning.places import INSIDE, PARENT
 from reconciler.render.plan.words import nouns, with_names

@@ -13,11 +13,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Reason, Severity
-from reconciler.model.kind import containers
-from reconciler.model.plan import Plan, PlanSource, Refusal
+from reconciler.model.kind import Action, containers
+from reconciler.model.plan import Change, Plan, PlanSource, Reason, Refusal, Severity
 from reconciler.model.text import printable, several, shortened
 from reconciler.render.plan.alerts import NewLine, new_lines
 from reconciler.render.plan.entries import Entry, Remark, entries_of

@@ -9,9 +9,9 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Consequence, Reason, Severity
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Consequence, Reason, Severity
 from reconciler.model.text import listed, printable
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.plan.fields import (

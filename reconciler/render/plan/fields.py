@@ -8,9 +8,8 @@ from enum import Enum, auto
 from msgspec import Struct
 
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
-from reconciler.model.change import Change, FieldChange, SecretNote, SecretUse
-from reconciler.model.kind import Kind, Variant
+from reconciler.model.kind import Action, Kind, Variant
+from reconciler.model.plan import Change, FieldChange, SecretNote, SecretUse
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import (
     JSON,

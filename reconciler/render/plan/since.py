@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TypeAlias
 
-from reconciler.model.action import Action
-from reconciler.model.change import Severity
-from reconciler.model.plan import Plan, digest_of
+from reconciler.model.kind import Action
+from reconciler.model.plan import Plan, Severity, digest_of
 from reconciler.model.text import several
 
 _DIGITS = 8

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconciler.model.action import Action
-from reconciler.model.change import Change, Reason, Severity
-from reconciler.model.plan import Plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan, Reason, Severity
 from reconciler.model.text import printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import DEFAULTS, RenderOptions

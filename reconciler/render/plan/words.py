@@ -9,9 +9,8 @@ import orjson
 from msgspec import Struct
 
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
-from reconciler.model.change import Change, Origin, Reason, Severity
-from reconciler.model.plan import Plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Origin, Plan, Reason, Severity
 from reconciler.model.text import printable, several
 from reconciler.model.values import JSON
 from reconciler.render.style import Colour

@@ -23,8 +23,7 @@ from reconciler.workspace.git.ci import (
     is_job,
     target_of,
 )
-from reconciler.workspace.git.repository import HEAD, Commit, Repository
-from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.git.repository import HEAD, Blobs, Commit, GitSource, Repository
 from reconciler.workspace.sources import content_id
 
 _UPSTREAM = "@{upstream}"

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from reconciler.model.schemas import looks_secret, schema, schema_names
 from reconciler.model.values import JSON, MISSING, PLAIN, Path, SecretRef, form_of
@@ -28,6 +28,13 @@ MOST_SHAPES = 4_096
 """Shapes of which results are remembered. A workspace where each resource has its own has more."""
 Foreign: TypeAlias = "Mapping[str | int, Foreign] | None"
 """The leaves that are no JSON: None for such a leaf, otherwise the parts that contain some."""
+
+
+_SECRET = "x-secret"  # noqa: S105 - a word of schemas
+_HOLDS_SECRETS = "x-holds-secrets"
+_TEXT_WORDS = frozenset({"x-open-enum", "x-url", "x-placeholders"})
+_NULLS = frozenset({"", "none", "null", "nil"})
+_PUNCTUATION = re.compile(r"[\W_]+")
 
 
 class TextWithAt:
@@ -99,32 +106,39 @@ def leaf_shapes(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:
         yield from leaf_shapes(item, (*path, name))
 
 
-def body_schema(variants: Mapping[str, str], value: Mapping[str, Any]) -> str | None:
-    """Return the name of the schema for the body that the tag of a value chooses by `x-variants`.
+class TextRule(Struct, frozen=True):
+    """What the schema of a field says about its text.
 
-    The config of a destination depends on its type. None without a valid tag. The value may be the
-    members of a shape, which contains tags.
-    """
-    tag = value.get(variants["tag"])
-    return f"{variants['folder']}/{tag}" if isinstance(tag, str) else None
-
-
-class OpenEnumeration(Struct, frozen=True):
-    """Known values. The service may accept others.
-
-    `flagged` ones require a feature flag. `misnamed` are the right values for frequent wrong ones.
-    `nullable`: null is a value too.
+    `known` are the values of an open enumeration: the service may accept others. `flagged` ones
+    require a feature flag. `misnamed` are the right values for frequent wrong ones. `nullable`:
+    null is a value too. `placeholders` are those that the text may have. `ordinary` texts have no
+    problem.
     """
 
     known: tuple[str, ...]
-    flagged: frozenset[str] = frozenset()
-    misnamed: Mapping[str, str] = field(default_factory=dict)
-    nullable: bool = False
+    flagged: frozenset[str]
+    misnamed: Mapping[str, str]
+    nullable: bool
+    is_url: bool
+    placeholders: tuple[str, ...]
+    ordinary: frozenset[str]
 
-    @property
-    def ordinary(self) -> frozenset[str]:
-        """The values without problems."""
-        return frozenset(self.known) - self.flagged
+    @classmethod
+    def of(cls, node: Mapping[str, Any]) -> TextRule | None:
+        """Return the rule in the schema of a field, None without one."""
+        if _TEXT_WORDS.isdisjoint(node):
+            return None
+        known, flagged = node.get("x-open-enum", ()), node.get("x-feature-flag", ())
+        is_url, placeholders = bool(node.get("x-url")), tuple(node.get("x-placeholders", ()))
+        return cls(
+            known=tuple(known),
+            flagged=frozenset(flagged),
+            misnamed=node.get("x-misnamed", {}),
+            nullable="null" in node.get("type", ()),
+            is_url=is_url,
+            placeholders=placeholders,
+            ordinary=frozenset(() if is_url or placeholders else known).difference(flagged),
+        )
 
     def fix(self, value: str) -> str | None:
         """Return the hint for a value that no service accepts, None for one that may be new."""
@@ -138,125 +152,99 @@ class OpenEnumeration(Struct, frozen=True):
         return f"write '{right}'" if right is not None else None
 
 
-class Annotated(Struct, frozen=True):
-    """The annotations of a part of a schema. `open_below`: other fields are allowed.
-
-    `checks_text`: a text has an enumeration, is a URL, or may have the listed placeholders.
-    `ordinary`: texts without problems. `tags`: the keys that choose variants, here and below.
-    """
-
-    secret: bool = False
-    open_below: bool = True
-    enumeration: OpenEnumeration | None = None
-    is_url: bool = False
-    placeholders: tuple[str, ...] = ()
-    checks_text: bool = False
-    ordinary: frozenset[str] = frozenset()
-    variants: Mapping[str, str] | None = None
-    tags: frozenset[str] = frozenset()
-    items: Annotated | None = None
-    below: Mapping[str, Annotated] = field(default_factory=dict)
-
-
-_NULLS = frozenset({"", "none", "null", "nil"})
-_PUNCTUATION = re.compile(r"[\W_]+")
-
-
 def _plain(value: str) -> str:
     """Return a value without case, spaces and punctuation."""
     return _PUNCTUATION.sub("", value).casefold()
 
 
-_SECRET = "x-secret"  # noqa: S105 - a word of schemas
-FREE = Annotated()
-"""The annotations of a part that no schema describes."""
-HOLDS_SECRETS = Annotated(secret=True)
-"""The same, inside a part that may hold secrets."""
+def _holds_secrets(node: Mapping[str, Any]) -> bool:
+    return bool(node.get(_SECRET) or node.get(_HOLDS_SECRETS))
 
 
 @cache
-def annotations_of(name: str) -> Annotated:
-    """Return the annotations of a whole schema."""
-    return _compiled(schema(name) or {})
+def tags_of(name: str) -> frozenset[str]:
+    """Return the keys that choose variants in values of a schema."""
+    return frozenset(_tags(schema(name) or {}))
 
 
-def _compiled(node: Mapping[str, Any]) -> Annotated:
-    items, enumeration = node.get("items"), _enumeration(node)
-    checks_more = {"x-url", "x-placeholders"} & node.keys()
-    below = {name: _compiled(part) for name, part in node.get("properties", {}).items()}
-    variants = node.get("x-variants")
-    own_tags = () if variants is None else (variants["tag"],)
-    return Annotated(
-        secret=bool(node.get("x-secret") or node.get("x-holds-secrets")),
-        open_below=node.get("additionalProperties") is not False,
-        enumeration=enumeration,
-        is_url=bool(node.get("x-url")),
-        placeholders=tuple(node.get("x-placeholders", ())),
-        checks_text=enumeration is not None or bool(checks_more),
-        ordinary=enumeration.ordinary
-        if enumeration is not None and not checks_more
-        else frozenset(),
-        variants=variants,
-        tags=frozenset(own_tags).union(*(part.tags for part in below.values())),
-        items=_compiled(items) if isinstance(items, dict) else None,
-        below=below,
-    )
+def _tags(node: Mapping[str, Any]) -> Iterator[str]:
+    if "x-variants" in node:
+        yield node["x-variants"]["tag"]
+    for below in node.get("properties", {}).values():
+        yield from _tags(below)
 
 
-def _enumeration(node: Mapping[str, Any]) -> OpenEnumeration | None:
-    known = node.get("x-open-enum")
-    if known is None:
+_Part: TypeAlias = tuple[Path, Mapping[str, Any], Shape]
+"""A part of a value of a shape: its path, its schema and its shape."""
+
+
+def _parts(node: Mapping[str, Any], shape: Shape, path: Path = ()) -> Iterator[_Part]:
+    """Yield a value of a shape and all parts of it, without the bodies of variants.
+
+    A part that no schema describes has a schema that only says whether it may hold secrets. Fields
+    that are not allowed are left out.
+    """
+    yield path, node, shape
+    undescribed = {_HOLDS_SECRETS: True} if _holds_secrets(node) else {}
+    if not is_mapping(shape):
+        for position, item in enumerate(items(shape)):
+            yield from _parts(node.get("items") or undescribed, item, (*path, position))
+        return
+    properties, is_open = node.get("properties", {}), node.get("additionalProperties") is not False
+    body = node["x-variants"]["body"] if "x-variants" in node else None
+    for name, member in members(shape).items():
+        below = properties.get(name, undescribed if is_open else None)
+        if below is not None and name != body:
+            yield from _parts(below, member, (*path, name))
+
+
+_Body: TypeAlias = tuple[Path, str | None, Shape]
+
+
+def _body_of(node: Mapping[str, Any], shape: Shape, path: Path) -> _Body | None:
+    """Return the path of the body of a variant, the name of its schema, and its shape.
+
+    None without a body. The config of a destination depends on its type: the name is None without
+    a valid tag, and may be that of no schema.
+    """
+    variants, fields = node.get("x-variants"), members(shape)
+    if variants is None or variants["body"] not in fields:
         return None
-    return OpenEnumeration(
-        tuple(known),
-        frozenset(node.get("x-feature-flag", ())),
-        node.get("x-misnamed", {}),
-        "null" in node.get("type", ()),
-    )
+    tag = fields.get(variants["tag"])
+    name = f"{variants['folder']}/{tag}" if isinstance(tag, str) else None
+    return (*path, variants["body"]), name, fields[variants["body"]]
 
 
-_Collected: TypeAlias = dict[str, list[tuple[Path, Mapping[str, Any]]]]
 Carriers: TypeAlias = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
 """The paths inside a value by the annotation of their schema, each with the schema."""
 
 
 def annotated(name: str, words: frozenset[str], value: JSON) -> Carriers:
     """Return the parts of a value whose schema has one of some annotations."""
-    return carriers_of(name, words, shape_of(value, annotations_of(name).tags))
+    return carriers_of(name, words, shape_of(value, tags_of(name)))
 
 
 @lru_cache(maxsize=MOST_SHAPES)
 def carriers_of(name: str, words: frozenset[str], shape: Shape) -> Carriers:
     """Return the parts of values of a shape whose schema has one of some annotations."""
-    carriers: _Collected = {}
-    _collect(_compiled_for(name, words), words, shape, (), carriers)
+    carriers: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
+    for path, node, inside in _parts(schema(name) or {}, shape):
+        for word in filter(words.__contains__, node):
+            carriers.setdefault(word, []).append((path, node))
+        body = _body_of(node, inside, path)
+        if body is None:
+            continue
+        at, body_name, below = body
+        if body_name in schema_names():
+            for word, places in carriers_of(body_name, words, below).items():
+                carriers.setdefault(word, []).extend(
+                    ((*at, *deeper), part) for deeper, part in places
+                )
+        elif _SECRET in words:
+            carriers.setdefault(_SECRET, []).extend(
+                ((*at, *deeper), {_SECRET: True}) for deeper in _secret_by_name(below)
+            )
     return carriers
-
-
-def _collect(
-    compiled: _Compiled, words: frozenset[str], shape: Shape, above: Path, carriers: _Collected
-) -> None:
-    for word, node in compiled.top:
-        carriers.setdefault(word, []).append((above, node))
-    for key in members(shape):
-        for word, path, node in compiled.below.get(key, ()):
-            if shape_at(shape, path) is not MISSING:
-                carriers.setdefault(word, []).append(((*above, *path), node))
-    for path, variants in compiled.variants:
-        holder, body = members(shape_at(shape, path)), variants["body"]
-        if body in holder:
-            inside = (*above, *path, body)
-            _collect_body(body_schema(variants, holder), words, holder[body], inside, carriers)
-
-
-def _collect_body(
-    name: str | None, words: frozenset[str], shape: Shape, path: Path, carriers: _Collected
-) -> None:
-    if name in schema_names():
-        _collect(_compiled_for(name, words), words, shape, path, carriers)
-    elif _SECRET in words:
-        for deeper in _secret_by_name(shape):
-            carriers.setdefault(_SECRET, []).append(((*path, *deeper), {_SECRET: True}))
 
 
 def _secret_by_name(shape: Shape) -> Iterator[Path]:
@@ -267,66 +255,23 @@ def _secret_by_name(shape: Shape) -> Iterator[Path]:
             yield path
 
 
-class _Compiled(Struct, frozen=True):
-    """The parts of a schema with some annotations: the schema itself, and others by first key.
-
-    `variants` are the paths of variants with their `x-variants`.
-    """
-
-    top: tuple[tuple[str, Mapping[str, Any]], ...]
-    below: Mapping[str, tuple[tuple[str, Path, Mapping[str, Any]], ...]]
-    variants: tuple[tuple[Path, Mapping[str, str]], ...]
-
-
-@cache
-def _compiled_for(name: str, words: frozenset[str]) -> _Compiled:
-    nodes = tuple(_nodes(schema(name) or {}, ()))
-    below: dict[str, tuple[tuple[str, Path, Mapping[str, Any]], ...]] = {}
-    for path, node in nodes[1:]:
-        carried = tuple((word, path, node) for word in sorted(words & node.keys()))
-        if carried:
-            below[str(path[0])] = (*below.get(str(path[0]), ()), *carried)
-    return _Compiled(
-        tuple((word, nodes[0][1]) for word in sorted(words & nodes[0][1].keys())),
-        below,
-        tuple(
-            (path, node["x-variants"])
-            for path, node in nodes
-            if "x-variants" in node and _may_be_inside(node["x-variants"], words)
-        ),
-    )
-
-
-def _may_be_inside(variants: Mapping[str, str], words: frozenset[str]) -> bool:
-    """Return whether a body of some variants may have an annotation."""
-    names = (name for name in schema_names() if name.startswith(f"{variants['folder']}/"))
-    compiled = (_compiled_for(name, words) for name in names)
-    return _SECRET in words or any(one.top or one.below or one.variants for one in compiled)
-
-
-def _nodes(node: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    yield path, node
-    for name, below in node.get("properties", {}).items():
-        yield from _nodes(below, (*path, name))
-
-
 class Outline(Struct, frozen=True):
     """Where the values of a shape have what the checks of a schema look at.
 
     foreign
         The leaves that a JSON Schema does not know: secrets, inputs and unknown values.
     texts
-        The texts that are checked, with their annotations, by the path of what contains them.
+        The texts that are checked, with their rules, by the path of what contains them.
     misplaced
         The secrets in fields that hold none.
     bodies
         The bodies of variants.
     """
 
-    foreign: Foreign = field(default_factory=dict)
-    texts: tuple[tuple[Path, tuple[tuple[str | int, Annotated], ...]], ...] = ()
-    misplaced: tuple[Path, ...] = ()
-    bodies: tuple[Body, ...] = ()
+    foreign: Foreign
+    texts: Mapping[Path, Sequence[tuple[str | int, TextRule]]]
+    misplaced: Sequence[Path]
+    bodies: Sequence[Body]
 
 
 class Body(Struct, frozen=True):
@@ -346,10 +291,39 @@ class Body(Struct, frozen=True):
 @lru_cache(maxsize=MOST_SHAPES)
 def outline(name: str, shape: Shape) -> Outline:
     """Return the outline of values of a shape by the schema of a name."""
-    parts = _Parts()
-    parts.look_at(annotations_of(name), shape, ())
-    texts = tuple((path, tuple(inside)) for path, inside in parts.texts.items())
-    return Outline(_foreign(shape), texts, tuple(parts.misplaced), tuple(parts.bodies))
+    texts: dict[Path, list[tuple[str | int, TextRule]]] = {}
+    misplaced: list[Path] = []
+    bodies: list[Body] = []
+    for path, node, inside in _parts(schema(name) or {}, shape):
+        if inside is SecretRef:
+            if not _holds_secrets(node):
+                misplaced.append(path)
+        elif is_text(inside):
+            rule = TextRule.of(node)
+            if rule is not None:
+                texts.setdefault(path[:-1], []).append((path[-1], rule))
+        elif (body := _outlined_body(node, inside, path)) is not None:
+            bodies.append(body)
+    return Outline(_foreign(shape), texts, misplaced, bodies)
+
+
+def _outlined_body(node: Mapping[str, Any], shape: Shape, path: Path) -> Body | None:
+    """Return the body of a variant with a valid tag, None without one."""
+    body = _body_of(node, shape, path)
+    at, name, below = body if body is not None else (path, None, None)
+    if name is None or not is_mapping(below):
+        return None
+    variants, fields = node["x-variants"], members(shape)
+    unset = fields.get(variants["unless"], type(None)) is type(None)
+    required = (schema(name) or {}).get("x-required-unless", ()) if unset else ()
+    return Body(
+        path=at,
+        tag=fields[variants["tag"]],
+        schema=name,
+        outline=outline(name, below),
+        lacks=tuple(field for field in required if field not in members(below)),
+        unless=variants["unless"],
+    )
 
 
 def _foreign(shape: Shape) -> Foreign:
@@ -358,58 +332,3 @@ def _foreign(shape: Shape) -> Foreign:
     parts = members(shape).items() if is_mapping(shape) else enumerate(items(shape))
     below = {name: _foreign(item) for name, item in parts}
     return {name: foreign for name, foreign in below.items() if foreign != {}}
-
-
-class _Parts(Struct):
-    texts: dict[Path, list[tuple[str | int, Annotated]]] = field(default_factory=dict)
-    misplaced: list[Path] = field(default_factory=list)
-    bodies: list[Body] = field(default_factory=list)
-
-    def look_at(self, part: Annotated, shape: Shape, path: Path) -> None:
-        """Find what is at a path and below it."""
-        if is_mapping(shape):
-            self._look_at_members(part, members(shape), path)
-        elif isinstance(shape, tuple):
-            below = part.items or _undescribed(part)
-            for position, item in enumerate(items(shape)):
-                self.look_at(below, item, (*path, position))
-        elif shape is SecretRef:
-            if not part.secret:
-                self.misplaced.append(path)
-        elif part.checks_text and is_text(shape):
-            self.texts.setdefault(path[:-1], []).append((path[-1], part))
-
-    def _look_at_members(self, part: Annotated, shapes: Mapping[str, Shape], path: Path) -> None:
-        body = part.variants["body"] if part.variants is not None else None
-        if part.variants is not None:
-            self._look_at_body(part.variants, shapes, path)
-        # An unknown field is reported as unknown only, not as a secret too.
-        undescribed = _undescribed(part) if part.open_below else None
-        for name, shape in shapes.items():
-            below = part.below.get(name, undescribed)
-            if name != body and below is not None:
-                self.look_at(below, shape, (*path, name))
-
-    def _look_at_body(
-        self, variants: Mapping[str, str], shapes: Mapping[str, Shape], path: Path
-    ) -> None:
-        name, body = body_schema(variants, shapes), shapes.get(variants["body"])
-        if name is None or not is_mapping(body):
-            return
-        unset = shapes.get(variants["unless"], type(None)) is type(None)
-        required = (schema(name) or {}).get("x-required-unless", ()) if unset else ()
-        self.bodies.append(
-            Body(
-                path=(*path, variants["body"]),
-                tag=shapes[variants["tag"]],
-                schema=name,
-                outline=outline(name, body),
-                lacks=tuple(field for field in required if field not in members(body)),
-                unless=variants["unless"],
-            )
-        )
-
-
-def _undescribed(part: Annotated) -> Annotated:
-    """Return the annotations of what a schema does not describe inside a part."""
-    return HOLDS_SECRETS if part.secret else FREE

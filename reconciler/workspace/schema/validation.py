@@ -8,38 +8,55 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
+from math import isfinite
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
 from reconciler.model.policy import to_send_anyway
 from reconciler.model.schemas import member_schema, schema
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
-from reconciler.workspace.hints import (
-    PLACEHOLDER,
-    converts_to,
-    range_words,
-    shown,
-    type_hint,
-    type_words,
-    word,
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    Path,
+    SecretRef,
+    holds_reference,
+    path_text,
+    references_in,
+    value_at,
 )
 from reconciler.workspace.schema.annotations import (
-    Annotated,
     Body,
     Foreign,
-    OpenEnumeration,
     Outline,
-    annotations_of,
+    TextRule,
     outline,
     shape_of,
+    tags_of,
 )
 from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
 
 _MISREAD = frozenset({"type", "enum", "const"})
 _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
+PLACEHOLDER = "(secret)"
+NOT_FILLED = "references are not filled in here: write the value itself"
+_LONGEST = 60
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "a boolean",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
+_BOOLEANS = {"true": True, "false": False}
+_CONVERTED = frozenset({"integer", "number", "boolean"})
 
 
 class CheckContext(Struct, frozen=True):
@@ -57,12 +74,6 @@ class CheckContext(Struct, frozen=True):
     written: Callable[[Path], JSON] = lambda _: MISSING
     tag: str | None = None
 
-    def of_type(self, tag: str) -> CheckContext:
-        """Return the context of the body of a variant."""
-        return CheckContext(
-            self.subject, self.value_mark, self.key_mark, self.problems, self.written, tag
-        )
-
     def named(self, path: Path) -> str:
         """Return the words for a field in a message."""
         subject = str(self.subject) if self.tag is None else f"{self.subject} ({self.tag})"
@@ -76,6 +87,11 @@ class CheckContext(Struct, frozen=True):
         """Report a warning at a value that the service may accept."""
         about = (str(self.subject), *path) if isinstance(self.subject, Address) else ()
         self.problems.warning(code, message, at=self.value_mark(path), hint=hint, about=about)
+
+    def error_if_strict(self, code: str, path: Path, message: str, hint: str | None) -> None:
+        """Report an error at a value, or a warning if its code is lenient."""
+        report = self.warning if code in self.problems.lenient else self.error
+        report(code, path, message, hint)
 
     def error_at_key(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report an error at a key."""
@@ -102,7 +118,7 @@ def check(
     checks should skip: of a wrong type, or not allowed.
     """
     if parts is None:
-        parts = outline(name, shape_of(value, annotations_of(name).tags))
+        parts = outline(name, shape_of(value, tags_of(name)))
     return _check(name, value, _plain(value, parts.foreign), parts, context, path)
 
 
@@ -234,11 +250,11 @@ def _check_outline(
     parts: Outline, value: JSON, plain: JSON, context: CheckContext, path: Path
 ) -> None:
     """Check what JSON Schema cannot express: texts, secrets and variants."""
-    for inside, members in parts.texts:
+    for inside, members in parts.texts.items():
         holder = value_at(value, inside) if inside else value
-        for key, part in members:
-            if holder[key] not in part.ordinary:
-                _check_text(part, holder[key], context, (*path, *inside, key))
+        for key, rule in members:
+            if holder[key] not in rule.ordinary:
+                _check_text(rule, holder[key], context, (*path, *inside, key))
     for inside in parts.misplaced:
         at = (*path, *inside)
         message = f"{context.named(at)} is not a secret field: everyone with read access sees it"
@@ -248,16 +264,9 @@ def _check_outline(
         _check_body(body, value, plain, context, path)
 
 
-def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) -> None:
-    for problem in text_problems(part, value, context.named(path)):
-        is_error = problem.is_error and problem.code not in context.problems.lenient
-        report = context.error if is_error else context.warning
-        report(problem.code, path, problem.message, problem.hint)
-
-
 def _check_body(body: Body, value: JSON, plain: JSON, context: CheckContext, path: Path) -> None:
     """Check the body of a variant by the schema of its tag."""
-    typed, at = context.of_type(body.tag), (*path, *body.path)
+    typed, at = replace(context, tag=body.tag), (*path, *body.path)
     members = value_at(value, body.path)
     _check(body.schema, members, value_at(plain, body.path), body.outline, typed, at)
     for required in body.lacks:
@@ -266,64 +275,56 @@ def _check_body(body: Body, value: JSON, plain: JSON, context: CheckContext, pat
             typed.missing(required, at, hint=hint)
 
 
-class TextProblem(Struct, frozen=True):
-    """What is wrong with a text."""
-
-    code: str
-    message: str
-    hint: str | None = None
-    is_error: bool = False
-
-
-def text_problems(part: Annotated, value: str, named: str) -> Iterator[TextProblem]:
-    """Yield the problems of a text. `named` are the words for its field."""
-    if part.enumeration is not None:
-        yield from _enumeration(part.enumeration, value, named)
-    if part.is_url and value.strip() and not _URL.match(value):
-        shown = "" if "@" in value else f", not '{value}'"  # It may contain a password.
-        message = f"{named} must begin with http:// or https://{shown}"
-        yield TextProblem("bad-url", message, "write it like https://example.com/path", True)
-    if part.placeholders and ("{" in value or "}" in value):
-        yield from _placeholders(part.placeholders, value, named)
-
-
-def _enumeration(enumeration: OpenEnumeration, value: str, named: str) -> Iterator[TextProblem]:
-    if value in enumeration.flagged:
+def _check_text(rule: TextRule, value: str, context: CheckContext, path: Path) -> None:
+    named = context.named(path)
+    if value in rule.flagged:
         message = f"'{value}' for {named} requires a feature that not every organization has"
-        yield TextProblem("feature-flag", message)
-    elif value not in enumeration.known:
-        fix = enumeration.fix(value)
-        wrong = TextProblem("misspelt-value", f"invalid value '{value}' for {named}", fix, True)
-        yield wrong if fix is not None else _unknown(value, enumeration.known, named)
+        context.warning("feature-flag", path, message)
+    elif rule.known and value not in rule.known:
+        _report_unknown_text(rule, value, context, path)
+    if rule.is_url and value.strip() and not _URL.match(value):
+        given = "" if "@" in value else f", not '{value}'"  # It may contain a password.
+        message = f"{named} must begin with http:// or https://{given}"
+        hint = "write it like https://example.com/path"
+        context.error_if_strict("bad-url", path, message, hint)
+    if rule.placeholders and ("{" in value or "}" in value):
+        _check_placeholders(rule.placeholders, value, context, path)
 
 
-def _unknown(value: str, known: Sequence[str], named: str) -> TextProblem:
-    """Return the problem of an unknown value. A misspelt one is an error, others may be new."""
+def _report_unknown_text(rule: TextRule, value: str, context: CheckContext, path: Path) -> None:
+    """Report an unknown value. A misspelt one is an error, others may be new."""
+    named, fix = context.named(path), rule.fix(value)
     message = f"unknown value '{value}' for {named}"
-    if close := near_miss(value, known):
+    if fix is not None:
+        message = f"invalid value '{value}' for {named}"
+        context.error_if_strict("misspelt-value", path, message, fix)
+    elif close := near_miss(value, rule.known):
         hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
-        return TextProblem("unknown-value", message, hint, True)
-    hint = choice(value, known, "known")
-    return TextProblem("unknown-value", f"{message}; the service decides", hint)
+        context.error_if_strict("unknown-value", path, message, hint)
+    else:
+        hint = choice(value, rule.known, "known")
+        context.warning("unknown-value", path, f"{message}; the service decides", hint)
 
 
-def _placeholders(known: Sequence[str], value: str, named: str) -> Iterator[TextProblem]:
-    """Yield the braces that the service does not fill in, which makes every run fail."""
+def _check_placeholders(
+    known: Sequence[str], value: str, context: CheckContext, path: Path
+) -> None:
+    """Report the braces that the service does not fill in, which makes every run fail."""
     from string import Formatter
 
-    code = "unknown-placeholder"
+    code, named = "unknown-placeholder", context.named(path)
     try:
         # The service formats the text as Python does (service.md, 1.3).
         names = {name: None for _, name, _, _ in Formatter().parse(value) if name is not None}
     except ValueError:
         hint = "write {{ and }} for literal braces, and {year} for a placeholder"
-        yield TextProblem(code, f"unbalanced brace in {named}: runs fail", hint)
+        context.warning(code, path, f"unbalanced brace in {named}: runs fail", hint)
         return
     for name in names:
         if name not in known:
             message = f"unknown placeholder {{{name}}} in {named}: runs fail"
             hint = choice(f"{{{name}}}", [f"{{{other}}}" for other in known], "placeholders")
-            yield TextProblem(code, message, hint)
+            context.warning(code, path, message, hint)
 
 
 class Error(Struct, frozen=True):
@@ -375,3 +376,178 @@ def portable(schema: Mapping[str, Any]) -> Validator:
             yield Error(path, tuple(error.absolute_path))
 
     return Validator(compiled.is_valid, errors)
+
+
+def shown(value: JSON) -> str:
+    """Return a value for a message, without its content if that is long or secret."""
+    if isinstance(value, Input):
+        return f"{shown(str(value))} from {value.reference}"
+    if isinstance(value, UnknownText):
+        return "text from an environment variable"
+    if isinstance(value, str):
+        return "text" if len(value) > _LONGEST else f"'{value}'"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, SecretRef):
+        return f"'{PLACEHOLDER}'"
+    words: dict[type, str] = {dict: "a mapping", list: "a list"}
+    return words.get(type(value), str(value))
+
+
+def shortened(text: str) -> str:
+    """Return a name for a message, cut if it is too long."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def type_words(types: Sequence[str]) -> str:
+    """Return the types that a field accepts, in words."""
+    *words, last = (_TYPES[type_name] for type_name in types)
+    return f"{', '.join(words)} or {last}" if words else last
+
+
+def type_hint(
+    value: JSON, wanted: Sequence[str], node: Mapping[str, Any], written: JSON
+) -> str | None:
+    """Return a hint for a value of the wrong type.
+
+    `node` is the schema of its field, `written` the value in the file, with its references.
+    """
+    if isinstance(value, str) and holds_reference(value):
+        return NOT_FILLED
+    by_node = _hint_by_node(node)
+    if by_node is not None:
+        return by_node
+    if value is None:
+        return "add a value, or remove the line"
+    if isinstance(value, Input):
+        return f"set it to {_example(wanted)}"
+    if isinstance(value, str):
+        is_filled = isinstance(written, str) and holds_reference(written)
+        return _hint_for_filled(written, wanted) if is_filled else _hint_for_text(value, wanted)
+    return _hint_for_other(value, wanted, node)
+
+
+def _hint_by_node(node: Mapping[str, Any]) -> str | None:
+    """Return the values that a field accepts, None if there is no list of them."""
+    if node.get("x-secret"):
+        return "write a reference such as ${secret:env:NAME}"
+    if "enum" in node:
+        return f"allowed: {', '.join(map(word, node['enum']))}"
+    return f"known: {', '.join(node['x-open-enum'])}" if "x-open-enum" in node else None
+
+
+def _example(wanted: Sequence[str]) -> str:
+    return "true or false" if "boolean" in wanted else "a plain number"
+
+
+def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:
+    """Return a hint for text from references in a field that takes no text."""
+    if [str(reference) for reference in references_in(written)] != [written]:
+        return "use one reference as the whole value: with more around it, it is text"
+    if converts_to(wanted):
+        return "correct the variable: a value in quotes is text"
+    return "use ${var:NAME} with a variable of that type"
+
+
+def word(value: JSON) -> str:
+    """Return an allowed value as it is written."""
+    return value if isinstance(value, str) else shown(value)
+
+
+def _hint_for_other(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
+    if isinstance(value, list) and "object" in wanted:
+        return "write `name: value` lines without dashes"
+    if isinstance(value, dict) and "string" in wanted and list(value.values()) == [None]:
+        return f"quote a value that begins with {{: '{{{next(iter(value))}}}'"
+    if not isinstance(value, (list, dict)) and "string" in wanted:
+        return _hint_to_quote(value, node)
+    return "write true or false" if "boolean" in wanted else None
+
+
+def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:
+    if node.get("format") == "date-time":
+        return "use ISO 8601, such as 2026-01-31T00:00:00Z"
+    if "pattern" in node:
+        return "write a whole number, or a percentage such as 20%"
+    if "id" in node.get("properties", {}) and not isinstance(value, bool):
+        return f"quote a key: '{value}'; for an undeclared project write {{id: {value}}}"
+    # A decimal such as 1.10 has lost its last digit on the way here.
+    return "quote it" if isinstance(value, float) else f"quote it: '{word(value)}'"
+
+
+def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
+    if "integer" in wanted or "number" in wanted:
+        digits = value.strip().lstrip("+-").replace(".", "", 1).isdigit()
+        return "remove the quotes" if digits else "write a number without a unit or text"
+    if "boolean" in wanted:
+        quoted = value.lower() in ("true", "false")
+        return f"write true or false{', without quotes' if quoted else ''}"
+    if "array" in wanted:
+        if value.startswith(("-", "–", "—")):
+            return "start each item with a dash and a space: `- item`"
+        return f"write a list: [{value}]" if len(value) <= _LONGEST else "write a list"
+    return "write `name: value` lines below it, indented" if "object" in wanted else None
+
+
+def range_words(keyword: str, value: JSON, node: Mapping[str, Any]) -> str:
+    """Return what a value of the right type must be, by the keyword that it violates."""
+    limit, text = node[keyword], shown(value)
+    names = ", ".join(node.get("properties", {}))
+    words = {
+        "minimum": f"be at least {limit}, not {text}",
+        "maximum": f"be at most {limit}, not {text}",
+        "minLength": "not be empty" if limit == 1 else f"have at least {limit} characters",
+        "maxLength": f"have at most {limit} characters",
+        "pattern": f"be a whole number or a percentage such as 20%, not {text}",
+        "minProperties": f"have one of {names}",
+        "maxProperties": f"have only one of {names}",
+    }
+    return words.get(keyword, f"satisfy `{keyword}: {limit}`")
+
+
+def converted(name: str, value: JSON) -> JSON:
+    """Return a value with every input as what the schema of that name wants.
+
+    An input that is not a number or a boolean stays, so that a check can report it.
+    """
+    return _converted(value, schema(name) or {})
+
+
+def _converted(value: Any, node: Mapping[str, Any]) -> JSON:
+    if value.__class__ is Input:
+        return _typed(value, node)
+    if not isinstance(value, (dict, list)):
+        return value
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    changed: Any = None
+    for key, item in items:
+        if item.__class__ is str:
+            continue
+        new = _converted(item, _member(node, value, key) or {})
+        if new is not item:
+            changed = value.copy() if changed is None else changed
+            changed[key] = new
+    return value if changed is None else changed
+
+
+def _member(node: Mapping[str, Any], value: Any, key: Any) -> Mapping[str, Any] | None:
+    return member_schema(node, value, key) if isinstance(value, dict) else node.get("items")
+
+
+def converts_to(types: Sequence[str]) -> bool:
+    """Return whether a schema of these types converts inputs: not if it takes text."""
+    return "string" not in types and not _CONVERTED.isdisjoint(types)
+
+
+def _typed(value: Input, node: Mapping[str, Any]) -> JSON:
+    types = node.get("type", ())
+    types = [types] if isinstance(types, str) else types
+    if not converts_to(types):
+        return str(value)
+    if "boolean" in types and value.casefold() in _BOOLEANS:
+        return _BOOLEANS[value.casefold()]
+    if ("integer" in types or "number" in types) and _INTEGER.fullmatch(value):
+        return int(value)
+    if "number" in types and _NUMBER.fullmatch(value) and isfinite(float(value)):
+        return float(value)
+    return value

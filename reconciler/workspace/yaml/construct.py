@@ -24,40 +24,18 @@ from reconciler.workspace.yaml.document import (
     TEXT_TAG,
     TOO_DEEP,
     TOO_MANY,
-    Document,
     Nodes,
     Unknown,
     tagged_value,
 )
-from reconciler.workspace.yaml.strictness import check_look_alikes, check_tokens, is_suspicious
 
 _BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 _COMMENT_AS_VALUE = re.compile(r"\s+#\w")
 
 
-def construct(
-    file: str, text: str, node: Node | None, problems: DiagnosticCollector, *, keep: bool = False
-) -> Document:
-    """Return the document of a file's nodes, which it may keep. Errors go to `problems`."""
-    nodes = Nodes(file, text, node)
-    constructor = _Constructor(nodes, problems)
-    reported = len(problems.diagnostics)
-    value = constructor.value(node, 0) if node is not None else None
-    misread = DiagnosticCollector(lenient=problems.lenient)
-    if constructor.wraps or is_suspicious(text):
-        check_tokens(file, text, misread)
-    if not text.isascii():
-        check_look_alikes(nodes, misread)
-    if misread.failed:
-        # Errors in values that are read wrongly would be misleading.
-        problems.diagnostics[reported:] = misread.diagnostics
-        return Document(file, text=text, unread=True)
-    problems.diagnostics += misread.diagnostics
-    kept = nodes if keep else None
-    return Document(file, value, text, False, nodes.upper_keys(), constructor.nodes, kept)
+class Constructor(Struct):
+    """The values of one file, and what is known after the last one."""
 
-
-class _Constructor(Struct):
     places: Nodes
     problems: DiagnosticCollector
     nodes: int = 0
@@ -77,6 +55,7 @@ class _Constructor(Struct):
             self.problems.error(code, message, **details)
 
     def value(self, node: Node, depth: int) -> JSON:
+        """Return the value of a node. Errors go to `problems`."""
         if node.__class__ is ScalarNode:
             return node.value if node.tag == TEXT_TAG else self._scalar(node)
         tag = "map" if isinstance(node, MappingNode) else "seq"

@@ -34,6 +34,8 @@ NOT_ALWAYS_TEXT = frozenset("yYnNtTfFoO0123456789+-.~<=")
 """First characters of plain scalars that may not be text."""
 
 
+LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+OTHER_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 TOO_MANY = f"more than {MAX_NODES:,} values"
 DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -210,6 +212,12 @@ class Input(str):
 def is_misread(value: JSON) -> bool:
     """Return whether a value is unknown because of a reported error."""
     return isinstance(value, Unknown) and not isinstance(value, UnknownText)
+
+
+def place(file: str, text: str, position: int) -> Mark:
+    """Return the place of a position in a text."""
+    lines = LINE_BREAK.split(text[:position])
+    return Mark(file, len(lines), len(lines[-1]) + 1)
 
 
 class Nodes:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import gc
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from sys import intern
 from typing import Any, TypeAlias
 
 import yaml
+from msgspec import Struct
+from yaml import Node
 from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
@@ -28,7 +30,7 @@ from yaml.events import (
     StreamStartEvent,
 )
 
-from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.workspace.sources import (
     MAX_DEPTH,
@@ -39,22 +41,43 @@ from reconciler.workspace.sources import (
 )
 from reconciler.workspace.yaml.document import (
     NOT_ALWAYS_TEXT,
+    OTHER_BREAK,
     TEXT_TAG,
     TOO_DEEP,
     TOO_MANY,
     Document,
+    Nodes,
     Parser,
     TooDeep,
     TooMany,
     compose,
+    place,
     plain_value,
     tag_of,
 )
-from reconciler.workspace.yaml.strictness import check_tokens, is_suspicious, may_look_alike, place
 
 Parse: TypeAlias = Callable[[bytes, str, DiagnosticCollector], Document]
 """Return the document of a file from its content and name; errors go to the collector."""
 
+AMBIGUOUS = frozenset({"ambiguous-yaml", "curly-quotes"})
+"""The codes of errors in YAML that the parser accepts."""
+_SUSPICIOUS = (
+    # Patterns that begin with a literal are several times faster than others.
+    ("#", r"""#(?<=["'\]}\[{,:|>0-9+-]#)"""),
+    ("-", r"-(?<=[\s\[{,]-)[,\]}]"),
+    ("!", r"!(?<![^\s\[{,]!)[\s,\]}]"),
+    ("&", r"&(?<![^\s\[{,]&)[\w-]*+[?:,\]}%@`]"),
+    ("*", r"\*(?<![^\s\[{,]\*)[\w-]*+[?:,\]}%@`]"),
+    # A quote at the beginning of a value that does not end in the line.
+    ('"', r"""(?m)["](?<![^\s\[{,:]["])[^"\\\n]*+(?:\\.[^"\\\n]*+)*+\\?$"""),
+    ("'", r"(?m)'(?<![^\s\[{,:]')[^'\n]*+(?:''[^'\n]*+)*+$"),
+    # A comment below the empty lines of a text.
+    ("|", r"\|[-+0-9]*[ \t]*\r?\n(?:[ \t]*\r?\n)+[ \t]+#"),
+    (">", r">[-+0-9]*[ \t]*\r?\n(?:[ \t]*\r?\n)+[ \t]+#"),
+    ("?", r"[\[{,]\s*\?"),
+)
+"""A character, and a pattern to search for if a text contains it, compiled then."""
+_LOOK_ALIKE = re.compile(r"[“„‘‚”’«»]|(?![\x00-\x7f])\s")
 _BYTE_ORDER_MARK = "\ufeff"
 _TAG_LINE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%TAG")
 _COMMENT = re.compile(r"\s+#\w")
@@ -86,13 +109,10 @@ def parse(
             plain = read_plain(file, text) if not (joined or keep_nodes) else None
             if plain is not None:
                 return plain
-            # Most files are read without it.
-            from reconciler.workspace.yaml.construct import construct
-
-            return construct(file, text, compose(text), problems, keep=keep_nodes)
+            return read_nodes(file, text, compose(text), problems, keep=keep_nodes)
     except yaml.YAMLError as error:
         if not joined:
-            from reconciler.workspace.yaml.syntax_errors import report_syntax
+            from reconciler.workspace.yaml.errors import report_syntax
 
             report_syntax(error, text, unread, problems)
     except TooDeep as error:
@@ -160,10 +180,56 @@ def read_plain(file: str, text: str) -> Document | None:
         return None
     if reader.wraps or is_suspicious(text):
         misread = DiagnosticCollector()
+        from reconciler.workspace.yaml.errors import check_tokens
+
         check_tokens(file, text, misread)
         if misread.diagnostics:
             return None
     return Document(file, value, text, False, reader.keys, reader.nodes)
+
+
+def read_nodes(
+    file: str, text: str, node: Node | None, problems: DiagnosticCollector, *, keep: bool = False
+) -> Document:
+    """Return the document of a file's nodes, which it may keep. Errors go to `problems`."""
+    # Most files are read without it.
+    from reconciler.workspace.yaml.construct import Constructor
+
+    nodes = Nodes(file, text, node)
+    constructor = Constructor(nodes, problems)
+    reported = len(problems.diagnostics)
+    value = constructor.value(node, 0) if node is not None else None
+    misread = DiagnosticCollector(lenient=problems.lenient)
+    suspicious = constructor.wraps or is_suspicious(text)
+    if suspicious or may_look_alike(text):
+        from reconciler.workspace.yaml.errors import check_look_alikes, check_tokens
+
+        if suspicious:
+            check_tokens(file, text, misread)
+        check_look_alikes(nodes, misread)
+    if misread.failed:
+        # Errors in values that are read wrongly would be misleading.
+        problems.diagnostics[reported:] = misread.diagnostics
+        return Document(file, text=text, unread=True)
+    problems.diagnostics += misread.diagnostics
+    kept = nodes if keep else None
+    return Document(file, value, text, False, nodes.upper_keys(), constructor.nodes, kept)
+
+
+def is_suspicious(text: str) -> bool:
+    """Return whether a text may contain what `check_tokens` reports, except for indentation."""
+    return (
+        "\t" in text
+        or "%YAML" in text
+        or text.endswith(" ")
+        or any(sign in text and re.search(pattern, text) for sign, pattern in _SUSPICIOUS)
+        or (("\r" in text or not text.isascii()) and OTHER_BREAK.search(text) is not None)
+    )
+
+
+def may_look_alike(text: str) -> bool:
+    """Return whether a text may contain what `check_look_alikes` reports."""
+    return not text.isascii() and _LOOK_ALIKE.search(text) is not None
 
 
 def _is_decorated(event: Any) -> bool:
@@ -290,3 +356,37 @@ class _Reader:
             raise _Unusual
         length = max(1, end.column - start.column)
         self.keys[upper, key] = Mark(self.file, start.line + 1, start.column + 1, length)
+
+
+class _Parsed(Struct, frozen=True):
+    """A document, and the diagnostics that a collector with these settings has of it."""
+
+    document: Document
+    diagnostics: tuple[Diagnostic, ...] = ()
+    strict: bool = False
+    lenient: frozenset[str] = frozenset()
+
+    def fits(self, raw: bytes, problems: DiagnosticCollector) -> bool:
+        settings = (self.strict, self.lenient) == (problems.strict, problems.lenient)
+        same = self.document.text.encode() == raw.removeprefix(BOM_UTF8)
+        return same and (settings or not self.diagnostics)
+
+
+class ParsedFiles:
+    """The documents of several loads, by file and content."""
+
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        """Begin with documents that have neither errors nor warnings."""
+        self._parsed = {document.file: [_Parsed(document)] for document in documents}
+
+    def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
+        """Return the document of a file, the same one for the same content."""
+        parsed = self._parsed.setdefault(file, [])
+        known = next((one for one in parsed if one.fits(raw, problems)), None)
+        if known is None:
+            own = DiagnosticCollector(strict=problems.strict, lenient=problems.lenient)
+            document = parse(raw, file, own)
+            known = _Parsed(document, tuple(own.diagnostics), own.strict, own.lenient)
+            parsed.append(known)
+        problems.diagnostics += known.diagnostics
+        return known.document

@@ -15,9 +15,7 @@ import pytest
 
 from reconciler.applying.events import AuditLog, Bus, Output
 from reconciler.errors import ReconcilerError
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
     Ended,
@@ -37,7 +35,8 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.plan import Plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan
 from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.records import RUN
 from tests.support.worlds import NOW, desired_of, live_of, planned, project

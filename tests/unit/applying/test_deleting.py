@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from reconciler.client import Stop
-from reconciler.model.codec.log import read_log
+from reconciler.model.audit_log import Ending, read_log
 from reconciler.model.event import Done, Event, Planned, Sent, Waiting
 from reconciler.model.live import Live
-from reconciler.model.logged_run import Ending
 from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from tests.support.records import log_of
 from tests.support.worlds import desired_of, export, planned, project
 from tests.unit.applying.conftest import World

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.action import Action
 from reconciler.model.event import Done, Event, Sending, Sent
+from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy

@@ -18,9 +18,9 @@ from reconciler.applying.change_run import (
     steps_of,
     unit_of,
 )
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change
 
 LAKE = Address("batch_export", "lake")
 BODY = {"name": "Lake", "interval": "hour"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.applying.checks import lacks_fields
-from reconciler.model.action import Action
 from reconciler.model.event import Event, Waiting
+from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy

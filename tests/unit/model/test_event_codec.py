@@ -8,11 +8,9 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.codec.log import read_log
-from reconciler.model.codec.plan import InvalidPlanFile
+from reconciler.model.audit_log import Ending, LoggedChange, LoggedRequest, LoggedRun, read_log
+from reconciler.model.decoding import InvalidPlanFile
 from reconciler.model.event import (
     Done,
     Ended,
@@ -30,8 +28,8 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.logged_run import Ending, LoggedChange, LoggedRequest, LoggedRun
-from reconciler.model.plan import Plan, PlanSource, encode
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan, PlanSource, encode
 from tests.support.records import RUN, TIME, log_of
 
 CREATE = Change(Address("batch_export", "lake"), Action.CREATE, "Lake")

@@ -10,24 +10,29 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import (
+from reconciler.model.kind import Action, Dialect
+from reconciler.model.plan import (
     Change,
     Consequence,
     FieldChange,
     NewPlace,
+    Note,
     Novelty,
     Origin,
+    Plan,
+    PlanSource,
     Reason,
     RecentRun,
+    Refusal,
     SecretNote,
     SecretUse,
     Severity,
+    Unmanaged,
+    digest_of,
+    identity_of,
 )
-from reconciler.model.kind import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged, digest_of, identity_of
-from reconciler.model.plan_options import Selection
+from reconciler.model.policy import Selection
 from reconciler.model.resource import Desired, ParentRef
 from reconciler.model.values import MISSING, SecretRef
 from tests.support.worlds import Live, planned, worlds

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.kinds.batch_export.integrations import integration_of
-from reconciler.model.integration import IntegrationField, Integrations
+from reconciler.kinds.batch_export.destinations import integration_of
+from reconciler.model.kind import IntegrationField, Integrations
 
 
 def shown(kind: str, /, display_name: str = "", **config: Any) -> str:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.kind import Dialect
+from reconciler.model.times import Interval, Schedule, UnknownSchedule
 
 
 def at(text: str) -> datetime:

@@ -15,23 +15,28 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import (
+from reconciler.model.decoding import InvalidPlanFile, decode
+from reconciler.model.kind import Action, Dialect
+from reconciler.model.plan import (
     Change,
     Consequence,
     FieldChange,
+    Note,
     Origin,
+    Plan,
+    PlanSource,
     Reason,
     RecentRun,
+    Refusal,
     SecretNote,
     SecretUse,
     Severity,
+    Unmanaged,
+    digest_of,
+    encode,
 )
-from reconciler.model.codec.plan import InvalidPlanFile, decode
-from reconciler.model.kind import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged, digest_of, encode
-from reconciler.model.plan_options import Selection
+from reconciler.model.policy import Selection
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import MISSING, SecretRef, SecretSource
 from tests.support.limits import TIMEOUT
@@ -291,5 +296,5 @@ def test_no_part_of_a_plan_ends_with_another_error(part: str, value: Any) -> Non
 
 @pytest.mark.parametrize("module", ["cli", "cli.validate", "authoring.file_commands"])
 def test_a_command_without_plans_does_not_import_the_codec(module: str) -> None:
-    code = f"import sys, reconciler.{module}; sys.exit('reconciler.model.codec' in sys.modules)"
+    code = f"import sys, reconciler.{module}; sys.exit('reconciler.model.decoding' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=TIMEOUT)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Consequence, Severity
-from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Consequence, Plan, PlanSource, Severity
 from reconciler.planning.approval import approval_of
 
 DANGER = Consequence("history-lost", Severity.DANGER, "its history is lost")

@@ -12,10 +12,10 @@ from reconciler.errors import BadUsage
 from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
-from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
+from reconciler.model.times import Interval, Schedule
 from reconciler.operations.backfill_ranges import (
     aligned_range,
     approval_of_backfills,

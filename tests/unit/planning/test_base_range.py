@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Origin, Reason, SecretUse
+from reconciler.model.kind import Action
 from reconciler.model.live import Live
-from reconciler.model.plan import Note, Plan
+from reconciler.model.plan import Note, Origin, Plan, Reason, SecretUse
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.planning.base import Base

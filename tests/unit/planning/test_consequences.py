@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.model.action import Action
-from reconciler.model.change import Change
 from reconciler.model.field_types import Boolean, Integer
-from reconciler.model.kind import Dialect, Field
+from reconciler.model.kind import Action, Dialect, Field
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Change, Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Resource, State
 from tests.support.worlds import (

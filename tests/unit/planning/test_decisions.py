@@ -9,14 +9,11 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Origin, Reason, SecretUse
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.plan import Origin, Plan, Reason, SecretUse
+from reconciler.model.policy import Limit, PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
 from reconciler.planning.base import Base

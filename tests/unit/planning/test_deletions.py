@@ -6,13 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.commands.planning import calls_of
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.planning.base import Base
 from reconciler.planning.saved import compare

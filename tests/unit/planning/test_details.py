@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.model.live import LiveObject
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.planning.details import needed_details, short_forms, touched_by
 from tests.support.worlds import (

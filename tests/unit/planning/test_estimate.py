@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from reconciler.commands.planning import calls_of
-from reconciler.model.action import Action
+from reconciler.model.kind import Action
 from reconciler.model.plan import Plan
 from tests.support.worlds import (
     KINDS,

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
+from reconciler.model.times import Interval, Schedule
 from reconciler.operations.gaps import History, gaps_of
 from reconciler.operations.gaps_report import GapState
 

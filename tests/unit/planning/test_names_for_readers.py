@@ -8,12 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.kinds import all_kinds
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Reason
-from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.kind import Action
+from reconciler.model.plan import Plan, Reason
+from reconciler.model.policy import PlanOptions, Policy, Prune
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
 from reconciler.workspace.loading import load
 from tests.support.cli import write

@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.action import Action
-from reconciler.model.change import NewPlace, Novelty
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Policy
+from reconciler.model.plan import NewPlace, Novelty, Plan
+from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import SecretRef, SecretSource
 from tests.support.worlds import (

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.change import Change
-from reconciler.model.codec.plan import decode
+from reconciler.model.decoding import decode
 from reconciler.model.kind import Dialect, Field
-from reconciler.model.plan import Plan, encode
+from reconciler.model.plan import Change, Plan, encode
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.values import MISSING

@@ -8,13 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.action import Action
-from reconciler.model.change import Reason, SecretUse
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject, marked_name
-from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.plan import Plan, Reason, SecretUse
+from reconciler.model.policy import Limit, PlanOptions, Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, State
 from tests.support.worlds import (
     PureServer,

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.model.run import LogEntry, Run
-from reconciler.model.run_report import Matched
+from reconciler.model.run import LogEntry, Matched, Run
 from reconciler.operations.logs import entries_of, interval_in, window_of
 
 NOON = datetime(2026, 10, 20, 12, tzinfo=UTC)

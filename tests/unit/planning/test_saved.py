@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, marked_name
 from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy, Prune
 from reconciler.model.resource import Desired, State
 from reconciler.model.values import SecretRef
 from reconciler.planning.saved import Comparison, compare

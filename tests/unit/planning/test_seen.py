@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
+from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Lifecycle, State
 from tests.support.worlds import (
     desired_of,

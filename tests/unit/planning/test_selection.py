@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
 from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions, Selection
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import ParentRef, State
 from reconciler.planning.planner import make_plan
 from tests.support.worlds import (

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 
 from reconciler.authoring.drifting import drift_of
 from reconciler.model.address import Address
-from reconciler.model.change import Reason, SecretUse
 from reconciler.model.connection import Trusted
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Reason, SecretUse
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Lifecycle, Resource
 from reconciler.model.values import SecretRef, path_text

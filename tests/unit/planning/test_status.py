@@ -10,7 +10,7 @@ import pytest
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
-from reconciler.model.moments import rough_duration
+from reconciler.model.times import rough_duration
 from reconciler.operations.status import Judged, status_of, worst_first
 from reconciler.operations.status_report import ExportStatus, State
 

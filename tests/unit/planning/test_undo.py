@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Limit, Policy, Prune

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.change import Consequence, Effect, Severity
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Policy
+from reconciler.model.plan import Consequence, Effect, Plan, Severity
+from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (

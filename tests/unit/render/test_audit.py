@@ -10,9 +10,7 @@ import pytest
 from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.commands.showing import audit
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
     Ended,
@@ -26,7 +24,8 @@ from reconciler.model.event import (
     Twins,
     Withdrawn,
 )
-from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan, PlanSource
 from tests.support.records import RUN, log_of
 from tests.support.reports import written
 from tests.unit.render.test_diagnostics import HOSTILE, breaking

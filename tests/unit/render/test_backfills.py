@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
-from reconciler.model.change import Consequence, Severity
-from reconciler.model.plan import PlanSource
+from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.text import safe_output
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import RenderOptions

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.action import Action
-from reconciler.model.codec.plan import decode
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, PlanSource, encode
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.address import Address
-from reconciler.model.intervals import Interval
+from reconciler.model.times import Interval
 from reconciler.operations.gaps_report import Gap, GapReport, GapState, ObjectGaps
 from tests.support.reports import written
 

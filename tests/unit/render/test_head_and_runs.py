@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.action import Action
-from reconciler.model.change import RecentRun
-from reconciler.model.codec.plan import decode
-from reconciler.model.plan import Plan, encode
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Action
+from reconciler.model.plan import Plan, RecentRun, encode, redact_plan
 from reconciler.model.resource import State
 from reconciler.model.text import is_breaking
 from reconciler.render.formats import formats_of, writer_of

@@ -8,12 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, FieldChange
 from reconciler.model.field_types import canonical_text
-from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, FieldChange, Plan, PlanSource, redact_plan
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS

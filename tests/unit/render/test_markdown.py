@@ -8,7 +8,7 @@ import re
 from msgspec.structs import replace
 
 from reconciler.errors import ExitCode
-from reconciler.model.planned import EnvironmentPlan
+from reconciler.model.plan import EnvironmentPlan
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import safe_output
 from reconciler.model.values import SecretRef

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.change import Change
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import Resource
 from reconciler.render.annotations import plan_as_github
 from reconciler.render.formats import writer_of

@@ -8,12 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Consequence, Severity
-from reconciler.model.plan import Note, Plan
-from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import Limit, Policy
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Consequence, Note, Plan, Severity
+from reconciler.model.policy import Limit, PlanOptions, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions

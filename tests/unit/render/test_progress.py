@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reconciler.errors import AmbiguousIdentity, ReconcilerError
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
     Ended,
@@ -27,7 +25,8 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan, PlanSource
 from reconciler.render.progress import Progress, error_as_text, event_as_text
 from reconciler.render.style import Style
 from tests.unit.render.test_diagnostics import HOSTILE, breaking

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
 from reconciler.model.event import Done, Failed, Report, Skipped, Twins, Withdrawn
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change
 from reconciler.render.durations import duration_as_text, estimate_as_text
 from reconciler.render.progress import report_as_text
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import GitUnavailable
-from reconciler.workspace.git.repository import Repository
-from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from tests.support.cli import write
 from tests.support.git import Git
 

@@ -16,11 +16,10 @@ from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
-from reconciler.workspace import parsed_files
 from reconciler.workspace.loading import load
-from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.yaml import loader
 from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.loader import ParsedFiles, parse
 from tests.support.cli import write
 from tests.support.git import Git
 
@@ -44,9 +43,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counted(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
         count[file] += 1
-        return loader.parse(raw, file, problems)
+        return parse(raw, file, problems)
 
-    monkeypatch.setattr(parsed_files, "parse", counted)
+    monkeypatch.setattr(loader, "parse", counted)
     return count
 
 

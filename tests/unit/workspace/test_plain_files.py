@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.workspace.yaml.construct import construct
 from reconciler.workspace.yaml.document import Document, TooDeep, compose
-from reconciler.workspace.yaml.loader import read_plain
+from reconciler.workspace.yaml.loader import read_nodes, read_plain
 
 ROOT = Path(__file__).parents[3]
 TEXT = """\
@@ -38,7 +37,7 @@ def from_nodes(text: str) -> Document | None:
     """Return the document of a file without problems, None for one with any."""
     problems = DiagnosticCollector()
     try:
-        document = construct("a.yaml", text, compose(text), problems)
+        document = read_nodes("a.yaml", text, compose(text), problems)
     except (yaml.YAMLError, TooDeep):
         return None
     return None if problems.diagnostics else document

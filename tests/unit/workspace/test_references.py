@@ -12,8 +12,8 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.connection import Trusted
+from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import Loaded, load, load_all, load_at
-from reconciler.workspace.parsed_files import Snapshots
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import reconciler, write
 

@@ -11,10 +11,9 @@ import pytest
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.connection import Trusted
-from reconciler.workspace.git.repository import Repository
-from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.git.repository import Blobs, GitSource, Repository
+from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import LoadOptions, load, load_all, load_at
-from reconciler.workspace.parsed_files import Snapshots
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import reconciler, write
 from tests.support.git import Git

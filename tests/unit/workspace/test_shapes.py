@@ -17,7 +17,6 @@ from reconciler.workspace.layers import ManagedFields, managed_in
 from reconciler.workspace.schema.annotations import (
     Shape,
     TextWithAt,
-    annotations_of,
     is_text,
     items,
     leaf_shapes,
@@ -25,11 +24,12 @@ from reconciler.workspace.schema.annotations import (
     outline,
     shape_at,
     shape_of,
+    tags_of,
 )
 from reconciler.workspace.schema.validation import CheckContext, check
 
 KIND = next(kind for kind in all_kinds() if kind.name == "batch_export")
-TAGS = annotations_of(KIND.name).tags
+TAGS = tags_of(KIND.name)
 
 _LEAVES = st.one_of(
     st.none(),
@@ -134,12 +134,12 @@ def test_bodies_are_checked_by_the_tag_of_each_value() -> None:
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.name)
 def test_the_tags_of_a_kind_are_those_of_its_variants_and_their_bodies(kind: Kind) -> None:
     """A tag inside a body that the kind's shape leaves out would choose no schema."""
-    known = annotations_of(kind.name).tags
+    known = tags_of(kind.name)
     assert {variant.tag for _, variant in kind.variants} <= known
     if kind.variants:
         bodies = [name for name in schema_names() if name.startswith("destinations/")]
         assert bodies
-        assert all(annotations_of(name).tags <= known for name in bodies)
+        assert all(tags_of(name) <= known for name in bodies)
 
 
 def _managed(value: dict[str, JSON]) -> ManagedFields:

@@ -14,8 +14,8 @@ from reconciler.kinds import all_kinds
 from reconciler.model.connection import Trusted
 from reconciler.model.schemas import schema, schema_names
 from reconciler.model.values import Path as Place
+from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import load, load_all, load_at
-from reconciler.workspace.parsed_files import Snapshots
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import write
 

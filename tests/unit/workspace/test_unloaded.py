@@ -11,7 +11,7 @@ from reconciler.commands.history import WorkspaceHistory
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.workspace.loading import load
-from reconciler.workspace.parsed_files import keys_in_unloaded
+from reconciler.workspace.sources import keys_in_unloaded
 from tests.support.cli import write
 from tests.support.git import Git
 

@@ -6,8 +6,7 @@ import pytest
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.model.values import JSON
-from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.strictness import AMBIGUOUS
+from reconciler.workspace.yaml.loader import AMBIGUOUS, parse
 
 
 def problems_of(text: str, lenient: frozenset[str] = frozenset()) -> list[Diagnostic]:

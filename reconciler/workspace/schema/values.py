@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from reconciler.model.integration import IntegrationField
-from reconciler.model.kind import Kind
+from reconciler.model.kind import IntegrationField, Kind
 from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 from reconciler.workspace.schema.annotations import (

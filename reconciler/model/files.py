@@ -1,18 +1,31 @@
-"""The result of an import."""
+"""What commands do to files: each file before and after, and the result of an import."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec import field as named
 
 from reconciler.model.address import Address
-from reconciler.model.file_change import FileChange
 from reconciler.model.live import LiveObject
 from reconciler.model.public import Public, derived
 from reconciler.model.values import Path, path_text
+
+
+class Side(Struct, frozen=True):
+    """A file before or after: its lines with their ends, and the same lines without secrets."""
+
+    lines: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+class FileChange(Struct, frozen=True):
+    """Both sides of a file that changes. A new file has no lines before."""
+
+    before: Side
+    after: Side
 
 
 class Layout(StrEnum):

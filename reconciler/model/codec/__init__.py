@@ -1,1 +1,0 @@
-"""The public JSON of plans and audit logs. Their schemas are generated from these types."""

@@ -1,0 +1,128 @@
+"""A plan as far as it is decided: what its guards and notes look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from reconciler.diagnostics import Mark
+from reconciler.model.address import Address
+from reconciler.model.kind import Action
+from reconciler.model.live import LiveObject
+from reconciler.model.plan import Change
+from reconciler.model.policy import PlanOptions, Policy
+from reconciler.model.resource import Resource
+from reconciler.planning.base import Base
+from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.places import Known
+from reconciler.planning.selection import PrunedObject
+
+
+class PlanContext(Struct, frozen=True):
+    """What a plan depends on besides configuration, live state and policy.
+
+    `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
+    commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
+    all environments, and `has_environments` says whether there are several. `elsewhere` are objects
+    that another environment declares, by kind and id.
+    """
+
+    now: datetime
+    tool_version: str
+    base: Base | None = None
+    options: PlanOptions = field(default_factory=PlanOptions)
+    head: str | None = None
+    head_ref: str | None = None
+    declared: AbstractSet[Address] = frozenset()
+    has_environments: bool = False
+    elsewhere: AbstractSet[tuple[str, str]] = frozenset()
+
+
+class Duplicate(Struct, frozen=True):
+    """A resource that would be created, and the object beside which it would run.
+
+    `was_live`: the git base declares the resource. `inside` are the resources of a created
+    container that would double what is in this one.
+    """
+
+    match: Match
+    live: LiveObject
+    was_live: bool
+    is_ignored: bool
+    inside: tuple[Address, ...] = ()
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """The resource, then those inside."""
+        return (self.match.resource.address, *self.inside)
+
+
+# With a dict, since cached properties need one.
+class Draft(Struct, frozen=True, dict=True):
+    """What is decided.
+
+    `changes` are those that do something, in order. `selected` are the resources that are planned,
+    `pruned` the objects that the policy prunes, selected or not. `environment` is that of the plan,
+    "" if the workspace has no other.
+    """
+
+    policy: Policy
+    context: PlanContext
+    environment: str
+    matching: Matching
+    known: Known
+    selected: AbstractSet[Address]
+    pruned: Sequence[PrunedObject]
+    changes: Sequence[Change]
+    name_cycles: Sequence[Sequence[Address]]
+    duplicates: Sequence[Duplicate]
+
+    @cached_property
+    def resources(self) -> Mapping[Address, Resource]:
+        """All resources, also removed ones, whose places are those of the git base."""
+        removed = self.matching.removed.items()
+        return {
+            **{key: replace(item.resource, mark=None, marks={}) for key, item in removed},
+            **{key: item.resource for key, item in self.matching.resources.items()},
+        }
+
+    @cached_property
+    def destructive(self) -> Sequence[Change]:
+        """The deletions and replacements."""
+        return [change for change in self.changes if change.action.destructive]
+
+    def mark_of(self, address: Address) -> Mark | None:
+        """Return the place of a resource, None if it has none."""
+        resource = self.resources.get(address)
+        return resource.mark if resource is not None else None
+
+    @cached_property
+    def deleted(self) -> AbstractSet[tuple[str, str]]:
+        """The objects that the plan deletes, by kind and id."""
+        return {
+            (change.address.kind, change.live_id or "")
+            for change in self.changes
+            if change.action is Action.DELETE
+        }
+
+    @cached_property
+    def refused(self) -> AbstractSet[Address]:
+        """The creates that would double an object."""
+        return {address for item in self.duplicates for address in item.addresses}
+
+    @cached_property
+    def unmanaged(self) -> Sequence[LiveObject]:
+        """The objects that no resource claims, except deleted ones and children of those."""
+        matching, kinds = self.matching, self.matching.kinds
+        removed = [match.live for match in matching.removed.values() if match.live is not None]
+        unmanaged = [
+            item
+            for item in (*matching.unmanaged, *removed)
+            if not {(item.kind, item.id), (kinds[item.kind].parent, item.parent_id)} & self.deleted
+        ]
+        return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))

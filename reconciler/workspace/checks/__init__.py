@@ -1,1 +1,0 @@
-"""Checks that a JSON Schema cannot express."""

@@ -1,0 +1,420 @@
+"""Report contradictions in a workspace, and settings without effect, for one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.diagnostics import Details, DiagnosticCollector, Mark
+from reconciler.model.address import Address, choice, joined, nearest
+from reconciler.model.kind import Kind, containers
+from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
+from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.schemas import known_schema
+from reconciler.model.text import listed
+from reconciler.model.values import Path, mapping_of, path_text, value_at
+from reconciler.workspace.layers import EnvironmentContext, default_layer
+from reconciler.workspace.resource_files import Declaration
+from reconciler.workspace.schema.annotations import annotated
+from reconciler.workspace.schema.validation import CheckContext, check, converted
+from reconciler.workspace.schema.values import OF_ONE_VALUE, check_fields
+from reconciler.workspace.workspace_file import DEFAULTS, Workspace, check_rule_words
+from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
+
+_PER_ENVIRONMENT = ("environments", "overrides")
+_PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
+_MOST_LISTED = 20
+_UNIQUE = "x-unique-ignoring-case"
+
+
+def check_consistency(resolved: ResolvedWorkspace) -> None:
+    """Report errors across the workspace and between its resources."""
+    context, workspace = resolved.context, resolved.context.workspace
+    document = workspace.document
+    check = CheckContext("the workspace", document.mark, document.key_mark, context.problems)
+    name, names = workspace.value.get("default"), workspace.environments
+    if isinstance(name, str) and not isinstance(name, Unknown) and names and name not in names:
+        message = f"unknown environment '{name}' in `default`"
+        hint = choice(name, names, "environments")
+        check.error("unknown-environment", ("default",), message, hint)
+    _check_defaults(context)
+    consequences = [rule for kind in context.kinds.values() for rule in kind.consequences]
+    refusals = [known.id for kind in context.kinds.values() for known in kind.refusals]
+    ids = {"deny": consequences, "attempt": [*refusals, POSSIBLE_DUPLICATE, UNKNOWN_VALUE]}
+    for path in workspace.policies:
+        _check_policy(workspace.section(*path), path, ids, resolved, check)
+    for declaration in resolved.declared.values():
+        _check_environments(declaration, context.problems)
+    for resource in resolved.desired.resources.values():
+        if resource.lifecycle.ignore_changes:
+            _check_ignored(resource, resolved)
+    _check_relations(resolved)
+
+
+def _check_defaults(context: EnvironmentContext) -> None:
+    problems = context.problems
+    # An error in a default is reported by the resources that use it.
+    reported = {
+        (diagnostic.code, diagnostic.at)
+        for diagnostic in problems.diagnostics
+        if problems.environment in (*diagnostic.environments, "")
+    }
+    for document in context.documents:
+        for name in mapping_of(value_at(document.value, (DEFAULTS,))):
+            layer = default_layer(document, name)
+            if name not in context.kinds:
+                problems.error(
+                    "unknown-field",
+                    f"unknown kind '{name}' in `defaults`",
+                    at=document.key_mark((DEFAULTS, name)),
+                    hint=choice(name, context.kinds),
+                )
+            elif layer is not None:
+                _check_default_fields(context, name, layer, reported)
+
+
+def _check_default_fields(
+    context: EnvironmentContext, kind: str, layer: Layer, reported: set[Any]
+) -> None:
+    problems = context.problems
+    known = known_schema(kind)["properties"]
+    if context.snapshots is None:  # An old mistake in a default does not prevent a plan.
+        _check_default_values(layer, context.kinds[kind], context, reported)
+    for field in mapping_of(layer.value):
+        at = layer.document.key_mark((*layer.path, field))
+        if field in _PER_RESOURCE:
+            message = f"'{field}' is not allowed in `defaults.{kind}`"
+            problems.error("not-a-default", message, at=at)
+        elif field not in known and ("unknown-field", at) not in reported:
+            message = f"unknown field '{field}' in `defaults.{kind}`"
+            problems.error("unknown-field", message, at=at, hint=choice(field, known))
+
+
+def _check_default_values(
+    layer: Layer, kind: Kind, context: EnvironmentContext, reported: set[Any]
+) -> None:
+    """Report wrong values in the defaults of a kind in a file, each field by itself.
+
+    Required fields may be missing, and fields may contradict each other, since resources add and
+    replace fields. `reported` are the codes and places of errors, to which new ones are added.
+    """
+    layers, problems, places = context.layers_of(kind), context.problems, Places((layer,))
+    # An error in a reference is reported by the resources that use it.
+    references = replace(context.references, problems=DiagnosticCollector(), _cached={})
+    fields = mapping_of(layer.value).items()
+    own = {name: value for name, value in fields if name not in _PER_RESOURCE}
+    values: Any = references.with_inputs(own, places.near)
+    if references.has_inputs:
+        values = converted(kind.name, values)
+    own_problems = DiagnosticCollector(problems.strict, problems.lenient)
+    own_problems.environment = problems.environment
+    checked = CheckContext(
+        f"`defaults.{kind.name}`", places.near, places.key, own_problems, places.written
+    )
+    misread = {path[:1] for path in check(kind.name, values, checked)}
+    spec = {
+        layers.canonical.get(name, name): value
+        for name, value in values.items()
+        if (name,) not in misread
+    }
+    check_fields(kind, spec, checked, annotated(kind.name, OF_ONE_VALUE, spec))
+    for diagnostic in own_problems.diagnostics:
+        identity = (diagnostic.code, diagnostic.at)
+        if diagnostic.code != "missing-field" and identity not in reported:
+            reported.add(identity)
+            problems.diagnostics.append(diagnostic)
+
+
+def _check_policy(
+    policy: Mapping[str, Any],
+    path: Path,
+    ids: Mapping[str, Sequence[str]],
+    resolved: ResolvedWorkspace,
+    check: CheckContext,
+) -> None:
+    """Report unknown ids in `deny`, `attempt` and `rules`, and unknown scopes of `prune`."""
+    words = {"consequence": ids["deny"], "kind": tuple(resolved.context.kinds)}
+    check_rule_words(policy.get("rules"), words, check, (*path, "rules"))
+    for key, word in (("deny", "consequence"), ("attempt", "refusal")):
+        listed = policy.get(key)
+        for position, rule in enumerate(listed if isinstance(listed, list) else ()):
+            is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
+            if is_text and rule not in ids[key]:
+                message = f"unknown {word} '{rule}' in {path_text((*path, key))}"
+                hint = choice(rule, ids[key])
+                check.error("not-allowed", (*path, key, position), message, hint)
+    for scope in mapping_of(policy.get("prune")):
+        code, scopes = _unknown_scope(scope, resolved)
+        if code is not None:
+            message = f"unknown scope '{scope}' in {path_text((*path, 'prune'))}"
+            check.error_at_key(code, (*path, "prune", scope), message, choice(scope, scopes))
+
+
+def _unknown_scope(scope: str, resolved: ResolvedWorkspace) -> tuple[str | None, Sequence[str]]:
+    """Return the code of an unknown scope of `prune`, None for a known one, and the known ones."""
+    kinds = resolved.context.kinds
+    kind, dot, key = scope.partition(".")
+    if kind not in kinds or (dot and not key):
+        return "unknown-field", tuple(kinds)
+    address = Address(kind, key)
+    if not dot or address in resolved.declared or resolved.context.undetermined.about(address):
+        return None, ()
+    return "unknown-scope", [str(known) for known in resolved.declared if known.kind == kind]
+
+
+def _check_environments(declaration: Declaration, problems: DiagnosticCollector) -> None:
+    """Report overrides and lists of environments without effect."""
+    body = declaration.body
+    overrides, listed = body.get("overrides"), body.get("environments")
+    if overrides is None and listed is None:
+        return
+    address, document = declaration.address, declaration.document
+    if listed == []:
+        problems.warning(
+            "no-effect",
+            f"{address} is in no environment: the list is empty",
+            at=document.mark((*declaration.path, "environments")),
+            hint="add an environment, or remove the field to include all",
+        )
+    for environment, fields in overrides.items() if isinstance(overrides, dict) else ():
+        path: Path = (*declaration.path, "overrides", environment)
+        if isinstance(listed, list) and environment not in listed:
+            problems.warning(
+                "no-effect",
+                f"override without effect: {address} is not in environment {environment}",
+                at=document.key_mark(path),
+                hint=f"add {environment} to its `environments`, or remove the override",
+            )
+        for field in _PER_ENVIRONMENT:
+            if isinstance(fields, dict) and field in fields:
+                problems.error(
+                    "not-an-override",
+                    f"'{field}' is not allowed in an override of {address}",
+                    at=document.key_mark((*path, field)),
+                    hint=f"write `{field}` in the resource itself",
+                )
+
+
+def _check_ignored(resource: Resource, resolved: ResolvedWorkspace) -> None:
+    """Report paths in `ignore_changes` that start with an unknown field."""
+    known = known_schema(resource.address.kind)["properties"]
+    for position, path in enumerate(resource.lifecycle.ignore_changes):
+        first = path.partition(".")[0]
+        if not isinstance(path, Unknown) and first not in known and not first.isdigit():
+            resolved.context.problems.error(
+                "unknown-field",
+                f"unknown field '{first}' in `ignore_changes` of {resource.address}",
+                at=resolved.mark(resource, "lifecycle", "ignore_changes", position),
+                hint=choice(first, known),
+            )
+
+
+class ResolvedWorkspace(Struct, frozen=True):
+    """A workspace in one environment, its resources in the order of their addresses."""
+
+    context: EnvironmentContext
+    declared: Mapping[Address, Declaration]
+    desired: Desired
+
+    def mark(self, resource: Resource, *path: str | int) -> Mark:
+        """Return the place of a field of a resource."""
+        return self.context.places[resource.address].near(path)
+
+    def wanted(self, resource: Resource) -> bool:
+        """Return whether a resource shall exist for certain."""
+        is_unknown = resource.address in self.context.undetermined.states
+        return resource.state is State.PRESENT and not is_unknown
+
+    def duplicates(
+        self, field: str, claims: Iterable[tuple[object, Resource]]
+    ) -> Iterator[tuple[Resource, Resource, Details]]:
+        """Yield each resource with the one that has claimed the same before, and their places."""
+        first: dict[object, Resource] = {}
+        for claim, resource in claims:
+            other = first.setdefault(claim, resource)
+            if other is not resource:
+                related = ((self.mark(other, field), f"{field} of {other.address}"),)
+                yield resource, other, {"at": self.mark(resource, field), "related": related}
+
+
+def _check_relations(resolved: ResolvedWorkspace) -> None:
+    """Report contradictions between resources."""
+    problems, resources = resolved.context.problems, resolved.desired.resources.values()
+    parents = containers(resolved.context.kinds.values())
+    containing = [resource for resource in resources if resource.address.kind in parents]
+    keys = {
+        kind: frozenset(item.address.key for item in containing if item.address.kind == kind)
+        for kind in parents
+    }
+    for resource in resources:
+        _check_parent(resource, resolved, keys)
+        if resource.lifecycle.protect and resource.state is State.ABSENT:
+            problems.error(
+                "protected-and-absent",
+                f"{resource.address} has `protect: true` and `state: absent`",
+                at=resolved.mark(resource, "state"),
+            )
+        for position, text in enumerate(resource.lifecycle.beside):
+            # It names single objects. Brackets are common in names.
+            if "*" in text or "?" in text:
+                problems.warning(
+                    "no-glob",
+                    f"'{text}' in lifecycle.beside of {resource.address} is not a glob: it matches "
+                    "only an object with exactly this name",
+                    at=resolved.mark(resource, "lifecycle", "beside", position),
+                )
+    _check_names(resolved, containing)
+    pins = (
+        ((resource.address.kind, resource.pinned_id), resource)
+        for resource in resources
+        if resource.pinned_id is not None and not is_misread(resource.pinned_id)
+    )
+    for resource, other, places in resolved.duplicates("id", pins):
+        message = f"{resource.address} and {other.address} have the same id"
+        problems.error("same-id", message, **places)
+    _check_former_names(resolved)
+    _check_similar_names(resolved)
+
+
+def _check_parent(
+    resource: Resource, resolved: ResolvedWorkspace, keys: Mapping[str, frozenset[str]]
+) -> None:
+    """Report an unknown or absent parent. `keys` are those of the possible ones by kind."""
+    kind, ref = resolved.context.kinds[resource.address.kind], resource.parent
+    if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
+        return
+    address, problems = Address(kind.parent, ref.key), resolved.context.problems
+    parent = resolved.desired.resources.get(address)
+    if parent is None:
+        if not isinstance(ref.key, Unknown) and not resolved.context.undetermined.about(address):
+            problems.error(
+                "unknown-parent",
+                f"unknown {kind.parent} '{ref.key}' in {resource.address}",
+                at=resolved.mark(resource, kind.parent_key),
+                hint=joined(
+                    _declared_hint(ref.key, keys[kind.parent]),
+                    f"for a live {kind.parent} write {{id: …}} or {{name: …}}",
+                ),
+            )
+    elif resolved.wanted(resource) and parent.state is State.ABSENT:
+        problems.error(
+            "absent-parent",
+            f"{resource.address} is in {parent.address}, which has `state: absent`",
+            at=resolved.mark(resource, kind.parent_key),
+            related=((resolved.mark(parent, "state"), f"state of {parent.address}"),),
+        )
+
+
+# Cached, since all children of a parent have the same hint.
+@lru_cache(maxsize=1_000)
+def _declared_hint(key: str, keys: frozenset[str]) -> str:
+    """Return the closest declared key, or all of them."""
+    close = nearest(key, keys)
+    if close is not None:
+        return f"did you mean '{close}'?"
+    return f"declared: {listed(sorted(keys), _MOST_LISTED) or 'none'}"
+
+
+def _check_names(resolved: ResolvedWorkspace, containing: Sequence[Resource]) -> None:
+    """Report resources with the same name in one parent, however they refer to the parent."""
+    kinds = resolved.context.kinds
+    keys: dict[tuple[str | None, str, str | None], str] = {}
+    for container in containing:
+        kind, key = container.address
+        if not isinstance(container.spec.get("name"), Unknown):
+            keys[kind, "name", container.name] = key
+        if container.pinned_id is not None and not is_misread(container.pinned_id):
+            keys[kind, "id", container.pinned_id] = key
+
+    def parent_of(resource: Resource) -> str | ParentRef | None:
+        """Return the key of a parent that is declared, else the reference to it."""
+        ref, kind = resource.parent, kinds[resource.address.kind].parent
+        if ref is None or ref.key:
+            return ref.key if ref is not None else None
+        return keys.get((kind, "id", ref.id)) or keys.get((kind, "name", ref.name)) or ref
+
+    claims = (
+        ((resource.address.kind, parent_of(resource), resource.name), resource)
+        for resource in resolved.desired.resources.values()
+        if resource.pinned_id is None
+        and resolved.wanted(resource)
+        and _has_known_identity(resource)
+    )
+    for resource, other, places in resolved.duplicates("name", claims):
+        parent_kind, parent = kinds[resource.address.kind].parent, parent_of(resource)
+        inside = "" if other.parent == resource.parent else f" in {parent_kind}.{parent}"
+        text = f"{resource.address} and {other.address} have the same name '{resource.name}'"
+        resolved.context.problems.error("same-name", f"{text}{inside}", **places)
+
+
+def _has_known_identity(resource: Resource) -> bool:
+    ref = resource.parent
+    if ref is not None and any(map(is_misread, (ref.key, ref.id, ref.name))):
+        return False
+    return not isinstance(resource.spec.get("name"), Unknown)
+
+
+def _check_former_names(resolved: ResolvedWorkspace) -> None:
+    """Report former names that two resources share: which one was renamed would be a guess."""
+    first: dict[object, Resource] = {}
+    for resource in resolved.desired.resources.values():
+        for position, name in enumerate(resource.lifecycle.renamed_from):
+            claim = (resource.address.kind, str(resource.parent), name)
+            other = first.setdefault(claim, resource)
+            if name and other is not resource:
+                resolved.context.problems.error(
+                    "same-former-name",
+                    f"{resource.address} and {other.address} have the same former name '{name}'",
+                    at=resolved.mark(resource, "lifecycle", "renamed_from", position),
+                    related=((other.mark, str(other.address)),) if other.mark is not None else (),
+                )
+
+
+def _check_similar_names(resolved: ResolvedWorkspace) -> None:
+    """Report names that differ only in case, for kinds whose newer servers refuse that."""
+    kinds = {
+        kind
+        for kind in resolved.context.kinds
+        if _UNIQUE in known_schema(kind)["properties"]["name"]
+    }
+    claims = (
+        ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource)
+        for resource in resolved.desired.resources.values()
+        if resource.address.kind in kinds
+        and resource.state is not State.ABSENT
+        and resource.pinned_id is None
+    )
+    for resource, other, places in resolved.duplicates("name", claims):
+        if other.name != resource.name:
+            message = f"the names of {resource.address} and {other.address} differ only in case"
+            text = f"{message}; newer servers refuse the second"
+            resolved.context.problems.warning("similar-name", text, **places)
+
+
+def check_shared(
+    workspace: Workspace, loaded: Iterable[Desired], kinds: Iterable[Kind], to: DiagnosticCollector
+) -> None:
+    """Report objects that two environments of one organization declare with different content.
+
+    Organizations from references don't count, since the values may differ between jobs. Parents are
+    compared by name, since one key may have two names.
+    """
+    parents = containers(kinds)
+    first: dict[object, tuple[str, Resource]] = {}
+    for desired in loaded:
+        entry = workspace.section("environments", desired.environment)
+        service = f"{entry.get('base_url')} {entry.get('organization', '${')}"
+        declared = desired.resources.values() if "${" not in service else ()
+        names = {item.address.key: item.name for item in declared if item.address.kind in parents}
+        for item in declared:
+            parent = names.get(item.parent.key or "", str(item.parent)) if item.parent else None
+            identity = (service, item.address.kind, parent, item.name, item.pinned_id)
+            other, same = first.setdefault(identity, (desired.environment, item))
+            if (same.spec, same.state) != (item.spec, item.state):
+                text = f"{item.address} differs between {other} and {desired.environment}, which "
+                text += "share an organization: each apply reverts the other one"
+                to.warning("shared-object", text, at=item.mark)
