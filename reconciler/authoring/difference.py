@@ -11,7 +11,7 @@ from reconciler.model.files import FileChange, Side
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
-from reconciler.render.style import PLAIN, Colour, Style
+from reconciler.render.options import PLAIN, Colour, Style
 
 _CONTEXT = 3
 """Unchanged lines around a change."""

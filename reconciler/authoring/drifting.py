@@ -35,10 +35,9 @@ from reconciler.model.values import path_text
 from reconciler.planning.base import Base
 from reconciler.reading.calls import ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.document import base_name
-from reconciler.render.plan.fields import FieldLine, plain_lines
-from reconciler.render.style import Colour, Style
+from reconciler.render.options import Colour, RenderOptions, Style
+from reconciler.render.plan_document import base_name
+from reconciler.render.plan_fields import FieldLine, plain_lines
 
 _PAUSED_BY_SERVICE = "paused-by-service"
 """The consequence of an unpause that says that the service probably paused the object."""

@@ -595,7 +595,8 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
     return replace(
         field,
         type=_type_of(node) if field.type is FROM_SCHEMA else field.type,
-        default=_default(node),
+        # An initial value of new objects is not what absent means.
+        default=MISSING if node.get("x-initial-only") else node.get("default", MISSING),
         reset=node["default"] if node.get("x-initial-only") else field.reset,
         # Null means the default to some servers, and others refuse it (service.md 1.1).
         clearable="null" in _types(node) and not node.get("x-null-is-default"),
@@ -605,11 +606,6 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         until=_dialect(node.get("x-until")),
         not_restored=node.get("x-not-restored", ""),
     )
-
-
-def _default(node: Mapping[str, Any]) -> JSON | Missing:
-    """Return the meaning of an absent field, MISSING for an initial value of new objects."""
-    return MISSING if node.get("x-initial-only") else node.get("default", MISSING)
 
 
 def _dialect(name: str | None) -> Dialect | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,9 +13,6 @@ from reconciler.diagnostics import Diagnostic, Mark
 from reconciler.model.address import Address
 from reconciler.model.public import Public, derived
 from reconciler.model.values import JSON, JSONObject
-
-if TYPE_CHECKING:
-    from reconciler.model.plan import Change
 
 
 class Selection(Public, frozen=True):
@@ -82,13 +79,6 @@ class PolicyRule(Struct, frozen=True):
     def code(self) -> str:
         """The code of its violations and notes, and the key of its place."""
         return f"{RULE_PREFIX}{self.id}"
-
-
-class RuleBreach(Struct, frozen=True):
-    """A rule, and the changes of a plan that match it: more of them than it permits."""
-
-    rule: PolicyRule
-    changes: tuple[Change, ...]
 
 
 def rules_of(value: JSON) -> tuple[PolicyRule, ...]:

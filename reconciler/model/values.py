@@ -311,11 +311,6 @@ def _items(value: JSON) -> Iterable[tuple[str | int, JSON]] | None:
     return items
 
 
-def parts_of(value: JSON) -> Iterable[JSON]:
-    """Return the values directly inside a container, nothing for a leaf."""
-    return (item for _, item in _items(value) or ())
-
-
 def walk(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
     """Yield a value and everything inside it with its path, containers before their content."""
     yield path, value

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from reconciler.model.address import Address
-from reconciler.model.plan import EnvironmentReport
+from reconciler.model.plan import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.text import printable, quoted, several, shortened
 from reconciler.model.times import Interval, moment_as_option
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
-from reconciler.render.durations import short_count
 from reconciler.render.environments import reports_document
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.words import short_count
 
 _LONGEST_ERROR = 120
 _MOST_NAMED = 3
@@ -204,6 +203,8 @@ def _repairs(report: GapReport) -> Iterator[str]:
         )
 
 
-def all_gaps_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
+def all_gaps_document(
+    reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
+) -> Document:
     """Return the gaps of every environment."""
     return reports_document("Gaps", reports, lambda report: gaps_document(report, options))

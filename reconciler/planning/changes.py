@@ -78,11 +78,11 @@ class ChangeContext(Struct):
         """Return the live children of an object, managed or not. Indexed on first use."""
         if self._children is None:
             self._children = {}
-            for child in (item for items in self.live.objects.values() for item in items):
+            for child in self.live.by_identity.values():
                 parent_kind = self.matching.kinds[child.kind].parent
                 if parent_kind is not None and child.parent_id is not None:
                     self._children.setdefault((parent_kind, child.parent_id), []).append(child)
-        children = self._children.get((parent.kind, parent.id), [])
+        children = self._children.get(parent.identity, [])
         return sorted(children, key=lambda child: (child.name, child.id))
 
     def declared(self, match: Match, live: LiveObject | None) -> Declared:

@@ -153,7 +153,9 @@ class References(Struct):
         Parts without references are shared with the given value, not copied.
         """
         filled = self.with_inputs(value, place, path)
-        return map_leaves(filled, _as_text, keep=PLAIN) if self.has_inputs else filled
+        if not self.has_inputs:
+            return filled
+        return map_leaves(filled, lambda leaf: str(leaf) if leaf.__class__ is Input else leaf)
 
     def with_inputs(self, value: JSON, place: Place, path: Path = ()) -> JSON:
         """Return the resolved value, with inputs whose type depends on the schema."""
@@ -201,14 +203,7 @@ class References(Struct):
                 continue
             is_unset = item == UNSET and isinstance(value, dict) and not self._expanding
             inside = (*path, key)
-            if item.__class__ is dict or item.__class__ is list:
-                filled = self._inside(item, place, inside)
-            elif is_unset:
-                filled = None
-            elif item.__class__ is str:
-                filled = self._text(item, place, inside)
-            else:
-                filled = self.with_inputs(item, place, inside)
+            filled = None if is_unset else self.with_inputs(item, place, inside)
             if filled is not item:
                 changed = value.copy() if changed is None else changed
                 changed[key] = filled
@@ -410,10 +405,6 @@ def _joined(parts: Sequence[JSON], contexts: Sequence[FillContext | None]) -> JS
         return SecretRef(tuple(pieces))
     text = "".join(cast("list[str]", pieces))
     return UnknownText(text) if any(isinstance(part, UnknownText) for part in parts) else text
-
-
-def _as_text(value: JSON) -> JSON:
-    return str(value) if value.__class__ is Input else value
 
 
 def escaped(value: JSON) -> JSON:
