@@ -31,6 +31,7 @@ _HOMES: Mapping[str, tuple[str, str]] = {
     "faults": ("faults", "faults"),
     "emulator": ("emulator", "emulator"),
     "peers": ("peers", "peers"),
+    "noop-50000": ("plans", "noop_50000"),
 }
 SCENARIOS: tuple[str, ...] = tuple(_HOMES)
 
