@@ -23,6 +23,13 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 
+_Start = TypeVar("_Start")
+_Key = TypeVar("_Key")
+Handle: TypeAlias = tuple[str, str]
+"""What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
+Links: TypeAlias = Mapping[Handle, AbstractSet[Handle]]
+"""The handles that one key had together, and what each of them leads to."""
+
 
 class Base(Struct, frozen=True):
     """The configuration at a git commit and at the commits from there to HEAD.
@@ -163,15 +170,6 @@ def _is_repeat(kind: Kind, former: Version, later: Version) -> bool:
     parents = former.parent(kind), later.parent(kind)
     first, second = (parent.resource if parent is not None else None for parent in parents)
     return first is second or first == second
-
-
-_Start = TypeVar("_Start")
-_Key = TypeVar("_Key")
-
-Handle: TypeAlias = tuple[str, str]
-"""What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
-Links: TypeAlias = Mapping[Handle, AbstractSet[Handle]]
-"""The handles that one key had together, and what each of them leads to."""
 
 
 class Names(Struct, frozen=True, dict=True):

@@ -83,16 +83,6 @@ class Ambiguities(Struct):
         )
 
 
-def interrupted(
-    kind: Kind, address: Address, old: LiveObject, new: LiveObject, reason: str
-) -> AmbiguousIdentity:
-    """Return the error for a replacement that was interrupted and can't be continued."""
-    problems = Ambiguities()
-    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
-    problems.add_choice(kind, address, problem, [old, new])
-    return problems.error()
-
-
 def _age(live: LiveObject) -> tuple[str, str]:
     return (str(live.body.get("created_at")), live.id)
 
@@ -202,6 +192,14 @@ class Matching(Struct, frozen=True, dict=True):
     def parent_name(self, kind: str, parent_id: str | None) -> str | None:
         """Return the name of the parent of a live object of a kind, None if it is unknown."""
         return self._parent_names.get((self.kinds[kind].parent or "", parent_id or ""))
+
+
+def interrupted(match: Match, reason: str) -> AmbiguousIdentity:
+    """Return the error for a replacement that was interrupted and can't be continued."""
+    problems, objects = Ambiguities(), [item for item in (match.live, match.new) if item]
+    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
+    problems.add_choice(match.kind, match.resource.address, problem, objects)
+    return problems.error()
 
 
 def match(
