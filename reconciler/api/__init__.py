@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.run import LogReport, RunReport
     from reconciler.operations.backfills import Backfilled
-    from reconciler.operations.gaps_report import GapReport
+    from reconciler.operations.gaps import GapReport
     from reconciler.operations.pausing import Paused
     from reconciler.operations.projects import ProjectDetails, ProjectReport
     from reconciler.operations.status_report import StatusReport
@@ -94,7 +94,7 @@ _MODULES = {
     "Backfilled": "reconciler.operations.backfills",
     "EnvironmentComparison": "reconciler.authoring.environments",
     "Event": "reconciler.model.event",
-    "GapReport": "reconciler.operations.gaps_report",
+    "GapReport": "reconciler.operations.gaps",
     "Imported": "reconciler.model.files",
     "Loaded": "reconciler.workspace.loading",
     "LogReport": "reconciler.model.run",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.run import LogReport, RunReport
     from reconciler.operations.backfills import Backfilled
-    from reconciler.operations.gaps_report import GapReport
+    from reconciler.operations.gaps import GapReport
     from reconciler.operations.pausing import Paused
     from reconciler.operations.projects import ProjectDetails, ProjectReport
     from reconciler.operations.status_report import StatusReport
@@ -189,9 +189,9 @@ async def cancel_run(workspace: Workspace, name: str, run: str) -> None:
     Raises NotOffered where the server can't, Invalid for a run that has ended, BadUsage,
     NotFound, ServiceError.
     """
-    from reconciler.operations import cancelling
+    from reconciler.operations.runs import cancel_run as cancel
 
-    await cancelling.cancel_run(name, run, options_of(workspace), runtime_of(workspace))
+    await cancel(name, run, options_of(workspace), runtime_of(workspace))
 
 
 async def cancel_backfills(
@@ -201,7 +201,7 @@ async def cancel_backfills(
 
     Raises NotOffered where the server can't, BadUsage, ServiceError.
     """
-    from reconciler.operations.cancelling import cancel
+    from reconciler.operations.runs import cancel
 
     return await cancel(name, row, options_of(workspace), runtime_of(workspace))
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.model.times import Interval, Schedule
-from reconciler.operations.gaps import History, gaps_of
-from reconciler.operations.gaps_report import GapState
+from reconciler.operations.gaps import GapState, History, gaps_of
 
 HOUR = timedelta(hours=1)
 DAY_ONE = datetime(2026, 6, 1, tzinfo=UTC)
