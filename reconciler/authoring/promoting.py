@@ -11,20 +11,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.authoring.comparing import Pair, compare_files
-from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.difference import differences_as_text, file_changes
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.environments import OnlyIn, promotions
-from reconciler.authoring.placing import edited_texts, file_changes
+from reconciler.authoring.placing import check_files, edited_texts
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
-from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.files import FileChange
 from reconciler.model.plan import Plan, encode
 from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, several
-from reconciler.workspace.loading import load_all
 from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.writing import write_files
 
@@ -117,7 +115,7 @@ def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
     changed = [documents[file] for file in sorted(by_file)]
     folder = request.workspace.folder
     texts = edited_texts(folder, changed, by_file)
-    _check(request, texts, runtime)
+    check_files(folder, runtime.environ, texts)
     if request.write:
         write_files(folder, texts)
     return Promoted(
@@ -178,16 +176,6 @@ def _listed(pair: Pair, address: Address, *, remove: bool = False) -> Edit:
 def _environments(declaration: Declaration, known: Iterable[str]) -> list[str]:
     names = declaration.body.get("environments")
     return [*names] if isinstance(names, list) else [*known]
-
-
-def _check(request: PromoteRequest, texts: Mapping[str, str], runtime: Runtime) -> None:
-    """Raise InvalidConfiguration if the new texts have errors in any environment."""
-    diagnostics = load_all(
-        request.workspace.folder, kinds=all_kinds(), environ=runtime.environ, drafts=texts
-    )
-    errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
-    if errors:
-        raise InvalidConfiguration(errors)
 
 
 def promotion_summary(promoted: Promoted) -> str:

@@ -13,7 +13,7 @@ from collections.abc import (
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.difference import differences_as_text, file_changes
 from reconciler.authoring.drift import (
     Drift,
     DriftedField,
@@ -24,7 +24,7 @@ from reconciler.authoring.drift import (
 )
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.import_drafts import doubtful_paths
-from reconciler.authoring.placing import Place, Placing, edited_texts, file_changes, placing_of
+from reconciler.authoring.placing import Place, Placing, edited_texts, placing_of
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
