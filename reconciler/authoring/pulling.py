@@ -37,7 +37,7 @@ from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import FieldChange, Origin
+from reconciler.model.plan import FieldChange
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
 from reconciler.model.values import (
@@ -51,17 +51,9 @@ from reconciler.model.values import (
 )
 from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
-from reconciler.render.document import Column
 from reconciler.render.style import Style
 from reconciler.workspace.writing import write_files
 
-OPERATION = "activity"
-_MOST_ENTRIES = 200
-"""Entries of one object that are read."""
-_REFUSED = (402, 403, 404)
-_WITHOUT_PLAN = 402
-_NAMES = {"enabled": "paused"}
-"""The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
 _UNWRITABLE = "strict YAML cannot express it"
@@ -69,18 +61,6 @@ _NO_EFFECT = "the files cannot express the live value"
 _DECLINED = "it comes from a reference, and was declined"
 Ask = Callable[[str], Awaitable[bool]]
 """Asks a person a question; True for yes."""
-_PAUSED_BY_SERVICE = "paused-by-service"
-"""The consequence of an unpause that says that the service probably paused the object."""
-_DRIFT = (Origin.LIVE, Origin.BOTH)
-_MOST_LISTED = 5
-_COLUMNS = (
-    Column("field", padded=False),
-    Column("configured", padded=False),
-    Column("live", " -> ", padded=False),
-    Column("changed", "  (", ")", padded=False),
-)
-_UNATTRIBUTED = "by the service or an API key"
-_BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
 
 class Placed(Public, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.authoring.difference import differences_as_text, file_changes
+from reconciler.authoring.difference import EditedFiles, file_changes
 from reconciler.authoring.editing import Edit, check_text, copied, edited, unsafe
 from reconciler.authoring.placing import check_files, with_mark
 from reconciler.authoring.yaml_text import yaml_item
@@ -21,10 +21,8 @@ from reconciler.diagnostics import (
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
-from reconciler.model.public import Public, derived
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, MISSING, Path, mapping_of, value_at
 from reconciler.workspace.references import escaped
@@ -210,20 +208,12 @@ def _expected(value: JSON, mentions: Iterable[Mention]) -> Any:
     return after
 
 
-class Moved(Public, frozen=True, kw_only=True):
-    """A resource that was renamed in files: `mv --format json`.
-
-    `texts` are the new texts of the files by name.
-    """
+class Moved(EditedFiles, frozen=True, kw_only=True):
+    """A resource that was renamed in files: `mv --format json`."""
 
     version = 1
     schema = "mv"
-    internal = frozenset({"texts", "changes"})
 
-    texts: Mapping[str, str]
-    changes: Mapping[str, FileChange]
-    written: bool = True
-    """Whether the files were written."""
     old: Address
     """The former address."""
     new: Address
@@ -232,16 +222,6 @@ class Moved(Public, frozen=True, kw_only=True):
     """The name that was added to `renamed_from`."""
     places: int
     """The number of changed places."""
-
-    @derived
-    def changed(self) -> tuple[str, ...]:
-        """Paths of the changed files, relative to the workspace."""
-        return tuple(self.texts)
-
-    @derived
-    def diff(self) -> str:
-        """The unified difference."""
-        return differences_as_text(self.changes)
 
 
 class MoveOptions(Struct, frozen=True):

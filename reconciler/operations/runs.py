@@ -24,7 +24,7 @@ from reconciler.errors import (
     ReconcilerError,
 )
 from reconciler.model.address import Address
-from reconciler.model.field_types import Instant
+from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject, id_text
 from reconciler.model.request import Query
@@ -50,7 +50,7 @@ PAGE = 100
 """Runs of a page (service.md 2)."""
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Before every run. Without a window servers show the last seven days (service.md, 15.26)."""
-ALL_TIME = {"after": str(Instant().canonical(BEGINNING))}
+ALL_TIME = {"after": time_text(BEGINNING)}
 """The window of all runs, which also the requests for a single run need."""
 POLL = 10.0
 """Seconds between requests of `--follow`."""
@@ -65,7 +65,7 @@ async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
 
     Raises NotOffered, ServiceError.
     """
-    window = {"after": str(Instant().canonical(since))}
+    window = {"after": time_text(since)}
     bodies = [body async for body in calls.listed("runs", query=window)]
     return valid(Run.of, bodies, f"runs of {calls.live.id}")
 
@@ -256,17 +256,13 @@ def _query(request: RunsRequest, dialect: Dialect | None, now: datetime) -> Quer
     field = "data_interval_start" if is_by_interval else "created_at"
     query: dict[str, str | tuple[str, ...]] = {
         "ordering": f"-{field}",
-        first: _text(start or BEGINNING),
+        first: time_text(start or BEGINNING),
     }
     if end is not None:
-        query[last] = _text(end)
+        query[last] = time_text(end)
     if request.statuses and dialect is Dialect.V2026:
         query["status"] = request.statuses
     return query
-
-
-def _text(moment: datetime) -> str:
-    return str(Instant().canonical(moment))
 
 
 async def cancel(
