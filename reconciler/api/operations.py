@@ -293,7 +293,7 @@ async def project_activity(workspace: Workspace, name: str) -> ProjectDetails:
     from reconciler.operations import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name)
-    return await masked(workspace, partial(listing.project_activity, request))
+    return await masked(workspace, partial(listing.project_answer, "activity", request))
 
 
 async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
@@ -304,7 +304,7 @@ async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
     from reconciler.operations import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name)
-    return await masked(workspace, partial(listing.project_demo_data, request))
+    return await masked(workspace, partial(listing.project_answer, "demo_data", request))
 
 
 async def reset_token(
@@ -331,5 +331,4 @@ async def reset_token(
         return approve(masked_in(details, runtime.mask))
 
     request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
-    reset = listing.ResetRequest(request, out)
-    return masked_in(await listing.reset_token(reset, runtime, approved), runtime.mask)
+    return masked_in(await listing.reset_token(request, runtime, approved, out), runtime.mask)

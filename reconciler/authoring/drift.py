@@ -5,7 +5,7 @@ The activity log says who changed an object (service.md, 10).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -238,7 +238,7 @@ async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
         plan, live = await session.planned(transport, request.plan.options, base)
         result = selected(drift_of(plan, base), plan, request.names)
         if request.attribute:
-            result = await attributed(result, _calls_of(plan, live, transport))
+            result = await attributed(result, _calls_of(result, live, transport))
         return Reported(result, session.warnings(plan), transport.calls)
 
 
@@ -281,25 +281,23 @@ def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
     )
 
 
-def _calls_of(
-    plan: Plan, live: Live, transport: Transport
-) -> Callable[[DriftedObject], ObjectCalls | None]:
-    """Return a function that returns the operations of an object, None without activity."""
+def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, ObjectCalls]:
+    """Return the operations of what drifted, without kinds that have no activity."""
     objects = {(item.kind, item.id): item for kind in all_kinds() for item in live.of(kind.name)}
     kinds = {
         kind.name: kind
         for kind in all_kinds()
         if any(item.name == OPERATION and item.scope for item in kind.operations)
     }
-
-    def calls(item: DriftedObject) -> ObjectCalls | None:
-        kind = kinds.get(item.address.kind)
-        body = objects.get((item.address.kind, item.live_id))
-        if kind is None or body is None:
-            return None
-        return ObjectCalls(transport, kind, plan.source.organization, body, live.dialect)
-
-    return calls
+    organization = drift.source.organization
+    return {
+        item.address: ObjectCalls(
+            transport, kinds[item.address.kind], organization, body, live.dialect
+        )
+        for item in drift.objects
+        if item.address.kind in kinds
+        and (body := objects.get((item.address.kind, item.live_id))) is not None
+    }
 
 
 def _null(value: JSON) -> JSON:
@@ -313,9 +311,7 @@ class _Change(Struct, frozen=True):
     attribution: Attribution
 
 
-async def attributed(
-    drift: Drift, calls_of: Callable[[DriftedObject], ObjectCalls | None]
-) -> Drift:
+async def attributed(drift: Drift, calls: Mapping[Address, ObjectCalls]) -> Drift:
     """Return drift with who changed it and when, where the log says so.
 
     A field is attributed only if the newest entry that sets it has the live value: what the log
@@ -326,8 +322,8 @@ async def attributed(
     waiting = list(drift.objects)
     try:
         while waiting and not known:
-            known.append(await _attributed(waiting.pop(0), calls_of))
-        known += await together(_attributed(item, calls_of) for item in waiting)
+            known.append(await _attributed(waiting.pop(0), calls))
+        known += await together(_attributed(item, calls) for item in waiting)
     except (NotOffered, ServiceError) as error:
         remark = _remark(error)
         if remark is None:
@@ -351,9 +347,9 @@ def _remark(error: NotOffered | ServiceError) -> str | None:
 
 
 async def _attributed(
-    item: DriftedObject, calls_of: Callable[[DriftedObject], ObjectCalls | None]
+    item: DriftedObject, calls_by_address: Mapping[Address, ObjectCalls]
 ) -> DriftedObject:
-    calls = calls_of(item)
+    calls = calls_by_address.get(item.address)
     fields = {str(field.change.path[0]) for field in item.fields if len(field.change.path) == 1}
     if calls is None or not fields:
         return item

@@ -255,13 +255,10 @@ class _Reading(Struct, frozen=True):
             runs = self.runs
             if runs is None:
                 runs = await read_runs(self.calls, self.window.start)
-            history = History(runs)
-            gaps = gaps_of(self.schedule, history, self.window, self.now)
+            gaps = gaps_of(self.schedule, runs, self.window, self.now)
             if gaps:
                 rows = await read_backfills(self.calls, self.window.start)
-                gaps = gaps_of(
-                    self.schedule, replace(history, backfills=rows), self.window, self.now
-                )
+                gaps = gaps_of(self.schedule, runs, self.window, self.now, rows)
         target = self.target
         return ObjectGaps(
             target.address,
@@ -280,18 +277,18 @@ def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:
     return int(median(counts)) if counts else None
 
 
-class History(Struct, frozen=True):
-    """The runs of an export since the begin of a window, and its backfills, None if unknown."""
-
-    runs: Sequence[Run] = ()
-    backfills: Sequence[BackfillRow] | None = ()
-
-
 def gaps_of(
-    schedule: Schedule, history: History, window: Interval, now: datetime
+    schedule: Schedule,
+    runs: Sequence[Run],
+    window: Interval,
+    now: datetime,
+    backfills: Sequence[BackfillRow] | None = (),
 ) -> tuple[Gap, ...]:
-    """Return the gaps among the intervals that end in a window and whose runs are due, in order."""
-    judge = _Judge(schedule, history)
+    """Return the gaps among the intervals that end in a window and whose runs are due, in order.
+
+    `runs` are those since the begin of the window; `backfills` is None if they are unknown.
+    """
+    judge = _Judge(schedule, runs, backfills or ())
     intervals = due_intervals(schedule, window, now)
     return tuple(_joined(gap for interval in intervals if (gap := judge.gap(interval))))
 
@@ -306,21 +303,22 @@ def due_intervals(schedule: Schedule, window: Interval, now: datetime) -> Iterat
 class _Judge:
     """Decides whether an interval is exported."""
 
-    def __init__(self, schedule: Schedule, history: History) -> None:
+    def __init__(
+        self, schedule: Schedule, runs: Sequence[Run], rows: Sequence[BackfillRow]
+    ) -> None:
         self._schedule = schedule
-        self._runs = history.runs
-        rows = history.backfills or ()
-        completed = [span for run in history.runs if run.completed and (span := _span(run))]
-        with_runs = {run.backfill for run in history.runs}
+        self._runs = runs
+        completed = [span for run in runs if run.completed and (span := _span(run))]
+        with_runs = {run.backfill for run in runs}
         settled = [span for row in rows if (span := _settled(row, with_runs)) is not None]
-        pending = [span for run in history.runs if run.pending and (span := _span(run))]
+        pending = [span for run in runs if run.pending and (span := _span(run))]
         pending += [span for row in rows if row.pending and (span := _range(row))]
         self._covered = _union(completed + settled)
         self._pending = _union(pending)
         self._ended = sorted(
             (
                 (span, run)
-                for run in history.runs
+                for run in runs
                 if not (run.completed or run.pending) and run.start and (span := _span(run))
             ),
             key=_start_of,

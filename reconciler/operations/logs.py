@@ -292,9 +292,5 @@ def _shown(entries: list[LogEntry]) -> tuple[LogEntry, ...]:
     """Return entries, the oldest first."""
     # Entries of one time keep the order in which they were logged.
     ordered = entries[::-1]
-    ordered.sort(key=_time)
+    ordered.sort(key=lambda entry: entry.timestamp)
     return tuple(ordered)
-
-
-def _time(entry: LogEntry) -> datetime:
-    return entry.timestamp
