@@ -39,6 +39,8 @@ copybutton_prompt_text = "$ "
 myst_html_meta = {
     "description": "GitOps for data pipelines: plan and apply projects and batch exports from YAML"
 }
+# Lists of boxes to check, as on forges.
+myst_enable_extensions = ["tasklist"]
 # Anchors as forges make them, so that one link works here and there.
 myst_heading_anchors = 6
 # Typographic dashes would change options such as --watch.

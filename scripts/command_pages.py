@@ -13,7 +13,7 @@ from posixpath import relpath
 import click
 
 from reconciler.cli.command import COMMON, Command
-from reconciler.cli.group import SECTIONS, command_of
+from reconciler.cli.program import SECTIONS, command_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 _FOLDER = "docs/commands"

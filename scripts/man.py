@@ -16,8 +16,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reconciler.cli.command import Command  # noqa: E402
-from reconciler.cli.group import SECTIONS, command_of  # noqa: E402
-from reconciler.cli.program import cli  # noqa: E402 - found beside this folder
+from reconciler.cli.program import (  # noqa: E402
+    SECTIONS,
+    cli,
+    command_of,
+)
 from reconciler.version import __version__  # noqa: E402
 
 FOLDER = "man/man1"

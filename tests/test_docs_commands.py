@@ -14,7 +14,7 @@ import click
 import pytest
 
 from reconciler.cli.command import COMMON
-from reconciler.cli.group import COMMANDS, command_of
+from reconciler.cli.program import COMMANDS, command_of
 from tests.conftest import ROOT
 
 PAGES = sorted(

@@ -38,9 +38,8 @@ from reconciler.planning.integrations import with_integrations
 from reconciler.planning.matcher import Matching, match
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
-from reconciler.render.yaml_line import yaml_line
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.resolved import yaml_line
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import LITERAL_SECRET
 

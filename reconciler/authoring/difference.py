@@ -9,7 +9,7 @@ from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.files import FileChange, Side
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable
-from reconciler.render.style import PLAIN, Colour, Style
+from reconciler.render.options import PLAIN, Colour, Style
 from reconciler.workspace.redaction import side_of
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse

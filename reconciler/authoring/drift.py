@@ -31,10 +31,9 @@ from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
 from reconciler.planning.base import Base
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.document import base_name
-from reconciler.render.plan.fields import FieldLine, plain_lines
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.plan_document import base_name
+from reconciler.render.plan_fields import FieldLine, plain_lines
 
 OPERATION = "activity"
 _MOST_ENTRIES = 200

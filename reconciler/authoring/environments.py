@@ -17,7 +17,7 @@ from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_same, with_default
 from reconciler.model.kind import Field, Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.public import Count, Public, Term, derived, encode_value
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import (
@@ -30,7 +30,7 @@ from reconciler.model.values import (
     path_text,
     value_at,
 )
-from reconciler.planning.details import Identity, short_forms
+from reconciler.planning.details import short_forms
 from reconciler.planning.integrations import named
 from reconciler.planning.matcher import Matching
 

@@ -13,7 +13,6 @@ import click
 from reconciler.authoring.recipes import RECIPES
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_import
 from reconciler.cli.options import (
     KINDS,
     NAMES,
@@ -27,7 +26,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, style_of
+from reconciler.cli.output import exit_code_of_import, print_warnings, render_options, style_of
 from reconciler.cli.streams import write_content, write_message, write_note, write_result
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage, ExitCode

@@ -51,7 +51,7 @@ from reconciler.model.values import (
 )
 from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
-from reconciler.render.style import Style
+from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import partial
 from typing import Any
@@ -12,7 +11,6 @@ from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import (
     base_option,
     client_options,
@@ -23,7 +21,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, style_of
+from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.options import PlanRequest
@@ -62,11 +60,10 @@ def drift_command(
     """
     from reconciler.authoring.drift import DriftRequest, drift
     from reconciler.cli.running import show_report
-    from reconciler.commands.files import path_in_repository
 
     workspace = workspace_of(options)
     request = DriftRequest(PlanRequest(workspace, base=base), names, attribute=attribute)
-    how = render_options(root=path_in_repository(workspace.folder, os.environ))
+    how = render_options(workspace.folder)
     result = show_report("drift", output_format, partial(drift, request), how)
     return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
 
@@ -224,7 +221,7 @@ def promote_command(
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.planning import plan
     from reconciler.model.redaction import masked_in
-    from reconciler.render.plan.text import plan_as_text
+    from reconciler.render.plan_text import plan_as_text
 
     workspace = workspace_of(options)
     world = runtime()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -13,8 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_apply
-from reconciler.cli.group import apply_backfills
 from reconciler.cli.options import (
     client_options,
     file_option,
@@ -27,7 +24,8 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options
+from reconciler.cli.output import exit_code_of_apply, print_warnings, render_options
+from reconciler.cli.program import apply_backfills
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_plan, write_report
 from reconciler.errors import BadUsage, ReconcilerError
@@ -101,7 +99,7 @@ def apply_command(
     """
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply
-    from reconciler.commands.files import path_in_repository, read_file, saved_backfills
+    from reconciler.commands.files import read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
     names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
@@ -119,9 +117,9 @@ def apply_command(
     )
     listener = progress()
     how = render_options(
+        request.plan.workspace.folder,
         show_unmanaged=show_unmanaged,
         summary=summary,
-        root=path_in_repository(request.plan.workspace.folder, os.environ),
         since=options["shown"],
     )
     terminal = Terminal(listener, how, is_json=is_json)
@@ -140,7 +138,7 @@ class Terminal(Struct, frozen=True):
     def show(self, result: PlanResult) -> None:
         """Show a plan, and what applying it takes."""
         from reconciler.cli.running import cost_of
-        from reconciler.render.plan.text import plan_as_text
+        from reconciler.render.plan_text import plan_as_text
 
         self.progress.clear()
         print_warnings(result.diagnostics)
@@ -150,9 +148,9 @@ class Terminal(Struct, frozen=True):
         elif cost:
             write_note(f"{cost}\n")
         if self.how.since:
-            from reconciler.render.plan.since import differences
+            from reconciler.render.plan_markdown import changed_since
 
-            new = differences(result.plan, self.how.root, self.how.since)
+            new = changed_since(result.plan, self.how.root, self.how.since)
             write_message(f"Since the plan that was shown: {new}.\n" if new else "")
 
     async def approve(self, plan: Plan) -> bool:
@@ -191,7 +189,7 @@ def run_runtime(listener: Progress) -> Runtime:
 
 def finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
-    from reconciler.render.plan.text import unverified_as_text
+    from reconciler.render.plan_text import unverified_as_text
 
     if applied.verification.passed:
         write_note("Verified: the plan is empty.\n")

@@ -55,18 +55,14 @@ class GroupedOption(click.Option):
         self.group = group
 
 
-def _set(context: click.Context, param: click.Parameter, *, value: bool) -> None:
-    del context
+def _set(_: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value and param.name is not None:
         setattr(current(), param.name, True)
 
 
 def _common(*names: str, description: str) -> GroupedOption:
-    def set_it(context: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001
-        _set(context, param, value=value)
-
     return GroupedOption(
-        names, is_flag=True, expose_value=False, callback=set_it, help=description, group=OUTPUT
+        names, is_flag=True, expose_value=False, callback=_set, help=description, group=OUTPUT
     )
 
 

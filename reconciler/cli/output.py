@@ -1,22 +1,40 @@
-"""Streams of the process: stdout for the result, stderr for the rest."""
+"""What a command returns: its result as the standard output takes it, and its exit code."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from reconciler.cli.command import current
 from reconciler.cli.streams import write_note
-from reconciler.diagnostics import Diagnostic
+from reconciler.diagnostics import Diagnostic, Level
+from reconciler.errors import ExitCode
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import DEFAULT_WIDTH, Style, colour_wanted
+from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colour_wanted
+
+if TYPE_CHECKING:
+    from reconciler.commands.applying import Applied
+    from reconciler.model.audit_log import Audit
+    from reconciler.model.files import Imported
+    from reconciler.model.plan import Plan
+
 
 _ADDRESS = re.compile(r"https?://[\w.:/-]+")
+_WORST_FIRST = (
+    ExitCode.INTERRUPTED,
+    ExitCode.ERROR,
+    ExitCode.USAGE,
+    ExitCode.PARTLY_APPLIED,
+    ExitCode.STALE,
+    ExitCode.REFUSED,
+    ExitCode.CHANGES,
+    ExitCode.FINE,
+)
 
 
 def is_interactive() -> bool:
@@ -46,32 +64,22 @@ def width_of(stream: TextIO) -> int:
 
 
 def render_options(
-    *,
-    show_unmanaged: bool = False,
-    summary: bool = False,
-    root: str = "",
-    links: bool = False,
-    since: Path | None = None,
+    folder: Path | None = None, *, since: Path | None = None, **options: Any
 ) -> RenderOptions:
-    """Return how to write a result to stdout."""
-    return RenderOptions(
-        style_of(sys.stdout),
-        show_unmanaged=show_unmanaged,
-        root=root,
-        verbose=current().verbose,
-        summary=summary,
-        links=links,
-        page=job_page(os.environ),
-        since=_text_of(since),
-    )
+    """Return how to write a result to stdout.
 
+    `folder` is that of the workspace, if its files are shown, and `since` a file with earlier
+    comments: nothing depends on one that cannot be read. `options` are others of RenderOptions.
+    """
+    style, verbose, page = style_of(sys.stdout), current().verbose, job_page(os.environ)
+    if folder is not None:
+        from reconciler.commands.files import path_in_repository
 
-def _text_of(path: Path | None) -> str:
-    """Return the text of comments, "" for a file that cannot be read: nothing depends on it."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace") if path is not None else ""
-    except OSError:
-        return ""
+        options["root"] = path_in_repository(folder, os.environ)
+    if since is not None:
+        with suppress(OSError):
+            options["since"] = since.read_text(encoding="utf-8", errors="replace")
+    return RenderOptions(style, verbose=verbose, page=page, **options)
 
 
 def job_page(environ: Mapping[str, str]) -> str:
@@ -87,3 +95,42 @@ def job_page(environ: Mapping[str, str]) -> str:
 def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
     """Print warnings about the files to stderr, unless the run is quiet."""
     write_note(diagnostics_as_text(diagnostics, style_of(sys.stderr)))
+
+
+def worst_of(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the most important of several exit codes."""
+    return min(codes, key=_WORST_FIRST.index, default=ExitCode.FINE)
+
+
+def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
+    """Return REFUSED, CHANGES (only if `detailed`) or FINE."""
+    if any(not refusal.after_merge for refusal in plan.refusals):
+        return ExitCode.REFUSED
+    return ExitCode.CHANGES if detailed and not plan.empty else ExitCode.FINE
+
+
+def exit_code_of_apply(applied: Applied) -> ExitCode:
+    """Return the code of a run, of the plan that verified it, and of its mark."""
+    code = applied.ended.exit_code
+    incomplete = applied.left_out or applied.mark_problem is not None
+    return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
+
+
+def exit_code_of_diagnostics(
+    diagnostics: Iterable[Diagnostic], failed: ExitCode = ExitCode.ERROR
+) -> ExitCode:
+    """Return `failed` if any of them is an error."""
+    is_failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
+    return failed if is_failed else ExitCode.FINE
+
+
+def exit_code_of_audit(audit: Audit) -> ExitCode:
+    """Return PARTLY_APPLIED if the run that is shown has unknown outcomes or twins."""
+    shown = audit.shown
+    incomplete = shown.unknown or shown.twins or shown.unknown_requests
+    return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
+
+
+def exit_code_of_import(imported: Imported) -> ExitCode:
+    """Return ERROR if an object can't be imported."""
+    return ExitCode.ERROR if imported.refused else ExitCode.FINE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ import click
 from msgspec.structs import replace
 
 from reconciler.cli.command import command, option
-from reconciler.cli.exit_codes import exit_code_of_plan, worst_of
 from reconciler.cli.options import (
     STDOUT,
     client_options,
@@ -28,14 +26,7 @@ from reconciler.cli.options import (
     summary_option,
     unmanaged_option,
 )
-from reconciler.cli.output import print_warnings, render_options
-from reconciler.cli.several import (
-    calls_of,
-    diagnostics_of,
-    exit_code_of_error,
-    print_errors,
-    run_in_each,
-)
+from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, worst_of
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
 from reconciler.commands.options import PlanRequest
 from reconciler.errors import BadUsage, ExitCode, system_error
@@ -44,10 +35,9 @@ from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from reconciler.commands.environments import OfEnvironment
     from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
-    from reconciler.model.plan import EnvironmentPlan, Plan
+    from reconciler.model.plan import OfEnvironment, Plan
 
 
 EXAMPLES = (
@@ -100,7 +90,6 @@ def plan_command(
     stop the others, and the exit code is the worst.
     """
     from reconciler.cli.running import cost_of, run_shown, runtime
-    from reconciler.commands.files import path_in_repository
 
     environments = one_environment(options)
     if environments:
@@ -110,12 +99,8 @@ def plan_command(
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
     request = plan_request(options)
-    how = render_options(
-        show_unmanaged=options["show_unmanaged"],
-        summary=options["summary"],
-        root=path_in_repository(request.workspace.folder, os.environ),
-        since=options["since"],
-    )
+    shown = {name: options[name] for name in ("show_unmanaged", "summary", "since")}
+    how = render_options(request.workspace.folder, **shown)
     if environments:
         return plan_several(
             request, environments, output_format, how, out=out, detailed=detailed_exitcode
@@ -186,32 +171,36 @@ def plan_several(
     detailed: bool,
 ) -> ExitCode:
     """Plan environments, print one document, save a plan for each into the folder `out`."""
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli import running
     from reconciler.commands.planning import plan
+    from reconciler.commands.runtime import in_each
 
     write = writer_of(output_format, "plans")
-    planned = run_shown(lambda world: run_in_each(plan, request, names, world), runtime())
-    print_warnings(diagnostics_of(planned))
+    planned = running.run_shown(
+        lambda world: in_each(plan, request, names, world), running.runtime()
+    )
+    print_warnings(running.diagnostics_of(planned))
     plans = [_shown(item, detailed=detailed) for item in planned]
     write_result(write(plans, how))
-    print_errors(plans)
+    running.print_errors(plans)
     if out is not None:
         _save_all(plans, out)
-    write_note(f"{calls_of(planned)} API calls\n")
-    return worst_of([item.exit_code for item in plans])
+    write_note(f"{running.calls_of(planned)} API calls\n")
+    return worst_of(item.exit_code for item in plans)
 
 
-def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> EnvironmentPlan:
+def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> OfEnvironment[Plan]:
     from reconciler.cli.running import cost_of
-    from reconciler.model.plan import EnvironmentPlan
+    from reconciler.model.plan import OfEnvironment
 
-    if item.result is None:
-        return EnvironmentPlan(item.environment, exit_code_of_error(item), error=item.error)
-    code = exit_code_of_plan(item.result.plan, detailed=detailed)
-    return EnvironmentPlan(item.environment, code, plan=item.result.plan, cost=cost_of(item.result))
+    name, result = item.environment, item.result
+    if result is None:
+        return OfEnvironment(name, error=item.error, exit_code=item.exit_code)
+    code = exit_code_of_plan(result.plan, detailed=detailed)
+    return OfEnvironment(name, result.plan, exit_code=code, cost=cost_of(result))
 
 
-def _save_all(plans: Sequence[EnvironmentPlan], out: Path) -> None:
+def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     """Write the plan of each environment; remove an older file where planning failed."""
     from reconciler.commands.files import write_private
     from reconciler.model.plan import encode
@@ -219,20 +208,20 @@ def _save_all(plans: Sequence[EnvironmentPlan], out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for item in plans:
-            if item.plan is None:
+            if item.result is None:
                 _file(out, item).unlink(missing_ok=True)
     except OSError as error:
         raise system_error(error) from None
-    saved = [item for item in plans if item.plan is not None]
+    saved = [item for item in plans if item.result is not None]
     for item in saved:
-        if item.plan is not None:
-            write_private(_file(out, item), encode(item.plan))
+        if item.result is not None:
+            write_private(_file(out, item), encode(item.result))
     if saved:
         first = f"-e {saved[0].environment} {_file(out, saved[0])}"
         where = f"saved to {out}; apply one with: reconciler apply {first}"
         write_note(f"{printable(where)}\n")
 
 
-def _file(out: Path, item: EnvironmentPlan) -> Path:
+def _file(out: Path, item: OfEnvironment[Plan]) -> Path:
     # The name of an environment may have a slash.
     return out / f"{quote(item.environment, safe='')}.json"

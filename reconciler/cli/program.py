@@ -1,14 +1,16 @@
-"""The program: its group of commands, its streams, and the exit code of an error."""
+"""The program: its commands by section, its streams, and the exit code of an error."""
 
 from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli.command import current
-from reconciler.cli.group import LazyGroup
+from reconciler.cli.command import HasCommonOptions, begin, current
 from reconciler.cli.signals import interrupt_on_signals
 from reconciler.cli.streams import (
     ReaderGone,
@@ -20,14 +22,159 @@ from reconciler.cli.streams import (
 from reconciler.errors import ExitCode, ReconcilerError, system_error
 from reconciler.version import __version__
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from reconciler.commands.options import WorkspaceOptions
+    from reconciler.model.backfill_plan import BackfillPlan
+
+
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Plan and apply": {
+        "plan": "show what would change",
+        "apply": "apply a plan after showing it",
+        "drift": "show what changed in live state, and who changed it",
+        "show": "show a saved plan, or a resource with its origins",
+        "audit": "show who applied what, from an audit log",
+        "policy": "test the rules of the policy on saved plans",
+    },
+    "Files": {
+        "init": "create a workspace, optionally from live state",
+        "validate": "check the files without a network",
+        "fmt": "format the files",
+        "import": "write live objects into files",
+        "pull": "write drift into the files",
+        "mv": "rename the key of a resource in all files",
+        "compare": "show how two environments differ",
+        "promote": "give an environment the values of another",
+    },
+    "Operations": {
+        "status": "show the state of exports, the worst first",
+        "runs": "show the runs of an export, or one run",
+        "logs": "show the log of an export or of a run",
+        "gaps": "show intervals that were not exported",
+        "backfill": "run an export again for a past range",
+        "pause": "pause exports",
+        "unpause": "unpause exports",
+        "projects": "list projects, show one, reset its token",
+        "preflight": "let the service test destinations",
+    },
+    "Other": {
+        "doctor": "check the set-up: network, API key, git",
+        "explain": "explain a field, a code or a consequence",
+        "schema": "print a JSON Schema of the files",
+        "emulator": "serve the interface on loopback for trials and tests",
+        "demo": "run an end-to-end demo on the embedded service",
+        "completion": "print the completion script of a shell",
+        "help": "show the help of a command",
+    },
+}
+_HOMES: Mapping[str, str] = {
+    **dict.fromkeys(("validate", "policy", "show", "audit"), "cli.offline_commands"),
+    **dict.fromkeys(("help", "schema", "explain", "completion"), "cli.reference"),
+    **dict.fromkeys(("init", "import", "fmt", "mv"), "authoring.file_commands"),
+    **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
+    **dict.fromkeys(("status", "runs", "logs", "gaps"), "operations.report_commands"),
+    **dict.fromkeys(("pause", "unpause"), "operations.pause_commands"),
+    **dict.fromkeys(("doctor", "preflight", "projects"), "operations.setup_commands"),
+    "backfill": "operations.backfill_command",
+}
+"""The modules of commands below the package, if not of their name in this one."""
+COMMANDS: Mapping[str, str] = {
+    name: meaning for section in SECTIONS.values() for name, meaning in section.items()
+}
 _OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EBADF)
 """Errors of a stream that can't be written: full, failing or closed."""
-
 _CONTEXT = {
     # click would strip colours from a pipe, which FORCE_COLOR may want. We decide ourselves.
     "color": True,
     "max_content_width": 120,
 }
+
+
+def command_of(name: str) -> click.Command:
+    """Return the command of a name, importing it."""
+    command: click.Command = _function(_HOMES.get(name, f"cli.{name}"), f"{name}_command")
+    return command
+
+
+def apply_backfills(request: WorkspaceOptions, plan: BackfillPlan, **outputs: Any) -> ExitCode:
+    """Start the backfills of a file that `apply` got, and return the exit code."""
+    code: ExitCode = _function(_HOMES["backfill"], "apply_saved")(request, plan, **outputs)
+    return code
+
+
+def _function(module: str, name: str) -> Any:
+    return getattr(import_module(f"reconciler.{module}"), name)
+
+
+class LazyGroup(HasCommonOptions, click.Group):
+    """The program: the common options, the commands by section, and names close to a wrong one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the sections."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None for an unknown name."""
+        try:
+            return command_of(cmd_name) if cmd_name in COMMANDS else None
+        except ReconcilerError:
+            # Completion prints nothing about an extra that is not installed.
+            if ctx.resilient_parsing:
+                return None
+            raise
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Begin a run with the default settings, then parse."""
+        begin()
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin with a text, importing no command."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=meaning)
+            for name, meaning in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section."""
+        del ctx
+        width = max(map(len, COMMANDS))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in commands.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where commands are compared."""
+        del ctx
+        formatter.write("\nWhich command when: docs/commands/README.md\n")
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name. Raises UsageError with a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = self._close_to(ctx, args[0])
+            suggestion = f" Did you mean '{close}'?" if close else ""
+            message = f"No such command '{args[0]}'.{suggestion}"
+            raise click.UsageError(message, error.ctx) from None
+
+    def _close_to(self, ctx: click.Context, word: str) -> str | None:
+        """Return the command or the option with a similar name."""
+        from difflib import get_close_matches
+
+        options = {name for param in self.get_params(ctx) for name in param.opts}
+        if f"--{word}" in options:
+            return f"reconciler --{word}"
+        return next(iter(get_close_matches(word, list(COMMANDS), n=1)), None)
 
 
 @click.group(cls=LazyGroup, context_settings=_CONTEXT)
@@ -66,7 +213,7 @@ def _failed(error: BaseException) -> ExitCode:
             write_message("interrupted\n")
             code = ExitCode.INTERRUPTED
         case ReconcilerError():
-            _print_error(error)
+            _report(error)
             code = error.exit_code
         case ReaderGone():
             discard(sys.stdout)
@@ -76,30 +223,20 @@ def _failed(error: BaseException) -> ExitCode:
             write_message(f"error: the standard output can't be written: {error.strerror}\n")
         case OSError():
             # The system refuses something that no use case expects, such as a full disk.
-            _print_error(system_error(error))
+            _report(system_error(error))
         case _:
-            _report_bug(error)
+            _report(error)
     return code
 
 
-def _print_error(error: ReconcilerError) -> None:
+def _report(error: BaseException) -> None:
+    """Print an error or a bug, for --debug also where it was raised."""
     from reconciler.cli.output import style_of
-    from reconciler.render.progress import error_as_text
+    from reconciler.render.progress import bug_as_text, error_as_text, stack_as_text
 
-    write_message(error_as_text(error, style_of(sys.stderr)))
-    _print_stack(error)
-
-
-def _report_bug(error: BaseException) -> None:
-    from reconciler.render.progress import bug_as_text
-
-    write_message(bug_as_text(error, __version__))
-    _print_stack(error)
-
-
-def _print_stack(error: BaseException) -> None:
-    """Print where an error was raised, for --debug."""
+    if isinstance(error, ReconcilerError):
+        write_message(error_as_text(error, style_of(sys.stderr)))
+    else:
+        write_message(bug_as_text(error, __version__))
     if current().debug:
-        from reconciler.render.progress import stack_as_text
-
         write_message(stack_as_text(error))

@@ -13,8 +13,8 @@ from click.shell_completion import ShellComplete, get_completion_class
 from msgspec import Struct
 
 from reconciler.cli.command import command, full_help
-from reconciler.cli.group import COMMANDS, command_of
 from reconciler.cli.output import style_of
+from reconciler.cli.program import COMMANDS, command_of
 from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
@@ -22,7 +22,7 @@ from reconciler.model.address import choice, nearest
 from reconciler.model.schemas import known_schema, nearest_schema, schema, schema_names
 from reconciler.model.text import plain_json
 from reconciler.packaged import packaged
-from reconciler.render.style import Colour, Style
+from reconciler.render.options import Colour, Style
 
 _SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_RECONCILER_COMPLETE"

@@ -24,8 +24,6 @@ SUMMARY_LIMIT = 1_024 * 1_024
 """Bytes of the summary of a step. GitHub discards a longer one."""
 _SMALLEST = 4_096
 """Bytes that are left for another summary."""
-_SUMMARY = "GITHUB_STEP_SUMMARY"
-_OUTPUTS = "GITHUB_OUTPUT"
 
 
 def write_runner_files(
@@ -36,9 +34,12 @@ def write_runner_files(
     `saved` is the file of the plan. Raises ReconcilerError.
     """
     write = writer_of("markdown", result_name(plan))
-    outputs, summary = os.environ.get(_OUTPUTS), os.environ.get(_SUMMARY)
+    outputs, summary = os.environ.get("GITHUB_OUTPUT"), os.environ.get("GITHUB_STEP_SUMMARY")
     if outputs:
-        lines = "".join(_output(*item) for item in outputs_of(plan, saved).items())
+        # A value cannot contain a delimiter that it does not know.
+        end = f"end_{token_hex(16)}"
+        values = outputs_of(plan, saved).items()
+        lines = "".join(f"{name}<<{end}\n{value}\n{end}\n" for name, value in values)
         _append(Path(outputs), lines.encode(errors="surrogateescape"))
     if summary and not _summarized(
         Path(summary), lambda limit: write(plan, replace(options, limit=limit))
@@ -56,26 +57,15 @@ def result_name(plan: Plan | BackfillPlan) -> str:
 def outputs_of(plan: Plan | BackfillPlan, saved: Path | None = None) -> dict[str, str]:
     """Return the outputs of a step by name. Backfills change no object."""
     from reconciler.model.plan import Plan
-    from reconciler.render.plan.words import totals_of
+    from reconciler.render.words import totals_of
 
     if isinstance(plan, Plan):
-        totals = totals_of(plan)
-        outputs = {
-            "changes": str(not plan.empty).lower(),
-            "to_add": str(totals.create),
-            "to_change": str(totals.change),
-            "to_destroy": str(totals.destroy),
-            "plan_id": plan.plan_id,
-        }
+        totals = zip(("to_add", "to_change", "to_destroy"), totals_of(plan), strict=True)
+        outputs = {"changes": str(not plan.empty).lower()}
+        outputs |= {name: str(number) for name, number in totals} | {"plan_id": plan.plan_id}
     else:
         outputs = {"changes": str(bool(plan.backfills)).lower(), "plan_id": plan.plan_id}
     return outputs if saved is None else {**outputs, "json_plan_path": str(saved)}
-
-
-def _output(name: str, value: str) -> str:
-    # A value cannot contain a delimiter that it does not know.
-    end = f"end_{token_hex(16)}"
-    return f"{name}<<{end}\n{value}\n{end}\n"
 
 
 def _summarized(file: Path, markdown: Callable[[int], str]) -> bool:

@@ -1,4 +1,4 @@
-"""Run a use case: the runtime of this process, progress on stderr, and input from a terminal."""
+"""Run a use case, also in several environments: the runtime, progress on stderr, and input."""
 
 from __future__ import annotations
 
@@ -6,24 +6,37 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, TextIO, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.cli.command import current
-from reconciler.cli.output import is_interactive, print_warnings, render_options, width_of
+from reconciler.cli.output import (
+    is_interactive,
+    print_warnings,
+    render_options,
+    style_of,
+    width_of,
+    worst_of,
+)
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.planning import PlanResult
-from reconciler.commands.runtime import Reported, Runtime
-from reconciler.render.durations import estimate_as_text
+from reconciler.commands.runtime import Reported, Runtime, in_each
+from reconciler.diagnostics import Diagnostic
+from reconciler.errors import ExitCode
+from reconciler.model.plan import OfEnvironment
+from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
+from reconciler.render.words import estimate_as_text
 
 _T = TypeVar("_T")
 _TICK = 0.5
@@ -153,3 +166,57 @@ async def _read_in_thread(stream: TextIO) -> str:
 
     threading.Thread(target=read, name="prompt", daemon=True).start()
     return _line_of(await line)
+
+
+class Reporting(Struct, frozen=True):
+    """Makes the report of the environment of a request, or of each one that `names` select."""
+
+    work: Callable[[Any, Runtime], Awaitable[Reported[Any]]]
+    request: Any
+    names: Sequence[str]
+    code_of: Callable[[Any], ExitCode]
+
+    async def report(self, world: Runtime) -> Reported[Any]:
+        """Return the report, of several environments a report or an error for each."""
+        if not self.names:
+            return await self.work(self.request, world)
+        done = await in_each(self.work, self.request, self.names, world)
+        reports = tuple(
+            OfEnvironment(
+                item.environment, item.result.report, exit_code=self.code_of(item.result.report)
+            )
+            if item.result is not None
+            else item
+            for item in done
+        )
+        return Reported(reports, diagnostics_of(done), calls_of(done))
+
+    def exit_code(self, report: Any) -> ExitCode:
+        """Print the errors of a report of several environments, and return the worst exit code."""
+        if not self.names:
+            return self.code_of(report)
+        print_errors(report)
+        return worst_of(item.exit_code for item in report)
+
+
+def diagnostics_of(done: Sequence[OfEnvironment[Any]]) -> tuple[Diagnostic, ...]:
+    """Return warnings without repetition, since environments share the files."""
+    results = (item.result for item in done if item.result is not None)
+    return tuple(dict.fromkeys(warning for result in results for warning in result.diagnostics))
+
+
+def calls_of(done: Sequence[OfEnvironment[Any]]) -> int:
+    """Return the number of calls of all environments."""
+    return sum(item.result.calls or 0 for item in done if item.result is not None)
+
+
+def print_errors(items: Sequence[OfEnvironment[Any]]) -> None:
+    """Print each error once, with the environments that have it."""
+    from reconciler.render.progress import error_as_text
+
+    texts: dict[str, list[str]] = defaultdict(list)
+    for item in items:
+        if item.error is not None:
+            texts[error_as_text(item.error, style_of(sys.stderr))].append(item.environment)
+    for text, environments in texts.items():
+        write_message(f"{text}  in {printable(', '.join(environments))}\n")

@@ -13,11 +13,9 @@ from msgspec.structs import replace
 from reconciler.applying import execute
 from reconciler.applying.events import Bus
 from reconciler.client import Transport
-from reconciler.commands.lock import only_apply
-from reconciler.commands.marking import check_before, mark, record
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult
-from reconciler.commands.recording import Outputs, recording
+from reconciler.commands.recording import Outputs, only_apply, recording
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import SavedPlan, saved_plan
 from reconciler.commands.session import Session
@@ -207,10 +205,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         if request.plan_id is not None:
             _check_id(plan, request.plan_id)
         _check_policy(plan)
-        selection = plan.selection
-        check_before(
-            session, request.plan, selection=selection, mark=request.mark, rollback=request.rollback
-        )
+        _check_history(request, session, plan)
         await _check_approval(request, plan, screen)
         if request.asks:
             await stack.enter_async_context(lock)
@@ -240,6 +235,20 @@ def _check_options(request: ApplyRequest) -> None:
         raise BadUsage(
             "--mark records a complete, verified apply; omit --undo, --shared and --no-verify"
         )
+
+
+def _check_history(request: ApplyRequest, session: Session, plan: Plan) -> None:
+    """Raise ReconcilerError if HEAD is behind the applied commit, or could not be recorded."""
+    if request.mark and request.plan.no_base:
+        raise BadUsage("--mark and --no-base exclude each other")
+    if request.mark and plan.selection.partial:
+        raise BadUsage(
+            "--mark records a whole environment; omit --target, --exclude, --kind and --project"
+        )
+    if request.mark:
+        session.required_history().check_markable()
+    if session.history is not None and not (request.plan.no_base or request.rollback):
+        session.history.check_direction()
 
 
 def _check_id(plan: Plan, wanted: str) -> None:
@@ -340,13 +349,14 @@ def _recorded(applied: Applied, session: Session, request: ApplyRequest) -> Appl
     if not (plan.empty or applied.verification.passed):
         return applied
     if not request.mark:
-        if request.is_whole and not (unclear or plan.selection.partial):
-            record(session)
+        is_complete = request.is_whole and not (unclear or plan.selection.partial)
+        if is_complete and session.history is not None:
+            session.history.record()
         return applied
     if unclear:
         return replace(applied, mark_problem=unclear)
     try:
-        return replace(applied, marked=mark(session))
+        return replace(applied, marked=session.required_history().mark())
     except GitUnavailable as error:
         return replace(applied, mark_problem=error)
 

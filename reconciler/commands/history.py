@@ -1,8 +1,12 @@
-"""The git history of a workspace: its base, its applied commit, and files that HEAD lacks."""
+"""The git history of a workspace: its base, its applied commit, and files that HEAD lacks.
+
+`apply --mark` records the commit that was applied completely, and refuses to undo it by accident.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -10,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
-from reconciler.errors import GitUnavailable
+from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
@@ -19,6 +23,7 @@ from reconciler.model.resource import Desired
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.planning.base import Base
 from reconciler.workspace.git.base import (
+    REMOTE,
     Applied,
     BaseCommit,
     Range,
@@ -28,6 +33,7 @@ from reconciler.workspace.git.base import (
     base_of_ref,
     default_base,
     local_ref,
+    trusted_branch,
 )
 from reconciler.workspace.git.ci import head_branch_of, target_of
 from reconciler.workspace.git.repository import HEAD, Blobs, Commit, GitSource, Repository
@@ -292,6 +298,73 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 yield address, f"its file {file} exists but is not loaded"
             elif (other := next(others, None)) is not None:
                 yield address, f"{other} contains it but is not loaded"
+
+    def check_markable(self) -> None:
+        """Raise ReconcilerError if HEAD, which would be recorded, is not what is applied."""
+        head = self._required_head()
+        if files := self.uncommitted():
+            raise ReconcilerError(
+                f"--mark records HEAD, but these files differ from it: "
+                f"{listed(files, _MOST_LISTED)}; nothing was sent",
+                hint="commit or restore them, or omit --mark",
+            )
+        trusted = trusted_branch(self.repository, self.environ)
+        if trusted is not None and not self.repository.is_ancestor(head, trusted.commit):
+            raise ReconcilerError(
+                f"--mark records HEAD, but {trusted.ref} does not contain it; nothing was sent",
+                hint="push or merge it first, or omit --mark",
+            )
+
+    def check_direction(self) -> None:
+        """Raise StalePlan if HEAD lacks the commit that is recorded as applied."""
+        applied = self.applied
+        if applied is None or applied.ref != self.ref or applied.outside is not None:
+            return
+        if not applied.is_ancestor:
+            raise StalePlan(
+                f"the applied commit {applied.commit[:7]} ({applied.ref}) is not an ancestor of "
+                "HEAD; nothing was sent",
+                hint="check out a commit that contains it, or use --rollback to apply an older one",
+            )
+
+    def mark(self) -> str:
+        """Record HEAD as the applied commit of the environment, and return the reference.
+
+        Call it after a complete run, once the second plan is empty. Nothing is recorded if the push
+        fails, so that the next run starts from the former commit.
+        """
+        repository, applied, ref = self.repository, self.applied, self.ref
+        former = applied.commit if applied is not None and applied.ref == ref else None
+        head = self._required_head()
+        if former == head:
+            return ref
+        if REMOTE in repository.remotes:
+            try:
+                repository.push(REMOTE, ref, head, former)
+            except GitUnavailable as error:
+                raise GitUnavailable(
+                    f"applied, but the applied commit {head[:7]} was not recorded: {error.message}",
+                    hint=f"fetch with `git fetch {REMOTE} '+{ref}:{ref}'`, and apply again",
+                ) from None
+        repository.update_ref(ref, head, former)
+        return ref
+
+    def record(self) -> None:
+        """Record HEAD as what was applied here, under the conditions of a mark, without a remote.
+
+        No user asked for it, so a problem is not reported: the next plan starts from the former
+        commit.
+        """
+        with suppress(ReconcilerError):
+            if (ref := self.local_ref) is not None:
+                self.check_markable()
+                tip = self.repository.tip(ref)
+                self.repository.update_ref(ref, self._required_head(), tip)
+
+    def _required_head(self) -> str:
+        if self.head is None:
+            raise GitUnavailable("the git repository has no commit")
+        return self.head
 
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""

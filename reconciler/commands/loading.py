@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all
+from reconciler.workspace.resource_files import with_lines
+from reconciler.workspace.yaml.document import Document
 
 if TYPE_CHECKING:
     from reconciler.workspace.git.repository import Commit, Repository
@@ -69,6 +71,13 @@ def deciding_base(
     if options.trust_workspace:
         return None
     return trusted_base(options.folder, environ, interactive=interactive)
+
+
+def raise_errors(problems: DiagnosticCollector, document: Document) -> None:
+    """Raise InvalidConfiguration if a document has errors."""
+    if problems.failed:
+        documents = {document.file: document}
+        raise InvalidConfiguration(with_lines(problems.in_order(), documents))
 
 
 def _head(repository: Repository | None) -> Commit | None:

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 
 from reconciler.commands.files import read_file
-from reconciler.commands.loading import deciding_base
+from reconciler.commands.loading import deciding_base, raise_errors
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
-from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.decoding import decode
 from reconciler.model.plan import Plan
 from reconciler.model.policy import (
     RULE_PREFIX,
-    Policy,
     PolicyReport,
     PolicyRule,
-    RuleBreach,
     rules_of,
 )
 from reconciler.model.text import listed
-from reconciler.planning.rules import breaches, message_of
-from reconciler.workspace.resource_files import with_lines
+from reconciler.planning.rules import RuleBreach, breaches, message_of
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.settings import Deciding
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.workspace_file import (
-    Workspace,
     check_rule_words,
     check_rules,
     policy_of,
     read_workspace,
 )
-from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 _RULES_SCHEMA = "policy/rules"
@@ -74,11 +69,11 @@ def judge_plans(request: PolicyTestRequest, runtime: Runtime) -> PolicyReport:
     """
     plans = {path: decode(read_file(path), name=str(path)) for path in request.plans}
     problems = DiagnosticCollector(strict=request.workspace.strict)
-    rules_for = _RulesOf(request, runtime)
+    rules_for = _rules_for(request, runtime)
     ids: set[str] = set()
     broken_ids: set[str] = set()
     for path, plan in plans.items():
-        rule_set = rules_for.plan(plan)
+        rule_set = rules_for(plan)
         ids |= {rule.id for rule in rule_set.rules}
         broken = tuple(breaches(rule_set.rules, plan.changes, all_kinds()))
         broken_ids |= {breach.rule.id for breach in broken}
@@ -94,37 +89,25 @@ def judge_plans(request: PolicyTestRequest, runtime: Runtime) -> PolicyReport:
     return PolicyReport(len(plans), len(ids), problems.in_order(), unused)
 
 
-class _RulesOf:
-    """The rules for a plan: those of a file, or those of its environment."""
+def _rules_for(request: PolicyTestRequest, runtime: Runtime) -> Callable[[Plan], _RuleSet]:
+    """Return the rules for a plan: those of a file, or those of its environment."""
+    if request.rules is not None:
+        rules = _of_file(request.rules)
+        return lambda _: rules
+    folder, problems = request.workspace.folder, DiagnosticCollector()
+    source = FolderSource(folder)
+    own = read_workspace(source, problems, folder=folder)
+    raise_errors(problems, own.document)
+    raw = source.read(WORKSPACE_FILE)
+    base = deciding_base(request.workspace, runtime.environ, interactive=runtime.interactive)
 
-    def __init__(self, request: PolicyTestRequest, runtime: Runtime) -> None:
-        self._file = _of_file(request.rules) if request.rules is not None else None
-        if self._file is None:
-            self._own, self._raw = _workspace(request.workspace.folder)
-            self._base = deciding_base(
-                request.workspace, runtime.environ, interactive=runtime.interactive
-            )
-
-    def plan(self, plan: Plan) -> _RuleSet:
-        """Return the rules for a plan."""
-        if self._file is not None:
-            return self._file
-        policy = self._policy(plan.source.environment)
+    def of_environment(plan: Plan) -> _RuleSet:
+        kinds, environment = all_kinds(), plan.source.environment
+        deciding = Deciding.of(own, raw, base, kinds, environment)
+        policy = policy_of(own, environment, kinds).stricter(deciding.allowed)
         return _RuleSet(policy.rules, policy.marks)
 
-    def _policy(self, environment: str) -> Policy:
-        kinds = all_kinds()
-        own = policy_of(self._own, environment, kinds)
-        deciding = Deciding.of(self._own, self._raw, self._base, kinds, environment)
-        return own.stricter(deciding.allowed)
-
-
-def _workspace(folder: Path) -> tuple[Workspace, bytes | None]:
-    """Return the workspace file of a folder and its content. Raises InvalidConfiguration."""
-    source, problems = FolderSource(folder), DiagnosticCollector()
-    workspace = read_workspace(source, problems, folder=folder)
-    _raise_errors(problems, workspace.document)
-    return workspace, source.read(WORKSPACE_FILE)
+    return of_environment
 
 
 def _of_file(path: Path) -> _RuleSet:
@@ -137,10 +120,15 @@ def _of_file(path: Path) -> _RuleSet:
         if isinstance(value, dict):
             check(_RULES_SCHEMA, value, context)
             check_rules(value.get("rules"), context, ("rules",))
-            check_rule_words(value.get("rules"), _known_words(), context, ("rules",))
+            kinds = all_kinds()
+            words = {
+                "kind": tuple(kind.name for kind in kinds),
+                "consequence": tuple(rule for kind in kinds for rule in kind.consequences),
+            }
+            check_rule_words(value.get("rules"), words, context, ("rules",))
         else:
             context.error("not-a-mapping", (), f"{path} must be a mapping", "start with `rules:`")
-    _raise_errors(problems, document)
+    raise_errors(problems, document)
     rules = rules_of(value["rules"])
     marks = {rule.code: document.key_mark(("rules", rule.id)) for rule in rules}
     expected = {
@@ -148,18 +136,6 @@ def _of_file(path: Path) -> _RuleSet:
         for name, ids in value.get("expect", {}).items()
     }
     return _RuleSet(rules, marks, expected)
-
-
-def _known_words() -> Mapping[str, Collection[str]]:
-    kinds = all_kinds()
-    consequences = tuple(rule for kind in kinds for rule in kind.consequences)
-    return {"kind": tuple(kind.name for kind in kinds), "consequence": consequences}
-
-
-def _raise_errors(problems: DiagnosticCollector, document: Document) -> None:
-    if problems.failed:
-        documents = {document.file: document}
-        raise InvalidConfiguration(with_lines(problems.in_order(), documents))
 
 
 def _compare(
@@ -172,11 +148,10 @@ def _compare(
     """Report rules that a plan should break and does not, and others that it breaks."""
     actual = {breach.rule.id for breach in broken}
     for name in sorted(set(expected) - actual):
-        problems.error(f"{RULE_PREFIX}{name}", f"{path} does not break rule '{name}'", at=at)
+        problems.error(RULE_PREFIX + name, f"{path} does not break rule '{name}'", at=at)
     for name in sorted(actual - set(expected)):
-        problems.error(
-            f"{RULE_PREFIX}{name}", f"{path} breaks rule '{name}', which is not expected", at=at
-        )
+        message = f"{path} breaks rule '{name}', which is not expected"
+        problems.error(RULE_PREFIX + name, message, at=at)
 
 
 def _report(breach: RuleBreach, at: Mark | None, problems: DiagnosticCollector) -> None:

@@ -1,23 +1,31 @@
-"""What use cases get, the process as far as they see it, and what those of reports return."""
+"""The process as use cases see it, what they return, and one in several environments at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from reconciler.client import ClientSettings, Stop
-from reconciler.diagnostics import Diagnostic
-from reconciler.model.event import Listener
+from reconciler.client import ClientSettings, Stop, together
+from reconciler.commands.loading import raise_errors
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector
+from reconciler.errors import BadUsage, Interrupted, ReconcilerError
+from reconciler.model.address import choice, fits_any
+from reconciler.model.event import Event, Listener, Noted, Reading
+from reconciler.model.plan import OfEnvironment
 from reconciler.model.redaction import Mask
-
-if TYPE_CHECKING:
-    from reconciler.workspace.yaml.loader import ParsedFiles
-
+from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
+from reconciler.workspace.yaml.loader import ParsedFiles
 
 _R = TypeVar("_R")
+_AT_ONCE = 4
+"""Environments at once. Each makes as many requests at once as its settings say."""
 
 
 class Runtime(Struct, frozen=True):
@@ -50,3 +58,61 @@ class Reported(Struct, Generic[_R], frozen=True):
     report: _R
     diagnostics: tuple[Diagnostic, ...] = ()
     calls: int | None = None
+
+
+async def in_each(
+    work: Callable[[Any, Runtime], Awaitable[_R]],
+    request: Any,
+    names: Sequence[str],
+    runtime: Runtime,
+) -> tuple[OfEnvironment[_R], ...]:
+    """Run a use case in the environments that names and globs select, in the order of the file.
+
+    One that fails does not stop the others. `request` is that of the use case; its `workspace` gets
+    the environment. Requests with one key or organization share their rate limit.
+
+    Raises BadUsage for a name that selects nothing, InvalidConfiguration, Interrupted.
+    """
+    turns, parsed = asyncio.Semaphore(_AT_ONCE), ParsedFiles()
+
+    async def done(environment: str) -> OfEnvironment[_R]:
+        async with turns:
+            workspace = replace(request.workspace, environment=environment)
+            listen = _naming(environment, runtime.listen)
+            world = replace(runtime, listen=listen, parsed=parsed)
+            try:
+                result = await work(replace(request, workspace=workspace), world)
+            except Interrupted:
+                raise
+            except ReconcilerError as error:
+                return OfEnvironment(environment, error=error, exit_code=error.exit_code)
+            return OfEnvironment(environment, result)
+
+    return tuple(await together(map(done, _selected(request.workspace.folder, names))))
+
+
+def _naming(environment: str, listen: Listener) -> Listener:
+    """Return a listener that names the environment in what is read and noted."""
+
+    def named(event: Event) -> None:
+        match event:
+            case Reading(collection):
+                listen(replace(event, collection=f"{environment}: {collection}"))
+            case Noted(message):
+                listen(Noted(f"{environment}: {message}"))
+            case _:
+                listen(event)
+
+    return named
+
+
+def _selected(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+    problems = DiagnosticCollector()
+    workspace = read_workspace(FolderSource(folder), problems, folder=folder)
+    raise_errors(problems, workspace.document)
+    known = workspace.environments or (IMPLICIT_ENVIRONMENT,)
+    for name in names:
+        if not any(fits_any(environment, (name,)) for environment in known):
+            hint = choice(name, known, "environments")
+            raise BadUsage(f"unknown environment '{name}'", hint=hint)
+    return tuple(name for name in known if fits_any(name, names))

@@ -30,7 +30,7 @@ from reconciler.errors import (
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted, redact_event
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions, Policy, Prune
 from reconciler.model.redaction import Mask
@@ -38,7 +38,6 @@ from reconciler.model.resource import Desired
 from reconciler.model.text import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import (
-    Identity,
     declared_parents,
     needed_details,
     needed_parents,

@@ -18,7 +18,8 @@ from reconciler.model.decoding import decode
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
-from reconciler.model.resource import ResolvedParent, ResolvedResource, Resource
+from reconciler.model.resolved import PublicParent, PublicResource
+from reconciler.model.resource import Resource
 from reconciler.model.text import listed
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import OriginContext, fields_with_origin
@@ -34,7 +35,7 @@ def show(
     runtime: Runtime,
     *,
     show_unmanaged: bool,
-) -> tuple[Plan | BackfillPlan | ResolvedResource, tuple[Diagnostic, ...]]:
+) -> tuple[Plan | BackfillPlan | PublicResource, tuple[Diagnostic, ...]]:
     """Return the saved plan or the resolved resource, and warnings about the files.
 
     Raises BadUsage unless exactly one of the two is named, with the options that it takes, and
@@ -60,7 +61,7 @@ def show(
 
 def resolved(
     name: str, options: WorkspaceOptions, runtime: Runtime
-) -> tuple[ResolvedResource, tuple[Diagnostic, ...]]:
+) -> tuple[PublicResource, tuple[Diagnostic, ...]]:
     """Return the only resource that a text names, and warnings.
 
     Raises:
@@ -79,13 +80,13 @@ def resolved(
     kind = next(kind for kind in all_kinds() if kind.name == address.kind)
     sources = OriginContext(loaded.places[address], loaded.variables, environ=runtime.environ)
     fields = fields_with_origin(resource, kind, sources)
-    result = ResolvedResource(
+    result = PublicResource(
         address=address,
         collection=kind.collection,
         environment=loaded.desired.environment,
         environments=_environments(declaration, loaded),
-        declared_at=declaration.mark,
-        fields=tuple(fields),
+        declared=declaration.mark,
+        fields=fields,
         parent=_parent(resource, kind, loaded),
         in_organization=kind.parent is not None and resource.parent is None,
     )
@@ -119,14 +120,14 @@ def _not_in_environment(declaration: Declaration, loaded: Loaded) -> ReconcilerE
     )
 
 
-def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> ResolvedParent | None:
+def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> PublicParent | None:
     ref = resource.parent
     if ref is None or kind.parent is None:
         return None
     if ref.key is None:
-        return ResolvedParent(id=ref.id, name=ref.name)
+        return PublicParent(None, ref.id, ref.name, None)
     parent = loaded.desired.resources[Address(kind.parent, ref.key)]
-    return ResolvedParent(parent.address, parent.pinned_id, parent.name, parent.mark)
+    return PublicParent(parent.address, parent.pinned_id, parent.name, parent.mark)
 
 
 def audit(file: Path, run: str | None = None) -> Audit:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from math import inf
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +20,8 @@ from reconciler.model.kind import Dialect, Integrations
 from reconciler.model.values import JSON
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")
+Identity: TypeAlias = tuple[str, str]
+"""The kind and the id of a live object."""
 OTHER_TOOL = "posthog-definitions"
 """Its name, which is the code of notes and violations about it, too."""
 _MARKER = re.compile(
@@ -56,12 +60,18 @@ class LiveObject(Struct, frozen=True):
     complete: bool = True
 
     @property
+    def identity(self) -> Identity:
+        """Its kind and id."""
+        return self.kind, self.id
+
+    @property
     def address(self) -> Address:
         """The address of the object while no resource claims it."""
         return Address.of_unmanaged(self.kind, self.id)
 
 
-class Live(Struct, frozen=True):
+# With a dict, since cached properties need one.
+class Live(Struct, frozen=True, dict=True):
     """All live objects for one plan. `dialect` is None if unknown.
 
     An object that is missing here does not exist, unless it is in a parent of `unread`: reading
@@ -96,6 +106,11 @@ class Live(Struct, frozen=True):
     def of_old(self) -> Live:
         """Return the same, read too long ago to serve as a check before a write."""
         return replace(self, read_at=-inf, details_at={})
+
+    @cached_property
+    def by_identity(self) -> Mapping[Identity, LiveObject]:
+        """All objects by kind and id."""
+        return {item.identity: item for items in self.objects.values() for item in items}
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """Return the objects of one kind, in the order of reading."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import orjson
 from msgspec import Meta, Struct, field
@@ -24,10 +24,14 @@ from reconciler.model.resource import ParentRef
 from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef
 
+_R = TypeVar("_R")
 _NO_VALUES = {
     "if": {"properties": {"secret": {"const": True}}},
     "then": {"properties": {"before": False, "after": False}},
 }
+DIGEST_VERSION: Final = 2
+"""A part of every digest, so that digests of different definitions are never equal."""
+_MOST_DANGERS = 8
 
 
 class Reason(Term):
@@ -305,11 +309,6 @@ class PlannedChange(Change, frozen=True, kw_only=True):
 
     digest: Digest | None
     """SHA-256 of what the change does and of the live state it depends on, null for a no-op."""
-
-
-DIGEST_VERSION: Final = 2
-"""A part of every digest, so that digests of different definitions are never equal."""
-_MOST_DANGERS = 8
 
 
 class Unmanaged(Public, frozen=True):
@@ -653,12 +652,17 @@ def _canonical(content: Any) -> bytes:
     return orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
 
 
-class _OfEnvironment(Struct, frozen=True):
-    """What is known of an environment, or the error that prevented it: one of both is None."""
+class OfEnvironment(Struct, Generic[_R], frozen=True):
+    """The result of an environment, or its error: one of both is None.
+
+    `cost` is what applying a plan takes, as text.
+    """
 
     environment: str
-    exit_code: ExitCode
+    result: _R | None = None
     error: ReconcilerError | None = None
+    exit_code: ExitCode = ExitCode.FINE
+    cost: str = ""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -670,16 +674,3 @@ class _OfEnvironment(Struct, frozen=True):
                 if item.level is Level.ERROR
             )
         return tuple(self.error.message.splitlines()) if self.error is not None else ()
-
-
-class EnvironmentPlan(_OfEnvironment, frozen=True):
-    """A plan, or an error. `cost` is what applying it takes, as text."""
-
-    plan: Plan | None = None
-    cost: str = ""
-
-
-class EnvironmentReport(_OfEnvironment, frozen=True):
-    """A report, or an error."""
-
-    report: Public | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,8 +14,12 @@ from reconciler.model.address import Address
 from reconciler.model.public import Public, derived
 from reconciler.model.values import JSON, JSONObject
 
-if TYPE_CHECKING:
-    from reconciler.model.plan import Change
+RULE_PREFIX: Final = "rules."
+"""What the codes of violations and notes begin with, so that no id of a user equals one of ours."""
+POSSIBLE_DUPLICATE = "possible-duplicate"
+"""The violation of a create beside an object of the same work. `attempt` allows it to an undo."""
+UNKNOWN_VALUE = "unknown-value"
+"""The error and the violation of a misspelt value. `attempt` allows it."""
 
 
 class Selection(Public, frozen=True):
@@ -53,15 +57,6 @@ class PlanOptions(Struct, frozen=True):
     planned_before: Mapping[Address, str | None] | None = None
 
 
-RULE_PREFIX: Final = "rules."
-"""What the codes of violations and notes begin with, so that no id of a user equals one of ours."""
-POSSIBLE_DUPLICATE = "possible-duplicate"
-"""The violation of a create beside an object of the same work. `attempt` allows it to an undo."""
-
-UNKNOWN_VALUE = "unknown-value"
-"""The error and the violation of a misspelt value. `attempt` allows it."""
-
-
 class PolicyRule(Struct, frozen=True):
     """One rule. `match` is the expression over a change, as written (schemas/policy/match).
 
@@ -82,13 +77,6 @@ class PolicyRule(Struct, frozen=True):
     def code(self) -> str:
         """The code of its violations and notes, and the key of its place."""
         return f"{RULE_PREFIX}{self.id}"
-
-
-class RuleBreach(Struct, frozen=True):
-    """A rule, and the changes of a plan that match it: more of them than it permits."""
-
-    rule: PolicyRule
-    changes: tuple[Change, ...]
 
 
 def rules_of(value: JSON) -> tuple[PolicyRule, ...]:

@@ -145,7 +145,7 @@ def started(
     from reconciler.model.public import as_json
     from reconciler.model.redaction import masked_in
     from reconciler.operations.backfills import Screen, backfill
-    from reconciler.render.backfills import ends_as_text
+    from reconciler.render.runs import ends_as_text
 
     listener, world = progress(), runtime()
     terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
@@ -178,7 +178,7 @@ class _Terminal(Struct, frozen=True):
     is_json: bool
 
     def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
-        from reconciler.render.durations import estimate_as_text
+        from reconciler.render.words import estimate_as_text
 
         self.progress.clear()
         cost = ""

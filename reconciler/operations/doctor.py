@@ -46,8 +46,7 @@ from reconciler.reading.access import (
     write_scope,
 )
 from reconciler.render.document import Cell, Column, Document, Row, Table
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
 from reconciler.version import __version__
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import WORKSPACE_FILE

@@ -20,7 +20,7 @@ from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.plan import EnvironmentReport
+from reconciler.model.plan import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
 from reconciler.model.text import printable, quoted, several, shortened
@@ -29,10 +29,9 @@ from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_bac
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.reading.calls import ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
-from reconciler.render.durations import short_count
 from reconciler.render.environments import reports_document
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.words import short_count
 
 _LONGEST_ERROR = 120
 _MOST_NAMED = 3
@@ -526,6 +525,8 @@ def _repairs(report: GapReport) -> Iterator[str]:
         )
 
 
-def all_gaps_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
+def all_gaps_document(
+    reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
+) -> Document:
     """Return the gaps of every environment."""
     return reports_document("Gaps", reports, lambda report: gaps_document(report, options))

@@ -39,8 +39,7 @@ from reconciler.planning.matcher import Match
 from reconciler.reading.access import missing_feature
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
 
 _OPERATION = "run_test_step_new"
 _NEW = (Action.CREATE, Action.REPLACE)

@@ -41,7 +41,7 @@ from reconciler.model.run import LEVELS, STATUSES, RunOrder
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Moment, duration_of, moment_of, moment_or_ago
 from reconciler.render.formats import DEFAULT, writer_of
-from reconciler.render.style import Style
+from reconciler.render.options import Style
 
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
@@ -122,8 +122,7 @@ def status_command(
     glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report. Of
     several environments, one that fails does not hide the others, and the exit code is the worst.
     """
-    from reconciler.cli.running import run_shown, runtime
-    from reconciler.cli.several import Reporting
+    from reconciler.cli.running import Reporting, run_shown, runtime
     from reconciler.operations.status import StatusRequest, status
 
     environments = one_environment(options)
@@ -167,8 +166,8 @@ def _watched(show: Callable[[], ExitCode], seconds: int) -> ExitCode:
     """
     import asyncio
 
+    from reconciler.render.options import PLAIN
     from reconciler.render.progress import error_as_text
-    from reconciler.render.style import PLAIN
 
     code = show()
     while True:
@@ -444,8 +443,7 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     and no gap. Of several environments, one that fails does not hide the others, and the exit code
     is the worst.
     """
-    from reconciler.cli.running import show_report
-    from reconciler.cli.several import Reporting
+    from reconciler.cli.running import Reporting, show_report
     from reconciler.operations.gaps import GapRequest, gaps
 
     environments, window = one_environment(options), window_options(options)
@@ -477,7 +475,7 @@ def window_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def announce(estimate: Estimate, where: str = "") -> None:
     """Print how many calls reading the runs takes, before they are made."""
-    from reconciler.render.durations import estimate_as_text
+    from reconciler.render.words import estimate_as_text
 
     cost = estimate_as_text(
         estimate.calls,

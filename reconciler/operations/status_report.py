@@ -7,16 +7,15 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.model.address import Address
-from reconciler.model.plan import EnvironmentReport
+from reconciler.model.plan import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.model.times import rough_duration
 from reconciler.render.document import Bar, Cell, Chart, Column, Document, Lines, Row, Table
-from reconciler.render.durations import duration_as_text, short_count
 from reconciler.render.environments import reports_document
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.words import duration_as_text, short_count
 
 
 class State(Term):
@@ -367,6 +366,8 @@ def _time(moment: datetime) -> str:
     return moment.strftime("%m-%d %H:%M")
 
 
-def statuses_document(reports: Sequence[EnvironmentReport], options: RenderOptions) -> Document:
+def statuses_document(
+    reports: Sequence[OfEnvironment[StatusReport]], options: RenderOptions
+) -> Document:
     """Return the states of the exports of every environment."""
     return reports_document("Exports", reports, lambda report: status_document(report, options))

@@ -6,7 +6,9 @@ that it resolves to, never by its key, since a key may name another object now.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
@@ -19,6 +21,14 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, ParentRef, Resource, State
+
+ScopedName: TypeAlias = tuple[str | None, str]
+"""The id of the parent, and a name in it."""
+_Start = TypeVar("_Start")
+Handle: TypeAlias = tuple[str, str]
+"""What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
+Links: TypeAlias = Mapping[Handle, AbstractSet[Handle]]
+"""The handles that one key had together, and what each of them leads to."""
 
 
 class Base(Struct, frozen=True):
@@ -162,15 +172,6 @@ def _is_repeat(kind: Kind, former: Version, later: Version) -> bool:
     return first is second or first == second
 
 
-ScopedName: TypeAlias = tuple[str | None, str]
-"""The id of the parent, and a name in it."""
-
-_Start = TypeVar("_Start")
-
-Links: TypeAlias = tuple[Mapping[str, set[str]], Mapping[str, set[str]]]
-"""The names of every key, and the keys of every name."""
-
-
 class Names(Struct, frozen=True):
     """The live objects of one kind by id, and by parent and name."""
 
@@ -266,7 +267,7 @@ class FormerObjects(Struct):
                 objects = self.of_version(self.kinds[own.kind], version)
                 place = (own.kind, objects[0].id) if len(objects) == 1 else own
                 self._versions.setdefault(place, []).append(version)
-        certain = self._versions.get((live.kind, live.id), []) if live is not None else []
+        certain = self._versions.get(live.identity, []) if live is not None else []
         others = self._versions.get(address)
         versions = sorted([*certain, *others], key=attrgetter("number")) if others else certain
         at_base = [version.resource for version in certain if version.number == 0]
@@ -384,46 +385,41 @@ class FormerObjects(Struct):
         """Return the live objects that a declared parent may be, by all names of its group."""
         if ref.key is None:
             return ()
-        place = (kind, ref.key)
-        if place not in self._groups:
-            keys, names = self._connected(kind, ref.key)
-            objects = {
-                item.id: item
-                for name in names
-                for item in (
-                    *self.names[kind].by_name.get((None, name), ()),
-                    *self.known_as.get((kind, name), ()),
-                )
-            }
-            today = (self.current(Address(kind, key)) for key in keys)
-            objects |= {item.id: item for item in today if item is not None}
-            for key in keys:
-                self._groups[kind, key] = tuple(objects.values())
-        return self._groups[place]
-
-    def _connected(self, kind: str, key: str) -> tuple[set[str], set[str]]:
-        """Return the keys and names that lead to each other: a key had a name, a name had a key."""
-        names_of, keys_of = self._links(kind)
-        keys, names, left = {key}, set[str](), [key]
-        while left:
-            for name in names_of.get(left.pop(), set()) - names:
-                names.add(name)
-                left += keys_of[name] - keys
-                keys |= keys_of[name]
-        return keys, names
+        if (kind, ref.key) not in self._groups:
+            handles = sorted(connected({("key", ref.key)}, self._links(kind)))
+            objects: dict[str, LiveObject] = {}
+            for what, text in handles:
+                if what == "name":
+                    named = self.names[kind].by_name.get((None, text), ())
+                    objects |= {it.id: it for it in (*named, *self.known_as.get((kind, text), ()))}
+                elif (today := self.current(Address(kind, text))) is not None:
+                    objects[today.id] = today
+            group = tuple(objects.values())
+            self._groups |= {(kind, text): group for what, text in handles if what == "key"}
+        return self._groups[kind, ref.key]
 
     def _links(self, kind: str) -> Links:
         """Return the names that each key of a kind had, and the keys that each name had."""
         if kind not in self._links_of:
-            names_of: dict[str, set[str]] = {}
-            keys_of: dict[str, set[str]] = {}
+            links: defaultdict[Handle, set[Handle]] = defaultdict(set)
             for address in self.history.versions:
+                key = ("key", address.key)
                 for resource in self.history.resources(address) if address.kind == kind else ():
-                    for name in map(str.strip, (resource.name, *resource.lifecycle.renamed_from)):
-                        names_of.setdefault(address.key, set()).add(name)
-                        keys_of.setdefault(name, set()).add(address.key)
-            self._links_of[kind] = (names_of, keys_of)
+                    for name in (resource.name, *resource.lifecycle.renamed_from):
+                        links[key].add(("name", name.strip()))
+                        links["name", name.strip()].add(key)
+            self._links_of[kind] = links
         return self._links_of[kind]
+
+
+def connected(start: Iterable[Handle], links: Links) -> AbstractSet[Handle]:
+    """Return the handles that lead to each other, by the keys that had several."""
+    handles, left = set(start), list(start)
+    while left:
+        new = links.get(left.pop(), frozenset()) - handles
+        handles |= new
+        left += new
+    return handles
 
 
 def candidates_of(

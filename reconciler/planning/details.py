@@ -7,23 +7,20 @@ the parents that it names. It is believed only when nothing that it depends on i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import MISSING
+from reconciler.planning.base import Handle, connected
 from reconciler.planning.differ import is_ignored
 
-Identity: TypeAlias = tuple[str, str]
-"""The kind and the id of a live object."""
-_Handle: TypeAlias = tuple[str, str]
-"""What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
 _Fields: TypeAlias = Mapping[tuple[str, str], AbstractSet[str]]
 """Names of fields by kind and a text that names a resource."""
 
@@ -70,8 +67,8 @@ def declared_parents(
     A parent may have other names today than then, so all handles that one key had count. All
     parents are returned if something may be in any. So are those whose contents may be pruned.
     """
-    links: dict[_Handle, set[_Handle]] = defaultdict(set)
-    starts: set[frozenset[_Handle]] = set()
+    links: dict[Handle, set[Handle]] = defaultdict(set)
+    starts: set[frozenset[Handle]] = set()
     for address, resource in (item for desired in versions for item in desired.resources.items()):
         if address.kind == kind.name:
             starts.add(_handles_of(resource.parent or ParentRef()))
@@ -81,43 +78,31 @@ def declared_parents(
                 links[handle] |= handles
             if any(item.prune_of(kind.name, str(address)) is Prune.UNMANAGED for item in policies):
                 starts.add(handles)
-    live: dict[_Handle, set[str]] = defaultdict(set)
+    live: dict[Handle, set[str]] = defaultdict(set)
     for item in parents:
         for handle in (("id", item.id), ("name", item.name.strip())):
             live[handle].add(item.id)
     chosen: set[str] = set()
     for start in starts:
-        ids = set[str]().union(*(live.get(handle, ()) for handle in _connected(start, links)))
+        ids = set[str]().union(*(live.get(handle, ()) for handle in connected(start, links)))
         if not ids:
             return {item.id for item in parents}
         chosen |= ids
     return chosen
 
 
-def _handles_of(ref: ParentRef) -> frozenset[_Handle]:
+def _handles_of(ref: ParentRef) -> frozenset[Handle]:
     """Return the handle of a reference, none for an object that may be in any parent."""
     handles = (("key", ref.key), ("name", ref.name), ("id", ref.id))
     return frozenset((what, text.strip()) for what, text in handles if text)
 
 
-def _handles(resource: Resource) -> frozenset[_Handle]:
+def _handles(resource: Resource) -> frozenset[Handle]:
     names = (resource.name, *resource.lifecycle.renamed_from)
     pinned = {("id", resource.pinned_id)} if resource.pinned_id else set()
     return frozenset(
         {("key", resource.address.key), *(("name", name.strip()) for name in names), *pinned}
     )
-
-
-def _connected(
-    start: Iterable[_Handle], links: Mapping[_Handle, AbstractSet[_Handle]]
-) -> AbstractSet[_Handle]:
-    """Return the handles that lead to each other, by the keys that had several."""
-    handles, left = set(start), list(start)
-    while left:
-        new = links.get(left.pop(), frozenset()) - handles
-        handles |= new
-        left += new
-    return handles
 
 
 def needed_parents(
@@ -143,17 +128,12 @@ def touched_by(plan: Plan) -> Callable[[LiveObject], bool]:
     """Return the test whether a change of a plan concerns an object, by id or by name."""
     ids = {(change.address.kind, change.live_id) for change in plan.effective}
     names = {(change.address.kind, change.name.strip()) for change in plan.effective}
-    return lambda live: (live.kind, live.id) in ids or (live.kind, live.name.strip()) in names
+    return lambda live: live.identity in ids or (live.kind, live.name.strip()) in names
 
 
 def short_forms(live: Live) -> dict[Identity, LiveObject]:
     """Return the objects of which only the short form of a list is known."""
-    return {
-        (item.kind, item.id): item
-        for items in live.objects.values()
-        for item in items
-        if not item.complete
-    }
+    return {place: item for place, item in live.by_identity.items() if not item.complete}
 
 
 def _managed_fields(versions: Sequence[Desired], kinds: Collection[str]) -> _Fields:

@@ -123,6 +123,6 @@ class Draft(Struct, frozen=True, dict=True):
         unmanaged = [
             item
             for item in (*matching.unmanaged, *removed)
-            if not {(item.kind, item.id), (kinds[item.kind].parent, item.parent_id)} & self.deleted
+            if not {item.identity, (kinds[item.kind].parent, item.parent_id)} & self.deleted
         ]
         return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))

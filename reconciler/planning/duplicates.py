@@ -14,13 +14,11 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from msgspec import Struct, field
-
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_equal
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import Live, LiveObject, other_tool_of, parse_marked_name, plain_name
+from reconciler.model.live import Identity, LiveObject, other_tool_of, parse_marked_name, plain_name
 from reconciler.model.plan import Change, Note, Reason, Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
@@ -35,14 +33,19 @@ from reconciler.planning.places import Parts, Place, Places
 _ON_PURPOSE = {Reason.STATE_ABSENT, Reason.REMOVED_FROM_FILES}
 """Why an object is deleted that may be replaced by a created one. `prune: true` is no such reason:
 it deletes what it does not know."""
-
-
 _Doubled: TypeAlias = tuple[LiveObject, tuple[Address, ...]]
 """An object, and the resources that would double what is in it."""
-
-
 _Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
 """A kind, a place, and what is written there as text."""
+_MOST_OBJECTS = 3
+_MOST_NOTES = 20
+_MOST_COMPARED = 200
+"""Unmanaged objects of a kind up to which names and fields are compared one by one."""
+_MOST_AT_A_PLACE = 20
+_SIMILAR = 0.85
+_DIGITS = re.compile(r"\d+")
+_MOST_LISTED = 5
+_MOST_COLLISIONS = 20
 
 
 def duplicates_of(
@@ -50,7 +53,7 @@ def duplicates_of(
     base: Base | None,
     now: datetime,
     changes: Sequence[Change] | None = None,
-    elsewhere: AbstractSet[tuple[str, str]] = frozenset(),
+    elsewhere: AbstractSet[Identity] = frozenset(),
 ) -> tuple[Duplicate, ...]:
     """Return what creates would double, by address.
 
@@ -68,10 +71,10 @@ def duplicates_of(
     if not created:
         return ()
     candidates = _candidates(matching, changes or ())
-    unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
+    unclaimed = (item for item in candidates if item.identity not in elsewhere)
     at_base = base.present if base is not None else {}
-    finder = _Finder.of(unclaimed, matching, at_base, now)
-    ignored = {(item.kind, item.id) for item in matching.ignored}
+    finder = _Finder(unclaimed, matching, at_base, now)
+    ignored = {item.identity for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
     for match in created:
         children[match.parent_address].append(match)
@@ -89,7 +92,7 @@ def duplicates_of(
         else:
             items = finder.renamed_containers(match, children[match.resource.address])
         duplicates += (
-            Duplicate(match, item, finder.was_live(match), (item.kind, item.id) in ignored, inside)
+            Duplicate(match, item, finder.was_live(match), item.identity in ignored, inside)
             for item, inside in items
             if not match.resource.lifecycle.is_beside(item.name, item.address)
         )
@@ -110,50 +113,40 @@ def _candidates(matching: Matching, changes: Iterable[Change]) -> Iterator[LiveO
     )
     claimed = (match.live for match in absent if match.live is not None)
     for item in (*matching.unmanaged, *matching.ignored, *claimed):
-        if (item.kind, item.id) not in deleted:
+        if item.identity not in deleted:
             yield item
 
 
-class _Finder(Struct, frozen=True):
+class _Finder:
     """The objects that a create may double, by kind and id, by place and by name."""
 
-    objects: Mapping[tuple[str, str], LiveObject]
-    places: Mapping[str, Places]
-    there: Mapping[_Work, Sequence[LiveObject]]
-    named: Mapping[tuple[str, str], Sequence[LiveObject]]
-    at_base: Mapping[Address, Resource]
-    inside_at_base: Mapping[Address, Sequence[Resource]]
-    live: Live
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         candidates: Iterable[LiveObject],
         matching: Matching,
         at_base: Mapping[Address, Resource],
         now: datetime,
-    ) -> _Finder:
-        objects: dict[tuple[str, str], LiveObject] = {}
-        kinds = matching.kinds
-        places = {name: Places.of(kind) for name, kind in kinds.items()}
-        there: dict[_Work, list[LiveObject]] = defaultdict(list)
-        named: dict[tuple[str, str], list[LiveObject]] = defaultdict(list)
+    ) -> None:
+        self.live, self.at_base, kinds = matching.live, at_base, matching.kinds
+        self.places = {name: Places.of(kind) for name, kind in kinds.items()}
+        self.objects: dict[Identity, LiveObject] = {}
+        self.there: dict[_Work, list[LiveObject]] = defaultdict(list)
+        self.named: dict[Identity, list[LiveObject]] = defaultdict(list)
+        self.inside_at_base: dict[Address, list[Resource]] = defaultdict(list)
         for item in candidates:
-            objects[item.kind, item.id] = item
-            named[item.kind, plain_name(item.name)].append(item)
+            self.objects[item.identity] = item
+            self.named[item.kind, plain_name(item.name)].append(item)
             kind = kinds[item.kind]
             overlap = kind.behaviour().overlap
             if overlap.has_ended(item.body, now):
                 continue
-            for place in places[item.kind].of_body(item.body):
+            for place in self.places[item.kind].of_body(item.body):
                 for paths in (overlap.source, (*overlap.source, *overlap.selection)):
-                    there[_work(kind, place, item.body, paths, live=True)].append(item)
-        inside: dict[Address, list[Resource]] = defaultdict(list)
+                    self.there[_work(kind, place, item.body, paths, live=True)].append(item)
         for resource in at_base.values():
             parent = kinds[resource.address.kind].parent
             if parent is not None and resource.parent is not None and resource.parent.key:
-                inside[Address(parent, resource.parent.key)].append(resource)
-        return cls(objects, places, there, named, at_base, inside, matching.live)
+                self.inside_at_base[Address(parent, resource.parent.key)].append(resource)
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
@@ -262,19 +255,6 @@ def _ways_on(duplicate: Duplicate) -> str:
     )
 
 
-_MOST_OBJECTS = 3
-_MOST_NOTES = 20
-_MOST_COMPARED = 200
-"""Unmanaged objects of a kind up to which names and fields are compared one by one."""
-_MOST_AT_A_PLACE = 20
-_SIMILAR = 0.85
-_DIGITS = re.compile(r"\d+")
-
-_Identity: TypeAlias = tuple[str, str]
-_MOST_LISTED = 5
-_MOST_COLLISIONS = 20
-
-
 class _Alike(NamedTuple):
     """An object that looks like a resource, and what is alike."""
 
@@ -282,34 +262,21 @@ class _Alike(NamedTuple):
     reason: str
 
 
-class LookAlikes(Struct, frozen=True):
-    """The unmanaged objects, indexed."""
+class LookAlikes:
+    """The unmanaged objects, without the new ones of interrupted replacements."""
 
-    draft: Draft
-    by_id: Mapping[str, dict[str, LiveObject]] = field(default_factory=lambda: defaultdict(dict))
-    by_name: Mapping[_Identity, list[LiveObject]] = field(default_factory=lambda: defaultdict(list))
-    by_place: Mapping[tuple[str, Place], list[LiveObject]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    places: dict[str, Places] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, objects: Iterable[LiveObject], draft: Draft) -> LookAlikes:
-        """Index objects, without the new ones of interrupted replacements."""
-        index = cls(draft)
-        index.places.update((kind.name, Places.of(kind)) for kind in index.kinds.values())
+    def __init__(self, objects: Iterable[LiveObject], draft: Draft) -> None:
+        self.draft, self.kinds = draft, draft.matching.kinds
+        self.by_id: dict[str, dict[str, LiveObject]] = defaultdict(dict)
+        self.by_name: dict[Identity, list[LiveObject]] = defaultdict(list)
+        self.by_place: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
+        self.places = draft.known.of_kind
         for item in objects:
             if parse_marked_name(item.name) is None:
-                index.by_id[item.kind][item.id] = item
-                index.by_name[item.kind, plain_name(item.name).casefold()].append(item)
-                for place in index.places[item.kind].of_body(item.body):
-                    index.by_place[item.kind, place].append(item)
-        return index
-
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """All kinds by name."""
-        return self.draft.matching.kinds
+                self.by_id[item.kind][item.id] = item
+                self.by_name[item.kind, plain_name(item.name).casefold()].append(item)
+                for place in self.places[item.kind].of_body(item.body):
+                    self.by_place[item.kind, place].append(item)
 
     def notes(self) -> Iterator[Note]:
         """Yield a note on each planned create that looks like unmanaged objects.
@@ -420,7 +387,7 @@ class LookAlikes(Struct, frozen=True):
         return similar or (equal if len(equal) <= _MOST_OBJECTS else [])
 
     def _note(self, change: Change, kind: Kind, items: Sequence[_Alike]) -> Note:
-        stays = [item for item in items if (item.live.kind, item.live.id) not in self.draft.deleted]
+        stays = [item for item in items if item.live.identity not in self.draft.deleted]
         items = stays or items
         shown = ", ".join(self._shown(change, kind, item) for item in items[:_MOST_OBJECTS])
         if len(items) > _MOST_OBJECTS:
@@ -480,16 +447,15 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
     Refused creates have a violation. Objects that the policy ignores count for resources that
     change.
     """
-    matching, refused = draft.matching, draft.refused
-    places = {name: Places.of(kind) for name, kind in matching.kinds.items()}
+    matching, refused, places = draft.matching, draft.refused, draft.known.of_kind
     users = _users(matching, places)
     others: dict[Parts, list[tuple[str, Address]]] = defaultdict(list)
     watched = {change.address for change in draft.changes} - refused
-    ignored = {(item.kind, item.id): item for item in matching.ignored if watched}
+    ignored = {item.identity: item for item in matching.ignored if watched}
     for item in (*draft.unmanaged, *ignored.values()) if users else ():
         for parts in _shared(places[item.kind].of_body(item.body)):
             resources = [one for one in users.get(parts, ()) if one.address not in refused]
-            if (item.kind, item.id) in ignored:
+            if item.identity in ignored:
                 resources = [one for one in resources if one.address in watched]
             if resources:
                 others[parts].append((item.name, item.address))

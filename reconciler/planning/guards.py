@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -61,7 +60,7 @@ def obstacles(
         known += [(live, of_declared(match)) for live in (match.live, match.new) if live]
     ignored = ("ignore", "which matches `policy.ignore`", "narrow the glob in `policy.ignore`")
     known += [(live, ignored) for live in matching.ignored]
-    return (((live.kind, live.id), obstacle) for live, obstacle in known)
+    return ((live.identity, obstacle) for live, obstacle in known)
 
 
 def of_declared(match: Match) -> Obstacle:
@@ -386,8 +385,8 @@ def _rule_contexts(draft: Draft) -> Iterator[RuleContext]:
     parents = {(change.address.kind, change.parent_id) for change in draft.changes}
     objects: dict[tuple[str, str | None], LiveObject] = {}
     siblings: dict[tuple[str, str | None], list[LiveObject]] = defaultdict(list)
-    for item in chain(*draft.matching.live.objects.values()) if parents else ():
-        at, of = (item.kind, item.id), (item.kind, item.parent_id)
+    for item in draft.matching.live.by_identity.values() if parents else ():
+        at, of = item.identity, (item.kind, item.parent_id)
         if at in names:
             objects[at] = item
         if of in parents:

@@ -37,7 +37,7 @@ class Ambiguities(Struct):
         """Add a problem. `candidates` are the objects of which one may be the right one."""
         self.problems.append(problem)
         self.hints.append(hint)
-        self.candidates |= {(item.kind, item.id) for item in candidates}
+        self.candidates |= {item.identity for item in candidates}
 
     def add_choice(
         self,
@@ -83,16 +83,6 @@ class Ambiguities(Struct):
         )
 
 
-def interrupted(
-    kind: Kind, address: Address, old: LiveObject, new: LiveObject, reason: str
-) -> AmbiguousIdentity:
-    """Return the error for a replacement that was interrupted and can't be continued."""
-    problems = Ambiguities()
-    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
-    problems.add_choice(kind, address, problem, [old, new])
-    return problems.error()
-
-
 def _age(live: LiveObject) -> tuple[str, str]:
     return (str(live.body.get("created_at")), live.id)
 
@@ -111,32 +101,27 @@ class MarkedObject(Struct, frozen=True):
     old_id: str
 
 
-class MarkedObjects(Struct):
-    """The marked objects of one kind.
+def _marked(
+    objects: Iterable[LiveObject], declared: Collection[str]
+) -> tuple[dict[str, str], list[MarkedObject]]:
+    """Return the marked ones of all live objects of a kind, without `declared` names.
 
-    `plain` has the names without mark, by id, where the old object is gone: such an object is
-    the one of its resource, and only the rename is left. `unfinished` are the others.
+    First the names without mark, by id, where the old object is gone: such an object is the one of
+    its resource, and only the rename is left. Then the others.
     """
-
-    plain: dict[str, str] = field(default_factory=dict)
-    unfinished: list[MarkedObject] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, objects: Iterable[LiveObject], declared: Collection[str]) -> MarkedObjects:
-        """Return the marked ones of all live objects of a kind, without `declared` names."""
-        listed = list(objects)
-        ids = {item.id for item in listed}
-        marked = cls()
-        for item in listed:
-            parsed = parse_marked_name(item.name)
-            if parsed is None or item.name.strip() in declared:
-                continue
-            name, old_id = parsed
-            if old_id in ids:
-                marked.unfinished.append(MarkedObject(item, name.strip(), old_id))
-            else:
-                marked.plain[item.id] = name.strip()
-        return marked
+    plain: dict[str, str] = {}
+    unfinished: list[MarkedObject] = []
+    ids = {item.id for item in objects}
+    for item in objects:
+        parsed = parse_marked_name(item.name)
+        if parsed is None or item.name.strip() in declared:
+            continue
+        name, old_id = parsed
+        if old_id in ids:
+            unfinished.append(MarkedObject(item, name.strip(), old_id))
+        else:
+            plain[item.id] = name.strip()
+    return plain, unfinished
 
 
 class Match(Struct, frozen=True):
@@ -209,6 +194,14 @@ class Matching(Struct, frozen=True, dict=True):
         return self._parent_names.get((self.kinds[kind].parent or "", parent_id or ""))
 
 
+def interrupted(match: Match, reason: str) -> AmbiguousIdentity:
+    """Return the error for a replacement that was interrupted and can't be continued."""
+    problems, objects = Ambiguities(), [item for item in (match.live, match.new) if item]
+    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
+    problems.add_choice(match.kind, match.resource.address, problem, objects)
+    return problems.error()
+
+
 def match(
     desired: Desired,
     live: Live,
@@ -226,7 +219,7 @@ def match(
 
     """
     ignored = {
-        (item.kind, item.id): item
+        item.identity: item
         for kind in kinds
         for item in live.of(kind.name)
         if policy.ignore and _is_ignored(item.name, policy)
@@ -301,8 +294,8 @@ class _Matcher(Struct, dict=True):
     def match_kind(self, kind: Kind, resources: Sequence[Resource]) -> None:
         """Match by id, then by name; what is left by former names."""
         objects = self.live.of(kind.name)
-        marked = MarkedObjects.of(objects, {resource.name for resource in resources})
-        names = self.names[kind.name] = Names.of(kind, objects, marked.plain)
+        plain, unfinished = _marked(objects, {resource.name for resource in resources})
+        names = self.names[kind.name] = Names.of(kind, objects, plain)
         pinned = {resource.pinned_id for resource in resources}
         single: list[Match] = []
         unmatched: list[Match] = []
@@ -318,7 +311,7 @@ class _Matcher(Struct, dict=True):
             else:
                 unmatched.append(start)
         single += self._match_former(unmatched)
-        self._continue_replacements(resources, marked.unfinished)
+        self._continue_replacements(resources, unfinished)
         for start in single:
             self._report_second(start)
         if kind.name in containers(self.kinds.values()):
@@ -340,7 +333,7 @@ class _Matcher(Struct, dict=True):
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""
-        place = (live.kind, live.id)
+        place = live.identity
         return place not in self.claims and place not in self.ignored
 
     def claim_removed(self, desired: Desired) -> None:
@@ -352,7 +345,7 @@ class _Matcher(Struct, dict=True):
         for item in left:
             if item.resource.lifecycle.protect:
                 for live in self._free_of(item):
-                    self.maybe_protected.setdefault((live.kind, live.id), item.resource.address)
+                    self.maybe_protected.setdefault(live.identity, item.resource.address)
         count = 0
         while len(left) != count:
             count = len(left)
@@ -372,7 +365,7 @@ class _Matcher(Struct, dict=True):
         if len(free) != 1 or free[0].id not in removed.own:
             return False
         (live,) = free
-        self.claims[live.kind, live.id] = [address]
+        self.claims[live.identity] = [address]
         self.removed[address] = Match(removed.resource, removed.kind, live, live.parent_id)
         return True
 
@@ -426,7 +419,7 @@ class _Matcher(Struct, dict=True):
         if start.resource.parent is not None and start.parent_id is None:
             return []
         named = self.names[start.kind.name].by_name.get((start.parent_id, name.strip()), ())
-        return [item for item in named if (item.kind, item.id) not in self.ignored]
+        return [item for item in named if item.identity not in self.ignored]
 
     def _match_pinned(self, start: Match, live: LiveObject | None) -> None:
         resource = start.resource
@@ -457,7 +450,7 @@ class _Matcher(Struct, dict=True):
     def _claim(self, start: Match, live: LiveObject | None) -> None:
         address = start.resource.address
         if live is not None:
-            self.claims.setdefault((live.kind, live.id), []).append(address)
+            self.claims.setdefault(live.identity, []).append(address)
             has_parent = start.parent_address is not None or start.parent_id is not None
             moved = has_parent and live.parent_id != start.parent_id
             start = replace(start, live=live, moved=moved)
@@ -524,7 +517,7 @@ class _Matcher(Struct, dict=True):
                 continue
             new = items[0].live
             if len(items) == 1 and items[0].old_id == own and _is_in_place(match, new):
-                self.claims[new.kind, new.id] = [resource.address]
+                self.claims[new.identity] = [resource.address]
                 self.matches[resource.address] = replace(match, new=new)
             elif resource.pinned_id is None:
                 self._report_unfinished(match, items)

@@ -83,9 +83,7 @@ def _of_removed(draft: Draft, base: Base) -> Iterator[Note]:
     kept = sorted(
         address
         for address, match in matching.removed.items()
-        if address in base.kept
-        and match.live is not None
-        and (match.live.kind, match.live.id) not in deleted
+        if address in base.kept and match.live is not None and match.live.identity not in deleted
     )
     if kept:
         reasons = [f"{address} ({base.kept[address]})" for address in kept]
@@ -94,7 +92,7 @@ def _of_removed(draft: Draft, base: Base) -> Iterator[Note]:
         address
         for address in sorted(matching.removed)
         if policy.prune_of(address.kind) is Prune.NEVER and address not in base.kept
-        if (live := matching.removed[address].live) and (live.kind, live.id) not in deleted
+        if (live := matching.removed[address].live) and live.identity not in deleted
     ]
     if left:
         yield Note(
@@ -103,7 +101,7 @@ def _of_removed(draft: Draft, base: Base) -> Iterator[Note]:
             "`policy: {prune: git}` deletes them",
         )
     for removed in matching.unclear:
-        objects = [item for item in removed.objects if (item.kind, item.id) not in deleted]
+        objects = [item for item in removed.objects if item.identity not in deleted]
         if not objects:
             continue
         ids = listed([printable(item.id) for item in objects], _MOST)
@@ -183,8 +181,8 @@ def _look_alikes(draft: Draft) -> Iterator[Note]:
     matching = draft.matching
     removed = (match.live for match in matching.removed.values() if match.live is not None)
     unclaimed = (*matching.unmanaged, *removed)
-    objects = [item for item in unclaimed if (item.kind, item.id) not in draft.context.elsewhere]
-    yield from LookAlikes.of(objects, draft).notes()
+    objects = [item for item in unclaimed if item.identity not in draft.context.elsewhere]
+    yield from LookAlikes(objects, draft).notes()
 
 
 def notes_since_base(desired: Desired, matching: Matching) -> Iterator[Note]:

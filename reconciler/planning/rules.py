@@ -13,9 +13,16 @@ from msgspec.structs import replace
 from reconciler.model.address import fits_any
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Note, Plan, Refusal
-from reconciler.model.policy import RULE_PREFIX, Policy, PolicyRule, RuleBreach
+from reconciler.model.policy import RULE_PREFIX, Policy, PolicyRule
 from reconciler.model.text import printable, several
 from reconciler.model.values import JSON, MISSING, JSONObject, path_text, value_at
+
+
+class RuleBreach(Struct, frozen=True):
+    """A rule, and the changes of a plan that match it: more of them than it permits."""
+
+    rule: PolicyRule
+    changes: tuple[Change, ...]
 
 
 def breaches(

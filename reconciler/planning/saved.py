@@ -25,13 +25,17 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 _SENT_AGAIN = (SecretUse.ROTATE, SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
 """Secrets that a plan sends until its base or its options change: reading never settles them."""
 _IN_PLACE = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
+_LONGEST_VALUE: Final = 60
+_ABSENT = "(not set)"
 
 
-class Resumed(Struct):
-    """The saved changes that are done, and how the others continue.
+class _Comparer(Struct):
+    """The comparison so far: the saved changes that are done, and how the others continue.
 
     `saved` and `new` have known secrets masked. `created` are the live ids of new objects by
     address, `gone` those of deleted ones, `settled` the ids of changes that need nothing any more.
+    `contained` are the ids of the new changes that the saved plan contains, `reported` of those
+    whose differences are listed.
     """
 
     saved: Plan
@@ -43,17 +47,62 @@ class Resumed(Struct):
     settled: set[str] = field(default_factory=set)
     created: dict[Address, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
-    _objects: dict[tuple[str, str], LiveObject] = field(default_factory=dict)
+    contained: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
+    differences: list[str] = field(default_factory=list)
+    current: Mapping[str, Change] = field(default_factory=dict)
+    """The changes of the new plan by id."""
     _named: dict[tuple[str, str], list[LiveObject]] = field(default_factory=dict)
     _live_ids: dict[Address, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Index live objects by id and by name, and their ids by address."""
-        for item in (item for items in self.live.objects.values() for item in items):
-            self._objects[item.kind, item.id] = item
+        """Index live objects by name, and their ids by address."""
+        for item in self.live.by_identity.values():
             self._named.setdefault((item.kind, self._name(item)), []).append(item)
+        self.current = {change.id: change for change in self.new.effective}
         self._live_ids = {
             change.address: change.live_id for change in self.new.changes if change.live_id
+        }
+
+    def account_for(self, change: Change) -> None:
+        """Compare a saved change; those that it depends on come before it."""
+        expected = self.expected(change)
+        now = self.current.get(change.id)
+        if now is not None:
+            self._compare(expected, now)
+        elif rest := self._rest_of(expected):
+            self.contained |= rest
+            self.settle(expected)
+        elif self.is_done(expected):
+            self.settle(expected)
+        else:
+            self.differences += omission(expected)
+
+    def report_additions(self) -> None:
+        """List the changes of the new plan that the saved one does not contain."""
+        accounted = self.contained | self.reported
+        for change in self.current.values():
+            if change.id not in accounted:
+                self.differences += addition(change)
+
+    def _compare(self, expected: Change, now: Change) -> None:
+        source = self.new.source
+        current = self.in_own_names(now)
+        is_equal = digest_of(expected, source) == digest_of(current, source)
+        if is_equal or self.is_half_done(expected, now):
+            self.contained.add(now.id)
+        else:
+            self.reported.add(now.id)
+            self.differences += deviations(expected, now)
+
+    def _rest_of(self, expected: Change) -> set[str]:
+        """Return the ids of changes that finish what a saved change of another action began."""
+        saved_ids = {change.id for change in self.saved.effective}
+        return {
+            change.id
+            for action in Action
+            if (change := self.current.get(f"{expected.address}:{action}")) is not None
+            if change.id not in saved_ids and self.is_half_done(expected, change)
         }
 
     def expected(self, change: Change) -> Change:
@@ -136,7 +185,7 @@ class Resumed(Struct):
         values and secrets of the saved change.
         """
         kind = self.kinds[change.address.kind]
-        item = self._objects.get((kind.name, new_id or ""))
+        item = self.live.by_identity.get((kind.name, new_id or ""))
         if item is None or item.parent_id != change.parent_id:
             return False
         name, live_name = change.name.strip(), self._name(item)
@@ -155,7 +204,7 @@ class Resumed(Struct):
         Secrets that changed are sent again.
         """
         kind = self.kinds[change.address.kind]
-        item = self._objects.get((kind.name, change.live_id or ""))
+        item = self.live.by_identity.get((kind.name, change.live_id or ""))
         done = [entry for entry in change.fields if entry.path not in _by_path(now)]
         if item is None or change.live_id != now.live_id or not done:
             return False
@@ -179,7 +228,7 @@ class Resumed(Struct):
         """Return the object that has the values of a saved change after it is made, if it is."""
         kind = self.kinds[change.address.kind]
         if change.action in _IN_PLACE:
-            return self._objects.get((kind.name, change.live_id or ""))
+            return self.live.by_identity.get((kind.name, change.live_id or ""))
         if change.action is Action.REPLACE and not self._is_gone(change):
             return None
         live_id = self._live_ids.get(change.address)
@@ -196,7 +245,7 @@ class Resumed(Struct):
         return self.mask(item.name.strip())
 
     def _is_gone(self, change: Change) -> bool:
-        return (change.address.kind, change.live_id) not in self._objects
+        return (change.address.kind, change.live_id) not in self.live.by_identity
 
     def _was_made_since(self, item: LiveObject) -> bool:
         """Return whether an object was made after the saved plan."""
@@ -302,11 +351,7 @@ def compare(
     """
     saved, masked = redact_plan(saved, mask), redact_plan(new, mask)
     by_name = {kind.name: kind for kind in kinds}
-    comparer = _Comparer(
-        Resumed(saved, masked, live, desired, by_name, mask),
-        {change.id: change for change in masked.effective},
-        {change.id for change in saved.effective},
-    )
+    comparer = _Comparer(saved, masked, live, desired, by_name, mask)
     for change in saved.effective:
         if change.address.kind in by_name:
             comparer.account_for(change)
@@ -319,61 +364,6 @@ def compare(
     )
 
 
-class _Comparer(Struct):
-    """The comparison so far.
-
-    `current` are the changes of the new plan by id. `contained` are the ids of those that the saved
-    plan contains, `reported` of those whose differences are listed.
-    """
-
-    resumed: Resumed
-    current: Mapping[str, Change]
-    saved_ids: Collection[str]
-    contained: set[str] = field(default_factory=set)
-    reported: set[str] = field(default_factory=set)
-    differences: list[str] = field(default_factory=list)
-
-    def account_for(self, change: Change) -> None:
-        """Compare a saved change; those that it depends on come before it."""
-        expected = self.resumed.expected(change)
-        now = self.current.get(change.id)
-        if now is not None:
-            self._compare(expected, now)
-        elif rest := self._rest_of(expected):
-            self.contained |= rest
-            self.resumed.settle(expected)
-        elif self.resumed.is_done(expected):
-            self.resumed.settle(expected)
-        else:
-            self.differences += omission(expected)
-
-    def report_additions(self) -> None:
-        """List the changes of the new plan that the saved one does not contain."""
-        accounted = self.contained | self.reported
-        for change in self.current.values():
-            if change.id not in accounted:
-                self.differences += addition(change)
-
-    def _compare(self, expected: Change, now: Change) -> None:
-        source = self.resumed.new.source
-        current = self.resumed.in_own_names(now)
-        is_equal = digest_of(expected, source) == digest_of(current, source)
-        if is_equal or self.resumed.is_half_done(expected, now):
-            self.contained.add(now.id)
-        else:
-            self.reported.add(now.id)
-            self.differences += deviations(expected, now)
-
-    def _rest_of(self, expected: Change) -> set[str]:
-        """Return the ids of changes that finish what a saved change of another action began."""
-        return {
-            change.id
-            for action in Action
-            if (change := self.current.get(f"{expected.address}:{action}")) is not None
-            if change.id not in self.saved_ids and self.resumed.is_half_done(expected, change)
-        }
-
-
 def _closed(changes: Iterable[Change], contained: Collection[str]) -> Iterable[Change]:
     """Yield the contained changes whose dependencies are all contained, and no-ops."""
     kept: set[str] = set()
@@ -383,10 +373,6 @@ def _closed(changes: Iterable[Change], contained: Collection[str]) -> Iterable[C
         elif change.id in contained and kept.issuperset(change.depends_on):
             kept.add(change.id)
             yield change
-
-
-_LONGEST_VALUE: Final = 60
-_ABSENT = "(not set)"
 
 
 def addition(change: Change) -> Iterator[str]:

@@ -55,7 +55,7 @@ def to_prune(
         if match.live is not None
     }
 
-    ambiguous = {(live.kind, live.id) for item in matching.unclear for live in item.objects}
+    ambiguous = {live.identity for item in matching.unclear for live in item.objects}
 
     def parent_and_mode(live: LiveObject) -> tuple[Address | None, Prune]:
         parent = parents.get((kinds[live.kind].parent or "", live.parent_id or ""))
@@ -75,7 +75,7 @@ def to_prune(
     for live in matching.unmanaged:
         parent, mode = parent_and_mode(live)
         is_pruned = mode is Prune.UNMANAGED and not other_tool_of(live.name)
-        is_inside = is_inside_absent(parent) and (live.kind, live.id) not in ambiguous
+        is_inside = is_inside_absent(parent) and live.identity not in ambiguous
         if parent is not None and (is_pruned or is_inside):
             resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
             reason = Reason.STATE_ABSENT if is_inside else Reason.PRUNED
@@ -149,7 +149,7 @@ class Candidates(Struct, frozen=True, dict=True):
         yield from map(_named, self.planned.values())
         yield from (Named(address) for address in self.mentioned)
         for live in (*self.matching.unmanaged, *self.matching.ignored):
-            if Address.of_unmanaged(live.kind, live.id) not in self.planned:
+            if Address.of_unmanaged(*live.identity) not in self.planned:
                 yield Named.of_live(live)
 
     def elsewhere(self, text: str) -> BadUsage | None:
@@ -261,7 +261,7 @@ def _check(candidates: Candidates, text: str, option: str, names: Names) -> None
     if option != "--target" or addresses & (candidates.planned.keys() | candidates.mentioned):
         return
     first = named[0]
-    ignored = {(item.kind, item.id) for item in candidates.matching.ignored}
+    ignored = {item.identity for item in candidates.matching.ignored}
     if (first.address.kind, first.ids[0]) in ignored:
         raise BadUsage(
             f"{first.label} is ignored by the policy", hint="change policy.ignore to manage it"

@@ -48,11 +48,6 @@ class DeclaredObjects(Struct, frozen=True, dict=True):
     kinds: Mapping[str, Kind]
 
     @cached_property
-    def objects(self) -> Mapping[tuple[str, str], LiveObject]:
-        """Live objects by kind and id."""
-        return {(item.kind, item.id): item for kind in self.kinds for item in self.live.of(kind)}
-
-    @cached_property
     def _pinned(self) -> Mapping[tuple[str, str], Resource]:
         resources = self.desired.resources.values()
         return {(item.address.kind, item.pinned_id): item for item in resources if item.pinned_id}
@@ -68,7 +63,7 @@ class DeclaredObjects(Struct, frozen=True, dict=True):
 
     def declaring(self, address: Address, live_id: str | None) -> Resource | None:
         """Return the resource of an object, or that of an address if no other has the object."""
-        live = self.objects.get((address.kind, live_id or ""))
+        live = self.live.by_identity.get((address.kind, live_id or ""))
         own = self.desired.resources.get(address)
         if live is None:
             return own
@@ -77,7 +72,7 @@ class DeclaredObjects(Struct, frozen=True, dict=True):
 
     def _of(self, live: LiveObject) -> list[Resource]:
         """Return the resources with the id, or the name and place, of an object."""
-        if (pinned := self._pinned.get((live.kind, live.id))) is not None:
+        if (pinned := self._pinned.get(live.identity)) is not None:
             return [pinned]
         named = self._named.get((live.kind, live.name.strip()), ())
         return [resource for resource in named if self._is_in_place(resource, live)]
@@ -88,7 +83,7 @@ class DeclaredObjects(Struct, frozen=True, dict=True):
             return True
         if ref.id is not None:
             return ref.id == live.parent_id
-        parent = self.objects.get((kind, live.parent_id or ""))
+        parent = self.live.by_identity.get((kind, live.parent_id or ""))
         if parent is None:
             return False
         if ref.name is not None:
@@ -143,7 +138,7 @@ def undo_plan(
     # It shows in objects, which may all be deleted.
     live = replace(live, dialect=live.dialect or applied.plan.source.dialect)
     declared = DeclaredObjects(desired, live, by_name)
-    former = _FormerState(applied, desired, declared, by_name, _left_by(applied, by_name))
+    former = _FormerState(applied, declared, by_name, _left_by(applied, by_name))
     former.collect()
     options = replace(context.options, only=frozenset(former.resources), is_undo=True)
     plan = make_plan(
@@ -227,7 +222,6 @@ class _FormerState(Struct):
     """The resources that restore the state before a plan, and notes on what they can't."""
 
     applied: AppliedPlan
-    desired: Desired
     declared: DeclaredObjects
     kinds: Mapping[str, Kind]
     left: Mapping[tuple[str, str], _Left]
@@ -263,10 +257,10 @@ class _FormerState(Struct):
         pinned = {(address.kind, item.pinned_id) for address, item in self.resources.items()}
         others = {
             address: resource
-            for address, resource in self.desired.resources.items()
+            for address, resource in self.declared.desired.resources.items()
             if resource.pinned_id is None or (address.kind, resource.pinned_id) not in pinned
         }
-        return replace(self.desired, resources={**others, **self.resources})
+        return replace(self.declared.desired, resources={**others, **self.resources})
 
     def _remove_created(self, change: Change) -> None:
         kind, created_id = change.address.kind, self.applied.created.get(change.address)
@@ -312,11 +306,8 @@ class _FormerState(Struct):
     def _is_as_sent(self, change: Change, live: LiveObject) -> bool:
         """Return whether a live object has every comparable value that a create sent."""
         kind = self.kinds[change.address.kind]
-        current = live_values(kind, live.body)
         return all(
-            is_equal(
-                _field(kind, entry.path, live), entry.after, current.get(path_text(entry.path))
-            )
+            _has(kind, live, entry.path, entry.after)
             for entry in change.fields
             if not entry.secret and not is_redacted(entry.after)
         )
@@ -404,7 +395,8 @@ class _FormerState(Struct):
         former: list[FieldChange] = []
         for change in changes:
             for entry in change.fields:
-                if change.id in self.applied.uncertain and _is_former(kind, entry, live):
+                may_be_unmade = change.id in self.applied.uncertain and not entry.secret
+                if may_be_unmade and _has(kind, live, entry.path, entry.before):
                     continue
                 if reason := self._not_restorable(kind, change, entry, live):
                     self._note(change, f"{path_text(entry.path)} is not restored: {reason}")
@@ -428,22 +420,19 @@ class _FormerState(Struct):
             return f"{path_text(tag)} changed, and the former settings are not known"
         if is_ignored(entry.path, self._declared(change.address, live.id).lifecycle):
             return "it is in ignore_changes"
-        current = live_values(kind, live.body).get(path_text(entry.path))
-        if not is_equal(_field(kind, entry.path, live), entry.after, current):
-            return "modified since"
-        return None
+        return None if _has(kind, live, entry.path, entry.after) else "modified since"
 
     def _recognized(self, kind: str, live_id: str | None) -> LiveObject | None:
         """Return the object that a change left with an id, None if another one has it, or none."""
         place = (kind, live_id or "")
-        live, left = self.declared.objects.get(place), self.left.get(place)
+        live, left = self.declared.live.by_identity.get(place), self.left.get(place)
         fits = live is not None and left is not None and left.fits(self.kinds[kind], live)
         return live if fits else None
 
     def _absence(self, kind: str, live_id: str | None) -> str:
         """Return why no object is recognized."""
         place = (kind, live_id or "")
-        live, left = self.declared.objects.get(place), self.left.get(place)
+        live, left = self.declared.live.by_identity.get(place), self.left.get(place)
         if live is None or left is None:
             return "already deleted"
         if live.name.strip() in left.names:
@@ -481,10 +470,10 @@ def _field(kind: Kind, path: Path, live: LiveObject) -> Field:
     return kind.field_at(path, live.body) or unknown_field(str(path[-1]))
 
 
-def _is_former(kind: Kind, entry: FieldChange, live: LiveObject) -> bool:
-    """Return whether a field has the value from before the change, which then was not made."""
-    current = live_values(kind, live.body).get(path_text(entry.path))
-    return not entry.secret and is_equal(_field(kind, entry.path, live), entry.before, current)
+def _has(kind: Kind, live: LiveObject, path: Path, value: JSON) -> bool:
+    """Return whether a field of a live object has a value."""
+    current = live_values(kind, live.body).get(path_text(path))
+    return is_equal(_field(kind, path, live), value, current)
 
 
 def _former_spec(kind: Kind, former: Sequence[FieldChange], live: LiveObject) -> dict[str, JSON]:

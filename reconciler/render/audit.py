@@ -14,10 +14,9 @@ from reconciler.model.plan import Plan
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import several
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.document import environment_as_text
-from reconciler.render.plan.words import SIGNS, summary, title
-from reconciler.render.style import Colour
+from reconciler.render.options import DEFAULTS, Colour, RenderOptions
+from reconciler.render.plan_document import environment_as_text
+from reconciler.render.words import SIGNS, summary, title
 
 _COLOURS = {
     Ending.DONE: Colour.GREEN,
@@ -122,21 +121,23 @@ class PublicAudit(Public, frozen=True):
 def audit_document(audit: Audit, _: RenderOptions) -> Document:
     """Return a line for each run if there are several, and one run in full."""
     shown = audit.shown
-    requests = tuple(_requests(shown))
-    paragraphs = [
-        _UNKNOWN_REQUESTS.format(several(len(shown.unknown_requests), "request"))
-        if shown.unknown_requests
-        else "",
-        _UNKNOWN.format(several(len(shown.unknown), "change")) if shown.unknown else "",
+    runs = [
+        f"{run.started_at}  {run.info.id}  {_who(run)}: {_counts(run)}; {_end(run)}"
+        for run in audit.runs
     ]
+    unclear = (
+        (_UNKNOWN_REQUESTS, shown.unknown_requests, "request"),
+        (_UNKNOWN, shown.unknown, "change"),
+    )
+    paragraphs = [text.format(several(len(items), noun)) for text, items, noun in unclear if items]
     return Document(
         (Cell(f"Run {shown.info.id}"),),
         (),
         (
-            Lines(tuple(map(_line, audit.runs)) if len(audit.runs) > 1 else ()),
+            Lines(tuple(runs) if len(runs) > 1 else ()),
             Facts(tuple(_head(shown)), indent=0),
             Table(_COLUMNS, tuple(map(_change, shown.changes)), headed=False, noun="change"),
-            Lines(requests),
+            Lines(tuple(_requests(shown))),
             *(Lines(tuple(text.splitlines())) for text in paragraphs),
         ),
     )
@@ -147,12 +148,12 @@ def audit_as_json(audit: Audit, _: RenderOptions = DEFAULTS) -> str:
     return as_json(PublicAudit(tuple(map(_run, audit.runs))))
 
 
-def _line(run: LoggedRun) -> str:
-    return f"{run.started_at}  {run.info.id}  {_who(run)}: {_counts(run)}; {_end(run)}"
-
-
 def _head(run: LoggedRun) -> Iterator[tuple[str, Cell]]:
-    source = run.plan.source
+    source, plan = run.plan.source, run.plan
+    if isinstance(plan, Plan):
+        contents = summary(plan).removeprefix("Plan: ")
+    else:
+        contents = f"{several(len(plan.backfills), 'backfill')}, {several(plan.runs, 'run')}."
     facts = {
         "Run": f"{run.info.id}, reconciler {run.info.tool_version}",
         "Started by": _who(run),
@@ -161,16 +162,10 @@ def _head(run: LoggedRun) -> Iterator[tuple[str, Cell]]:
         "Time": f"{run.started_at} to {run.last_event_at}",
         "Environment": environment_as_text(source, full=True),
         "Commit": source.head,
-        "Plan": f"{run.plan_id[:8]} · {_contents(run.plan)}",
+        "Plan": f"{run.plan_id[:8]} · {contents}",
         "End": _end(run),
     }
     yield from ((name, Cell(text)) for name, text in facts.items() if text is not None)
-
-
-def _contents(plan: Plan | BackfillPlan) -> str:
-    if isinstance(plan, Plan):
-        return summary(plan).removeprefix("Plan: ")
-    return f"{several(len(plan.backfills), 'backfill')}, {several(plan.runs, 'run')}."
 
 
 def _who(run: LoggedRun) -> str:
@@ -189,10 +184,10 @@ def _end(run: LoggedRun) -> str:
 
 
 def _counts(run: LoggedRun) -> str:
-    counts = Counter(logged.ending for logged in run.changes)
-    parts = [f"{counts[ending]} {ending}" for ending in Ending if counts[ending]]
     if isinstance(run.plan, BackfillPlan):
         return several(len(run.plan.backfills), "backfill")
+    counts = Counter(logged.ending for logged in run.changes)
+    parts = [f"{counts[ending]} {ending}" for ending in Ending if counts[ending]]
     return ", ".join(parts) or "no changes"
 
 

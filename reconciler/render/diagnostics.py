@@ -16,8 +16,15 @@ from msgspec import Struct
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import listed, plain_json, printable, several
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import NARROWEST, PLAIN, Colour, Style, width_of
+from reconciler.render.options import (
+    DEFAULTS,
+    NARROWEST,
+    PLAIN,
+    Colour,
+    RenderOptions,
+    Style,
+    width_of,
+)
 
 _TAB = 4
 _CUT = "…"

@@ -5,6 +5,7 @@ It is written as text and Markdown here, and as a page by `document_html.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -13,14 +14,21 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.text import printable, shortened
-from reconciler.render.options import RenderOptions
-from reconciler.render.page import code, inline, marked_up, within
-from reconciler.render.style import PLAIN, Colour, Style, padded, width_of
+from reconciler.model.text import printable, safe_output, shortened
+from reconciler.render.options import PLAIN, Colour, RenderOptions, Style, padded, width_of
 
 _MARGIN = 300
 """Characters of Markdown for the heads of tables and for the counts of what is missing."""
 _LONGEST_LINE = 500
+
+_CODE = re.compile("`([^`]+)`")
+_SPECIAL = re.compile(
+    r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\."
+    r"|!(?=\d)|%(?=[\w\"'])|(?<=\bGH)-(?=\d)|(?<=\b[0-9a-f]{39})[0-9a-f]\b",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"[@#-]|[!$&](?=\d)|[%~](?=[\w\"'])")
+"""The sign of a mention, or of a link to an issue, a merge request, a milestone or a label."""
 
 
 class Bar(Struct, frozen=True):
@@ -321,11 +329,8 @@ def _short(text: str) -> str:
 
 
 def _marked(line: Line) -> str:
-    return " ".join((code if cell.code else inline)(_cut(cell)) for cell in line if cell.text)
-
-
-def _cut(cell: Cell) -> str:
-    return shortened(cell.text, _LONGEST_LINE)
+    shown = ((cell.code, shortened(cell.text, _LONGEST_LINE)) for cell in line if cell.text)
+    return " ".join((code if is_code else inline)(text) for is_code, text in shown)
 
 
 class _Piece(Struct, frozen=True):
@@ -360,32 +365,20 @@ def _piece(block: Block, options: RenderOptions) -> _Piece:
 
 
 def _table_piece(table: Table, options: RenderOptions) -> _Piece:
-    before, after = _around(table)
-    titles = _titles(table)
-    before += ["", _cells_line(map(inline, titles)), "|" + "---|" * len(titles)]
-    return _Piece(_rows(table, options), before, after, table.noun)
-
-
-def _around(table: Table) -> tuple[list[str], list[str]]:
-    if not table.title:
-        return [], []
     title = inline(table.title.removesuffix(":"))
-    if table.folded:
-        return ["", f"<details><summary>{title}</summary>"], ["", "</details>"]
-    return ["", f"**{title}**"], []
+    before, after = ["", f"**{title}**"] if title else [], []
+    if title and table.folded:
+        before, after = ["", f"<details><summary>{title}</summary>"], ["", "</details>"]
+    signed, noted = (any(getattr(row, name) for row in table.rows) for name in ("sign", "notes"))
+    titles = [""] * signed + ["resource"] * any(row.group for row in table.rows)
+    titles += [column.title for column in table.columns if not column.page_only]
+    titles += ["note"] * noted
+    before += ["", _cells_line(map(inline, titles)), "|" + "---|" * len(titles)]
+    rows = _rows(table, options, signed=signed, noted=noted)
+    return _Piece(rows, before, after, table.noun)
 
 
-def _titles(table: Table) -> list[str]:
-    signs = [""] if any(row.sign for row in table.rows) else []
-    groups = ["resource"] if any(row.group for row in table.rows) else []
-    notes = ["note"] if any(row.notes for row in table.rows) else []
-    titles = (column.title for column in table.columns if not column.page_only)
-    return [*signs, *groups, *titles, *notes]
-
-
-def _rows(table: Table, options: RenderOptions) -> Iterator[str]:
-    signed = any(row.sign for row in table.rows)
-    noted = any(row.notes for row in table.rows)
+def _rows(table: Table, options: RenderOptions, *, signed: bool, noted: bool) -> Iterator[str]:
     for row in table.rows:
         cells = [row.sign] if signed else []
         cells += [_marked(row.group.name)] if row.group is not None else []
@@ -408,3 +401,50 @@ def _markdown_cell(cell: Cell, *, links: bool = False) -> str:
     # Nothing in the address ends the link.
     page = cell.link.replace("<", "%3C").replace(">", "%3E").replace("|", "%7C")
     return f"[{text}](<{page}>)"
+
+
+def marked_up(text: str) -> str:
+    """Return a message, in which text between backticks is code."""
+    pieces = _CODE.split(printable(text))
+    # Something separates two pieces of code: adjacent backticks would not end the first.
+    between = range(1, len(pieces) - 1)
+    return "".join(
+        (code(piece) if at % 2 else inline(piece) or ("&#8203;" if at in between else ""))
+        for at, piece in enumerate(pieces)
+    )
+
+
+def code(text: str) -> str:
+    """Return text as code, which has no markup in it; what would end code or a cell is escaped."""
+    shown = printable(text)
+    if not shown.strip() or "`" in shown or "|" in shown:
+        return inline(shown)
+    return f"`{shown}`"
+
+
+def inline(text: str) -> str:
+    """Return text in which nothing is read as markup, HTML, a link, a mention or a table cell."""
+    return _SPECIAL.sub(_entity, printable(text))
+
+
+def within(pieces: Iterator[str], space: int) -> tuple[list[str], int]:
+    """Return the pieces that fit with a line end each, and how many are missing.
+
+    They are returned as they are printed: what a CI runner would execute is longer then.
+    """
+    kept: list[str] = []
+    for piece in map(safe_output, pieces):
+        space -= len(piece) + 1
+        if space < 0:
+            return kept, 1 + sum(1 for _ in pieces)
+        kept.append(piece)
+    return kept, 0
+
+
+def _entity(match: re.Match[str]) -> str:
+    # Forges look for mentions, issues and commits after they decode entities. A zero-width space
+    # breaks them: after a sign, and before the last digit of a commit.
+    if match[0].isalnum():
+        return f"&#8203;{match[0]}"
+    broken = "&#8203;" if _REFERENCE.match(match.string, match.start()) else ""
+    return f"&#{ord(match[0])};{broken}"

@@ -10,15 +10,14 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan import EnvironmentPlan, EnvironmentReport, Plan, encode
+from reconciler.model.plan import OfEnvironment, Plan, encode
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import printable, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.render.document import Block, Cell, Document, Facts, Heading, Lines
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.text import plan_as_text
-from reconciler.render.plan.words import counted
-from reconciler.render.style import Colour
+from reconciler.render.options import DEFAULTS, Colour, RenderOptions
+from reconciler.render.plan_text import plan_as_text
+from reconciler.render.words import counted
 
 
 class PublicError(Public, frozen=True):
@@ -78,7 +77,7 @@ class PublicReports(Public, frozen=True):
     """One for each environment."""
 
 
-def plans_as_text(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEFAULTS) -> str:
+def plans_as_text(plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS) -> str:
     """Return a section for each environment, then a line for each."""
     parts = [_section(item, options) for item in plans]
     names = max(len(printable(item.environment)) for item in plans)
@@ -87,16 +86,16 @@ def plans_as_text(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEF
     return "\n".join([*parts, "\n".join(lines) + "\n"])
 
 
-def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS) -> str:
+def plans_as_json(plans: Sequence[OfEnvironment[Plan]], _: RenderOptions = DEFAULTS) -> str:
     """Return the public JSON of plans."""
     return as_json(
         PublicPlans(
             tuple(
                 PublicPlan(
-                    environment=item.environment,
-                    exit_code=int(item.exit_code),
-                    plan=None if item.plan is None else orjson.loads(plan_as_json(item.plan)),
-                    error=_public_error(item.error),
+                    item.environment,
+                    int(item.exit_code),
+                    None if item.result is None else orjson.loads(encode(item.result)),
+                    _public_error(item.error),
                 )
                 for item in plans
             )
@@ -104,18 +103,18 @@ def plans_as_json(plans: Sequence[EnvironmentPlan], _: RenderOptions = DEFAULTS)
     )
 
 
-def counts_of(item: EnvironmentPlan) -> str:
+def counts_of(item: OfEnvironment[Plan]) -> str:
     """Return `2 to create, 1 to delete`, `no changes`, or that there is an error."""
-    if item.plan is None:
+    if item.result is None:
         return "error"
-    refused = any(not refusal.after_merge for refusal in item.plan.refusals)
-    counts = ", ".join(counted(item.plan).values()) or "no changes"
+    refused = any(not refusal.after_merge for refusal in item.result.refusals)
+    counts = ", ".join(counted(item.result).values()) or "no changes"
     return f"{counts}; refused by policy" if refused else counts
 
 
-def _section(item: EnvironmentPlan, options: RenderOptions) -> str:
-    if item.plan is not None:
-        return plan_as_text(item.plan, replace(options, cost=item.cost))
+def _section(item: OfEnvironment[Plan], options: RenderOptions) -> str:
+    if item.result is not None:
+        return plan_as_text(item.result, replace(options, cost=item.cost))
     name = options.style.paint(Colour.DIM, "Environment ") + printable(item.environment)
     number = several(len(item.problems), "error") if len(item.problems) > 1 else "error"
     first = printable(next(iter(item.problems), ""))
@@ -134,16 +133,16 @@ def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
     return encode(plan).decode()
 
 
-def reports_as_json(reports: Sequence[EnvironmentReport], _: RenderOptions) -> str:
+def reports_as_json(reports: Sequence[OfEnvironment[Any]], _: RenderOptions) -> str:
     """Return the public JSON of reports."""
     return as_json(
         PublicReports(
             tuple(
                 PublicReport(
-                    environment=item.environment,
-                    exit_code=int(item.exit_code),
-                    report=None if item.report is None else orjson.loads(as_json(item.report)),
-                    error=_public_error(item.error),
+                    item.environment,
+                    int(item.exit_code),
+                    None if item.result is None else orjson.loads(as_json(item.result)),
+                    _public_error(item.error),
                 )
                 for item in reports
             )
@@ -152,11 +151,11 @@ def reports_as_json(reports: Sequence[EnvironmentReport], _: RenderOptions) -> s
 
 
 def reports_document(
-    title: str, reports: Sequence[EnvironmentReport], document_of: Callable[[Any], Document]
+    title: str, reports: Sequence[OfEnvironment[Any]], document_of: Callable[[Any], Document]
 ) -> Document:
     """Return the documents of all environments as one."""
     documents = {
-        item.environment: document_of(item.report) for item in reports if item.report is not None
+        item.environment: document_of(item.result) for item in reports if item.result is not None
     }
     parts = [block for item in reports for block in _part(item, documents.get(item.environment))]
     failed = Cell("error", Colour.RED)
@@ -172,7 +171,7 @@ def reports_document(
     return Document((Cell(f"{title} of {count}"),), (), (*parts, *end), after=hint)
 
 
-def _part(item: EnvironmentReport, document: Document | None) -> Iterator[Block]:
+def _part(item: OfEnvironment[Any], document: Document | None) -> Iterator[Block]:
     if document is None:
         yield Heading((Cell(f"Environment {item.environment}"),))
         yield Lines(tuple(f"error: {problem}" for problem in item.problems), attached=True)

@@ -1,15 +1,99 @@
-"""Options of output besides its format."""
+"""How to write a result: colours, width and cells of a terminal, and other options.
+
+No other module writes colour codes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.render.style import PLAIN, Style
-
+_FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
+_FIRST_COMBINING = "\u0300"
+DEFAULT_WIDTH = 100
+"""Cells of a line if the output is not a terminal."""
+NARROWEST = 40
+"""Cells of a line on a terminal that is narrower."""
 COMMENT_LIMIT = 65_536
 """Characters of a comment on GitHub."""
+
+
+class Colour(StrEnum):
+    """A colour or weight. The value is the parameter of the SGR escape sequence (ECMA-48)."""
+
+    BOLD = "1"
+    DIM = "2"
+    RED = "31"
+    GREEN = "32"
+    YELLOW = "33"
+    MAGENTA = "35"
+    CYAN = "36"
+    BOLD_RED = "1;31"
+
+
+class Style(Struct, frozen=True):
+    """Whether text is coloured, the number of cells of a line, and whether a terminal shows it."""
+
+    colour: bool = False
+    width: int = DEFAULT_WIDTH
+    terminal: bool = False
+
+    def paint(self, colour: Colour | None, text: str) -> str:
+        """Return the text, coloured if the output is."""
+        if colour is None or not self.colour or not text:
+            return text
+        return f"\x1b[{colour.value}m{text}\x1b[0m"
+
+    def wrapped(self, text: str, prefix: str, indent: str) -> list[str]:
+        """Return text in lines, the first after `prefix`, the others after `indent`."""
+        from textwrap import wrap
+
+        return wrap(
+            text,
+            width=max(NARROWEST, self.width),
+            initial_indent=prefix,
+            subsequent_indent=indent,
+            # References and commands stay whole to be copied; a terminal wraps what is too long.
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+PLAIN = Style()
+
+
+def colour_wanted(environ: Mapping[str, str], *, terminal: bool) -> bool:
+    """Return whether to print colours: on a terminal, or if the environment forces them.
+
+    NO_COLOR forbids colours and FORCE_COLOR forces them (https://no-color.org,
+    https://force-color.org); CLICOLOR=0 and CLICOLOR_FORCE do the same.
+    """
+    if environ.get("NO_COLOR"):
+        return False
+    if any(environ.get(name, "0") not in ("", "0") for name in _FORCING):
+        return True
+    if environ.get("CLICOLOR") == "0" or environ.get("TERM") == "dumb":
+        return False
+    return terminal
+
+
+def padded(text: str, width: int) -> str:
+    """Return text with spaces at its end, so that it has at least `width` cells."""
+    return text + " " * (width - width_of(text))
+
+
+def width_of(text: str) -> int:
+    """Return the number of terminal cells of printable text.
+
+    wcwidth, whose import takes 50 ms, is imported only for wide and combining characters.
+    """
+    if not text or max(text) < _FIRST_COMBINING:
+        return len(text)
+    from wcwidth import wcwidth
+
+    return sum(max(0, wcwidth(character)) for character in text)
 
 
 class RenderOptions(Struct, frozen=True):
@@ -23,8 +107,7 @@ class RenderOptions(Struct, frozen=True):
     of Markdown, and `page` the address of the job, which has what is cut. `since` is the text of
     earlier comments, with which Markdown compares the plan.
 
-    Of diagnostics, `command` is the command that reports them, and `passed` the text if there are
-    none.
+    Of diagnostics, `passed` is the text if there are none.
 
     `mask` masks known secrets in the result; None for one in which they are masked already.
 
@@ -41,7 +124,6 @@ class RenderOptions(Struct, frozen=True):
     limit: int = COMMENT_LIMIT
     page: str = ""
     since: str = ""
-    command: str = "validate"
     passed: str = "The configuration is valid"
     mask: Callable[[str], str] | None = None
 

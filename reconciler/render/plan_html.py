@@ -6,19 +6,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from reconciler.model.plan import Change, Plan, RecentRun, Refusal, Severity
+from reconciler.model.plan import Change, Plan, RecentRun, Severity
 from reconciler.model.run import COMPLETED, FAILED
 from reconciler.model.text import printable, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Bar
-from reconciler.render.document_html import strip
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.page import filters, marked, page, text
-from reconciler.render.plan.alerts import HEADING, within_budget
-from reconciler.render.plan.document import Document, document_of, project_of, unmanaged_count
-from reconciler.render.plan.entries import Entry, Remark
-from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
+from reconciler.render.page import filters, marked, page, strip, text
+from reconciler.render.plan_document import (
+    HEADING,
+    Document,
+    document_of,
+    project_of,
+    within_budget,
+)
+from reconciler.render.plan_entries import Entry, Remark
+from reconciler.render.plan_fields import FieldLine, field_lines
+from reconciler.render.words import SEVERITIES, SIGNS, counted, title
 
 _MOST_FACTS = 5
 _LONGEST_FACT = 160
@@ -135,48 +139,43 @@ def _header(document: Document, name: str, options: RenderOptions) -> Iterator[s
 
 def _new(document: Document, ids: _PageIds) -> Iterator[str]:
     lines, rest = within_budget(document.new, _MOST_NEW)
-    if lines:
-        later = "" if lines[0].is_danger else " later"
-        yield f'<section class="box{later}"><h2>{HEADING}</h2>\n<ul>'
-        for line in lines:
-            style = ' class="removed"' if line.is_danger else ""
-            users = f'<a href="#{ids[line.changes[0].id]}">{text(line.users)}</a>'
-            yield f"<li><b{style}>{text(line.text)}</b> {users}</li>"
-        yield f"<li>{text(rest)}</li>" if rest else ""
-        yield "</ul></section>\n"
+    items = []
+    for line in lines:
+        style = ' class="removed"' if line.is_danger else ""
+        users = f'<a href="#{ids[line.changes[0].id]}">{text(line.users)}</a>'
+        items.append(f"<b{style}>{text(line.text)}</b> {users}")
+    items += [text(rest)] if rest else []
+    yield from _box("box" if lines and lines[0].is_danger else "box later", HEADING, items)
 
 
 def _violations(document: Document) -> Iterator[str]:
     items: dict[bool, list[str]] = {False: [], True: []}
-    for violation in document.violations:
-        items[violation.after_merge].append(_violation(violation))
-    loosened = [f"<li>{marked(item)}</li>" for item in document.loosened]
-    for style, heading, listed in (
-        ("box", "Refused by policy. Nothing will be applied.", items[False]),
-        ("box later", "Danger: takes effect after the merge.", items[True]),
-        ("box later", "Loosened since the base", loosened),
-    ):
-        if listed:
-            yield f'<section class="{style}"><h2>{heading}</h2>\n<ul>'
-            yield from listed
-            yield "</ul></section>\n"
-
-
-def _violation(violation: Refusal) -> str:
-    place = f" <code>{text(str(violation.at))}</code>" if violation.at is not None else ""
-    hint = f"<br>hint: {marked(violation.allow)}" if violation.allow else ""
-    return f"<li><code>{text(violation.rule)}</code>{place}: {marked(violation.message)}{hint}</li>"
+    for violation in document.plan.refusals:
+        place = f" <code>{text(str(violation.at))}</code>" if violation.at is not None else ""
+        hint = f"<br>hint: {marked(violation.allow)}" if violation.allow else ""
+        message = f"{place}: {marked(violation.message)}{hint}"
+        items[violation.after_merge].append(f"<code>{text(violation.rule)}</code>{message}")
+    yield from _box("box", "Refused by policy. Nothing will be applied.", items[False])
+    yield from _box("box later", "Danger: takes effect after the merge.", items[True])
+    yield from _box("box later", "Loosened since the base", [*map(marked, document.loosened)])
 
 
 def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
-    dangerous = list(document.dangerous)
-    if not dangerous:
-        return
-    yield '<section class="box"><h2>Dangers</h2>\n<ul>'
-    for entry, remark in dangerous:
-        link = f'<a href="#{ids[entry.change.id]}">{text(entry.title)}</a>'
-        yield f"<li>{entry.change.action.value} {link}: {_message(remark)}</li>"
-    yield "</ul></section>\n"
+    links = (
+        (entry, f'<a href="#{ids[entry.change.id]}">{text(entry.title)}</a>', remark)
+        for entry, remark in document.dangerous
+    )
+    items = [
+        f"{entry.change.action.value} {link}: {_message(remark)}" for entry, link, remark in links
+    ]
+    yield from _box("box", "Dangers", items)
+
+
+def _box(style: str, heading: str, items: Sequence[str]) -> Iterator[str]:
+    if items:
+        yield f'<section class="{style}"><h2>{heading}</h2>\n<ul>'
+        yield from (f"<li>{item}</li>" for item in items)
+        yield "</ul></section>\n"
 
 
 def _message(remark: Remark) -> str:
@@ -213,7 +212,7 @@ def _drift(document: Document, ids: _PageIds) -> Iterator[str]:
 def _entry(entry: Entry, ids: _PageIds) -> str:
     action = entry.change.action
     identity = ids[entry.change.id]
-    projects = "\n".join(dict.fromkeys(map(project_of, entry.changes)))
+    projects = "&#10;".join(map(text, dict.fromkeys(map(project_of, entry.changes))))
     searched = " ".join(f"{title(change)} {project_of(change)}" for change in entry.changes)
     worst = _worst(entry)
     is_open = " open" if worst == Severity.DANGER else ""
@@ -229,7 +228,7 @@ def _entry(entry: Entry, ids: _PageIds) -> str:
     )
     return (
         f'<details class="entry {action.value}" id="{identity}" data-state="{action.value}" '
-        f'data-severity="{worst}" data-parents="{_lines(projects)}" '
+        f'data-severity="{worst}" data-parents="{projects}" '
         f'data-text="{text(searched.casefold())}"{is_open}>\n'
         f'<summary><span class="sign" aria-hidden="true">{SIGNS[action].text}</span>'
         f'<span class="name">{action.value} <b>{text(entry.title)}</b></span>'
@@ -259,10 +258,6 @@ def _run(run: RecentRun) -> str:
     return f"{status} {end[:16].replace('T', ' ')} UTC" if end else status
 
 
-def _lines(names: str) -> str:
-    return "&#10;".join(map(text, names.split("\n")))
-
-
 def _fact(line: FieldLine) -> str:
     if line.hunk:
         return text(line.name)
@@ -276,12 +271,10 @@ def _details(entry: Entry, identity: str, ids: _PageIds) -> Iterator[str]:
         yield f"<ul>{''.join(f'<li>{marked(item)}</li>' for item in about)}</ul>\n"
     if entry.grouped:
         yield '<ul class="members">'
-        # The entry has the id of its first change.
-        yield from (
-            f"<li{_id_of(change, position, ids)}>{text(title(change))}{_place(change)}"
-            f"{_runs(change.runs)}</li>"
-            for position, change in enumerate(entry.changes)
-        )
+        for change in entry.changes:
+            # The entry has the id of its first change.
+            own = "" if change is entry.change else f' id="{ids[change.id]}"'
+            yield f"<li{own}>{text(title(change))}{_place(change)}{_runs(change.runs)}</li>"
         yield "</ul>\n"
     lines = entry.lines if entry.grouped else tuple(field_lines(entry.change))
     if lines:
@@ -290,10 +283,6 @@ def _details(entry: Entry, identity: str, ids: _PageIds) -> Iterator[str]:
         yield from map(_row, lines)
         yield "</tbody></table>\n"
     yield f'<p><a href="#{identity}">Link to this entry</a></p>'
-
-
-def _id_of(change: Change, position: int, ids: _PageIds) -> str:
-    return f' id="{ids[change.id]}"' if position else ""
 
 
 def _place(change: Change) -> str:
@@ -321,7 +310,7 @@ def _notes(document: Document) -> Iterator[str]:
         yield "<section><h2>Notes</h2>\n<ul>"
         yield from (f"<li>{marked(note)}</li>" for note in document.notes)
         if document.unmanaged:
-            objects = "".join(f"<li>{text(line)}</li>" for line in document.unmanaged_objects)
-            count = text(unmanaged_count(document))
-            yield f"<li><details><summary>{count}</summary><ul>{objects}</ul></details></li>"
+            objects = "".join(f"<li>{text(line)}</li>" for line in document.unmanaged)
+            summary = f"<summary>{document.unmanaged_count}</summary>"
+            yield f"<li><details>{summary}<ul>{objects}</ul></details></li>"
         yield "</ul></section>\n"

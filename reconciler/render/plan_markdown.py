@@ -1,27 +1,36 @@
 """A plan as a comment of a pull request, the worst changes first.
 
 A comment may have 65,536 characters. Parts are added in order of importance while they fit, and
-what does not fit is counted.
+what does not fit is counted. A hidden line has the plan as hashes, by which a later comment says
+what changed since. Everybody may write such a line: it adds a sentence, and decides nothing.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from reconciler.model.plan import EnvironmentPlan, Plan, Refusal, Severity
+from reconciler.model.kind import Action
+from reconciler.model.plan import OfEnvironment, Plan, Refusal, Severity, digest_of
 from reconciler.model.text import listed, printable, several, shortened
+from reconciler.render.document import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.page import code, inline, marked_up, within
-from reconciler.render.plan.alerts import HEADING, NewLine, within_budget
-from reconciler.render.plan.document import Document, document_of, unmanaged_count
-from reconciler.render.plan.entries import Entry, Remark
-from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
-from reconciler.render.plan.since import differences, hidden_line
-from reconciler.render.plan.words import (
+from reconciler.render.plan_document import (
+    HEADING,
+    Document,
+    NewLine,
+    document_of,
+    within_budget,
+)
+from reconciler.render.plan_entries import Entry, Remark
+from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
+from reconciler.render.words import (
     SIGNS,
     counted,
     counted_nouns,
@@ -29,6 +38,13 @@ from reconciler.render.plan.words import (
     resources,
 )
 
+_DIGITS = 8
+_DANGER = "danger"
+_LINE = re.compile(r"<!-- reconciler plan ([0-9a-f]{8})([ .a-z0-9]*) -->")
+_ITEM = re.compile(r" ([a-z]+)\.([0-9a-f]{8})\.([0-9a-f]{8})")
+
+_Items: TypeAlias = Mapping[tuple[str, str], str]
+"""What changes do, by their action and the hash of their address. A danger is an item, too."""
 _MARGIN = 600
 _LONGEST_LINE = 500
 _LONGEST_BLOCK = 8_000
@@ -40,6 +56,59 @@ _MOST_MEMBERS = 500
 _MOST_NEW = 40
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
+
+
+def hidden_line(plan: Plan, root: str) -> str:
+    """Return a line for a comment, without values. `root` is the workspace in its repository."""
+    items = "".join(f" {word}.{at}.{digest}" for (word, at), digest in _items(plan).items())
+    return f"<!-- reconciler plan {_workspace_hash(plan, root)}{items} -->"
+
+
+def changed_since(plan: Plan, root: str, shown: str) -> str | None:
+    """Return how a plan differs from the last one in the text of comments, "" if it does not.
+
+    None if the text has no plan of this environment and workspace.
+    """
+    lines = [match[2] for match in _LINE.finditer(shown) if match[1] == _workspace_hash(plan, root)]
+    if not lines:
+        return None
+    then = {(item[1], item[2]): item[3] for item in _ITEM.finditer(lines[-1])}
+    now = _items(plan)
+    more, fewer = (
+        Counter(word for word, _ in new) for new in (now.keys() - then, then.keys() - now)
+    )
+    parts = [
+        f"{count[action.value]:,} {sign} to {action.value}"
+        for count, sign in ((more, "more"), (fewer, "fewer"))
+        for action in Action
+        if count[action.value]
+    ]
+    other = sum(now[item] != then[item] for item in now.keys() & then)
+    parts += [f"{other:,} with other values"] if other else []
+    for count, sign in ((more, "new"), (fewer, "former")):
+        number = count[_DANGER]
+        parts += [several(number, f"{sign} danger")] if number else []
+    return ", ".join(parts)
+
+
+def _items(plan: Plan) -> _Items:
+    items = {}
+    for change in plan.effective:
+        at = change.action.value, _hash(str(change.address))
+        items[at] = digest_of(change, plan.source)[:_DIGITS]
+        for danger in change.consequences:
+            if danger.severity is Severity.DANGER:
+                items[_DANGER, _hash(f"{change.id} {danger.rule}")] = "0" * _DIGITS
+    return items
+
+
+def _workspace_hash(plan: Plan, root: str) -> str:
+    source = plan.source
+    return _hash(f"{source.environment}\n{source.organization}\n{source.base_url}\n{root}")
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
 
 
 def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
@@ -55,7 +124,7 @@ def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
         f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
         f"{_source(document, options)}\n",
     ]
-    since = differences(plan, options.root, options.since)
+    since = changed_since(plan, options.root, options.since)
     if since is not None:
         parts.append(f"Since the last comment: {since or 'no change'}.\n")
     space = options.limit - _MARGIN - sum(len(part) + 1 for part in (*parts, *last))
@@ -68,7 +137,9 @@ def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     return "\n".join([*parts, *last])
 
 
-def plans_as_markdown(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEFAULTS) -> str:
+def plans_as_markdown(
+    plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS
+) -> str:
     """Return the comments of all environments in one. They share the limit if it is exceeded."""
     marker = _marker(" ".join(item.environment for item in plans), options)
     for share in (options.limit, options.limit // len(plans) - len(marker)):
@@ -79,10 +150,10 @@ def plans_as_markdown(plans: Sequence[EnvironmentPlan], options: RenderOptions =
     return text
 
 
-def _part(item: EnvironmentPlan, options: RenderOptions) -> str:
+def _part(item: OfEnvironment[Plan], options: RenderOptions) -> str:
     """Return the comment of one environment, without its marker."""
-    if item.plan is not None:
-        return plan_as_markdown(item.plan, replace(options, cost=item.cost)).partition("\n")[2]
+    if item.result is not None:
+        return plan_as_markdown(item.result, replace(options, cost=item.cost)).partition("\n")[2]
     name = inline(shortened(item.environment, _LONGEST_NAME))
     lines = [f"> - {_marked(line)}" for line in item.problems[:_MOST_IN_CELL]]
     more = len(item.problems) - _MOST_IN_CELL
@@ -217,24 +288,24 @@ def _changed(entry: Entry) -> str:
 
 
 def _violations(document: Document) -> Iterator[str]:
-    refused = [violation for violation in document.violations if not violation.after_merge]
-    later = [violation for violation in document.violations if violation.after_merge]
+    violations = document.plan.refusals
+    refused = [violation for violation in violations if not violation.after_merge]
+    later = [violation for violation in violations if violation.after_merge]
     if refused:
         yield "> [!CAUTION]\n> **Refused by policy. Nothing will be applied.**"
-        yield from _listed(refused)
+        yield from map(_violation, refused)
     if later:
         yield "\n" * bool(refused) + "> [!WARNING]\n> **Danger: takes effect after the merge.**"
-        yield from _listed(later)
+        yield from map(_violation, later)
     if document.loosened:
         yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the base**"
         yield from (f"> - {_marked(text)}" for text in document.loosened)
 
 
-def _listed(violations: Sequence[Refusal]) -> Iterator[str]:
-    for violation in violations:
-        place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
-        allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
-        yield f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
+def _violation(violation: Refusal) -> str:
+    place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
+    allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
+    return f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
 
 
 def _details(entry: Entry) -> str:
@@ -293,4 +364,4 @@ def _fence(lines: list[str]) -> str:
 def _notes(document: Document) -> Iterator[str]:
     yield from (f"- {marked_up(note)}" for note in document.notes)
     if document.unmanaged:
-        yield f"- {unmanaged_count(document)}"
+        yield f"- {document.unmanaged_count}"

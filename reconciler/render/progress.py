@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from traceback import walk_tb
 
 from msgspec import Struct, field
@@ -33,9 +33,8 @@ from reconciler.model.event import (
 from reconciler.model.kind import Action
 from reconciler.model.text import printable
 from reconciler.render.diagnostics import crop, diagnostics_as_text
-from reconciler.render.durations import duration_as_text
-from reconciler.render.plan.words import SIGNS, title
-from reconciler.render.style import DEFAULT_WIDTH, PLAIN, Colour, Style
+from reconciler.render.options import DEFAULT_WIDTH, PLAIN, Colour, Style
+from reconciler.render.words import SIGNS, duration_as_text, title
 
 _UNKNOWN = """\
 A change with an unknown outcome may have taken effect. Nothing is sent twice in one run.
@@ -74,24 +73,17 @@ def event_as_text(event: Event) -> str:
         case Withdrawn(change, live_id, twin_id):
             lines = [f"- withdrew {title(change)} (id {live_id}); id {twin_id} stays"]
         case Twins(change, live_id, twin_ids, because, hint):
-            lines = [_twice(title(change), live_id, twin_ids, because), f"hint: {hint}"]
+            also = f" (created by this run) and id {', '.join(twin_ids)}: {because}"
+            exists = f"exists twice: id {live_id}{also}"
+            if not twin_ids:
+                exists = f"may exist twice (created by this run: id {live_id}): {because}"
+            lines = [f"✗ {title(change)} {exists}", f"hint: {hint}"]
         case Interrupting(forced=True):
             lines = ["Stopping now: requests in flight are abandoned."]
         case Interrupting():
             lines = ["Stopping: waiting for running changes (at most 5 s). Repeat to stop now."]
         case _:
             lines = []
-    return _indented(lines)
-
-
-def _twice(name: str, live_id: str, twin_ids: Sequence[str], because: str) -> str:
-    if not twin_ids:
-        return f"✗ {name} may exist twice (created by this run: id {live_id}): {because}"
-    ids = f"id {live_id} (created by this run) and id {', '.join(twin_ids)}"
-    return f"✗ {name} exists twice: {ids}: {because}"
-
-
-def _indented(lines: Sequence[str]) -> str:
     return "\n    ".join(printable(line) for text in lines for line in text.split("\n"))
 
 
@@ -137,7 +129,8 @@ def report_as_text(report: Report) -> str:
     if incomplete := ", ".join(f"{count} {word}" for word, count in outcomes.items() if count):
         text += f"; {incomplete}"
     text += "\n"
-    listed: tuple[Event, ...] = (*report.withdrawn, *report.twins, *_to_check(report))
+    to_check = (item for item in report.failed if item.unknown or item.live_id is not None)
+    listed: tuple[Event, ...] = (*report.withdrawn, *report.twins, *to_check)
     text += "".join(f"  {event_as_text(event)}\n" for event in listed)
     if outcomes["with an unknown outcome"]:
         return text + _UNKNOWN
@@ -158,11 +151,6 @@ def _outcomes(report: Report) -> dict[str, int]:
         "withdrawn": len(report.withdrawn),
         "with a twin": len(report.twins),
     }
-
-
-def _to_check(report: Report) -> list[Failed]:
-    """Return the changes whose object has to be looked at."""
-    return [failed for failed in report.failed if failed.unknown or failed.live_id is not None]
 
 
 class Status(Struct):
@@ -195,7 +183,10 @@ class Status(Struct):
                 self.running.discard(change.id)
                 self.ended.add(change.id)
             case Waiting(seconds, reason):
-                return self._wait(seconds, reason, now)
+                begins = now >= self.waits_until and seconds > _SHORTEST_WAIT
+                if now + seconds > self.waits_until:
+                    self.waits_until, self.reason = now + seconds, reason
+                return begins
             case _:
                 self._read(event, now)
         return False
@@ -210,12 +201,6 @@ class Status(Struct):
             case Sent(method, path, change_id=change_id):
                 self.calls += 1
                 self.in_flight.pop((change_id, method, path), None)
-
-    def _wait(self, seconds: float, reason: str, now: float) -> bool:
-        begins = now >= self.waits_until and seconds > _SHORTEST_WAIT
-        if now + seconds > self.waits_until:
-            self.waits_until, self.reason = now + seconds, reason
-        return begins
 
     def keeps_waiting(self, now: float) -> bool:
         """Return whether it waits, or looks between two waits whether to wait on."""
@@ -285,7 +270,10 @@ class Progress(Struct):
         """Take note of an event, and write its lines and the status if it is due."""
         now = self.clock()
         begins = self._status.update(event, now)
-        line = "" if self._is_counted(event) else event_as_text(event)
+        line = event_as_text(event)
+        if isinstance(event, Skipped):
+            self._skips[event.because] += 1
+            line = line if self._skips[event.because] <= _SKIPS else ""
         if self.verbose and isinstance(event, Sent):
             line = call_as_text(event)
         if isinstance(event, Noted) and event.important:
@@ -310,13 +298,6 @@ class Progress(Struct):
             if count > _SKIPS:
                 self.write(f"○ {count - _SKIPS} more skipped: {printable(because)}\n")
         self._skips.clear()
-
-    def _is_counted(self, event: Event) -> bool:
-        """Count a change that was skipped. Return whether it has no line of its own."""
-        if not isinstance(event, Skipped):
-            return False
-        self._skips[event.because] += 1
-        return self._skips[event.because] > _SKIPS
 
     def _show(self, now: float, *, due: bool) -> None:
         interval, status = _REDRAW_AFTER if self.live else _LINE_AFTER, self._status

@@ -1,10 +1,21 @@
-"""Runs and logs of an object, and lines about what is new. Messages are untrusted text."""
+"""Runs, logs and backfills of exports. Messages are untrusted text."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import starmap
+from typing import TypeVar
 
+from reconciler.model.address import Address
+from reconciler.model.backfill_plan import (
+    BackfillEnd,
+    BackfillPlan,
+    BackfillState,
+    ObjectBackfills,
+    PlannedBackfill,
+)
+from reconciler.model.plan import Consequence, Severity
 from reconciler.model.run import (
     BILLING,
     NO_END,
@@ -18,14 +29,13 @@ from reconciler.model.run import (
     Subject,
     duration_of_run,
 )
-from reconciler.model.text import printable, quoted, several, shortened
-from reconciler.render.document import Cell, Column, Document, Facts, Line, Lines, Row, Table
-from reconciler.render.durations import duration_as_text, short_count
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.words import counted_nouns
-from reconciler.render.style import Colour, Style
+from reconciler.model.text import listed, printable, quoted, several, shortened
+from reconciler.model.times import moment_as_option
+from reconciler.render.document import Cell, Column, Document, Facts, Group, Line, Lines, Row, Table
+from reconciler.render.options import Colour, RenderOptions, Style
+from reconciler.render.words import counted_nouns, duration_as_text, short_count
 
-_COLUMNS = tuple(map(Column, ("interval (UTC)", "status", "began", "took", "rows", "id", "")))
+_RUN_COLUMNS = tuple(map(Column, ("interval (UTC)", "status", "began", "took", "rows", "id", "")))
 _LONGEST_ERROR = 120
 _SETTLED = "its interval was exported by another run"
 _UNBOUNDED = "runs without a start are not in this order; list them with --order created"
@@ -46,6 +56,23 @@ _MATCHES = {
     Matched.BY_TIME: "the service does not join logs to runs: these entries were logged while it "
     "ran, and some may be of other runs",
 }
+_T = TypeVar("_T")
+_MOST_LISTED = 3
+_SEVERITIES = {Severity.DANGER: Colour.RED, Severity.WARNING: Colour.YELLOW}
+_BACKFILL_COLUMNS = (
+    Column("from"),
+    Column("to", " to "),
+    *(Column(title, padded=False) for title in ("runs", "order")),
+)
+_RULES = Column("severity"), Column("rule"), Column("message", padded=False)
+_END_COLOURS = {
+    BackfillState.COMPLETED: Colour.GREEN,
+    BackfillState.EMPTY: Colour.GREEN,
+    BackfillState.PARTLY: Colour.RED,
+    BackfillState.FAILED: Colour.RED,
+    BackfillState.UNKNOWN: Colour.BOLD_RED,
+    BackfillState.SKIPPED: Colour.YELLOW,
+}
 
 
 def runs_document(report: RunReport, options: RenderOptions) -> Document:
@@ -55,7 +82,7 @@ def runs_document(report: RunReport, options: RenderOptions) -> Document:
         runs = Facts(tuple(_detail(report.runs[0])), wraps=True)
     elif report.runs:
         settled = report.settled
-        runs = Table(_COLUMNS, tuple(_row(run, settled) for run in report.runs), indent=2)
+        runs = Table(_RUN_COLUMNS, tuple(_run_row(run, settled) for run in report.runs), indent=2)
     remarks = Lines(tuple(_remarks(report)), attached=True)
     where = subject_line(report)
     return Document(
@@ -105,10 +132,15 @@ def clock(moment: datetime | None) -> str:
 def _detail(run: Run) -> Iterator[tuple[str, Cell]]:
     yield "run", Cell(run.id, code=True)
     yield "status", Cell(run.status, _colour(run))
+    ended = _exact(run.finished_at)
+    if run.finished_at is None and run.status in NO_END:
+        ended = "when it began"
+    elif run.finished_at is None and run.pending:
+        ended = "not yet"
     texts = {
         "interval": interval(run),
         "began": _exact(run.created_at),
-        "ended": _ended(run),
+        "ended": ended,
         "took": _took(run),
         "rows": "-" if run.records is None else f"{run.records:,}",
         "bytes": "-" if run.bytes is None else f"{run.bytes:,}",
@@ -119,7 +151,7 @@ def _detail(run: Run) -> Iterator[tuple[str, Cell]]:
         yield "error", Cell(run.error)
 
 
-def _row(run: Run, settled: Container[str]) -> Row:
+def _run_row(run: Run, settled: Container[str]) -> Row:
     cells = (
         Cell(interval(run)),
         Cell(run.status, _colour(run)),
@@ -158,12 +190,6 @@ def _colour(run: Run) -> Colour | None:
     return Colour.RED if run.failed else Colour.YELLOW
 
 
-def _ended(run: Run) -> str:
-    if run.finished_at is None and run.status in NO_END:
-        return "when it began"
-    return "not yet" if run.finished_at is None and run.pending else _exact(run.finished_at)
-
-
 def _took(run: Run) -> str:
     took = duration_of_run(run)
     return "-" if took is None else duration_as_text(took / timedelta(seconds=1))
@@ -186,15 +212,20 @@ def logs_document(report: LogReport, options: RenderOptions) -> Document:
     where = subject_line(report)
     if report.run is not None:
         where += (Cell(f"· run {interval(report.run)}"),)
-    entries = Table(_LOG_COLUMNS, tuple(map(_entry, report.entries)), headed=False, noun="line")
+    rows = (
+        Row(
+            (
+                Cell(_time(entry), Colour.DIM),
+                Cell(entry.level, _LEVELS.get(entry.level)),
+                Cell(entry.message),
+            )
+        )
+        for entry in report.entries
+    )
+    entries = Table(_LOG_COLUMNS, tuple(rows), headed=False, noun="line")
     remarks = tuple(f"note: {text}" for text in _log_remarks(report))
     blocks = (entries if report.entries else Lines(("no entries",)), Lines(remarks, attached=True))
     return Document((Cell("Log of"), *where), where, blocks, after=page_of(report, options))
-
-
-def _entry(entry: LogEntry) -> Row:
-    level = Cell(entry.level, _LEVELS.get(entry.level))
-    return Row((Cell(_time(entry), Colour.DIM), level, Cell(entry.message)))
 
 
 def entry_as_text(entry: LogEntry, style: Style) -> str:
@@ -214,3 +245,99 @@ def _log_remarks(report: LogReport) -> Iterator[str]:
 
 def _time(entry: LogEntry) -> str:
     return f"{entry.timestamp:%Y-%m-%d %H:%M:%S}"
+
+
+def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
+    """Return where it runs, the backfills of each object, what to know before, and the counts."""
+    where = Cell(f"{plan.source.environment} · {plan.source.base_url}")
+    rows = tuple(_backfill_row(item, of) for of in plan.objects for item in of.backfills)
+    rules = _common(plan, lambda of: of.consequences)
+    notes = [_about(note, where) for note, where in _common(plan, lambda of: of.notes)]
+    return Document(
+        (Cell(f"Backfills of {plan.source.environment}"),),
+        (),
+        (
+            Facts((("Environment", where), ("Plan", Cell(plan.plan_id[:8]))), indent=0),
+            Table(_BACKFILL_COLUMNS, rows, headed=False, indent=2, noun="backfill"),
+            Table(_RULES, tuple(starmap(_consequence, rules)), headed=False, indent=2, wraps=True),
+        ),
+        f"Plan: {counts(plan)}." if plan.backfills else "Nothing to backfill.",
+        (
+            *(("Runs of an export follow one another.",) if plan.backfills else ()),
+            *((f"Starting them takes {options.cost}.",) if options.cost and plan.backfills else ()),
+            *(f"note: {note}" for note in (*plan.notes, *notes)),
+        ),
+    )
+
+
+def _common(
+    plan: BackfillPlan, parts: Callable[[ObjectBackfills], Iterable[_T]]
+) -> list[tuple[_T, str]]:
+    """Return each part of some objects once, with these objects; "" if it concerns all."""
+    users: dict[_T, list[Address]] = {}
+    for item in plan.objects:
+        for part in parts(item):
+            users.setdefault(part, []).append(item.address)
+    every = len(plan.objects)
+    return [
+        (part, "" if len(names) == every else listed(names, _MOST_LISTED))
+        for part, names in users.items()
+    ]
+
+
+def _about(text: str, where: str) -> str:
+    return f"{text} ({where})" if where else text
+
+
+def _backfill_row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
+    order = ["tried first"] if item.trial else []
+    order += [f"retry of {item.run}"] if item.run is not None else []
+    cells = (*_ends(item), several(item.runs, "run"), ", ".join(order))
+    name = Cell(str(of.address), Colour.BOLD, code=True), Cell(quoted(of.name))
+    group = Group(name, f"  {of.parent_name}" if of.parent_name else "")
+    return Row(tuple(map(Cell, cells)), "↻", group=group)
+
+
+def _consequence(item: Consequence, where: str) -> Row:
+    cells = Cell(item.severity.value, _SEVERITIES.get(item.severity)), Cell(item.rule, code=True)
+    return Row((*cells, Cell(_about(item.message, where))))
+
+
+def ends_as_text(ended: Sequence[ObjectBackfills], style: Style) -> str:
+    """Return a line for every backfill that was to be started, and how to go on."""
+    lines: list[str] = []
+    for item in ended:
+        lines += ["", f"{printable(str(item.address))} {quoted(item.name)}"]
+        for end in item.ends:
+            lines += _end_lines(end, style)
+    states = {end.state for item in ended for end in item.ends}
+    if not states.isdisjoint({BackfillState.STARTED, BackfillState.RUNNING}):
+        one = f" {printable(str(ended[0].address))}" if len(ended) == 1 else ""
+        what = f"the runs: reconciler runs{one}" if one else "all: reconciler status"
+        lines += ["", f"Look at {what}; at gaps: reconciler gaps{one}"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _end_lines(end: BackfillEnd, style: Style) -> list[str]:
+    state = style.paint(_END_COLOURS.get(end.state), f"{end.state.value:<9}")
+    name = f" (backfill {printable(end.id)})" if end.id is not None else ""
+    lines = [
+        f"  {state} {' to '.join(_ends(end.planned))}  {several(end.planned.runs, 'run')}{name}"
+    ]
+    lines += style.wrapped(printable(end.detail), "    ", "    ") if end.detail else []
+    return [*lines, f"    hint: {printable(end.hint)}"] if end.hint else lines
+
+
+def counts(plan: BackfillPlan) -> str:
+    """Return the numbers of backfills, objects, runs and rows."""
+    if not plan.backfills:
+        return "nothing to backfill"
+    objects = [item for item in plan.objects if item.backfills]
+    of = f" of {several(len(objects), 'export')}" if len(objects) > 1 else ""
+    count = sum((item.rows or 0) * item.runs for item in objects)
+    rows = f", about {short_count(count)} rows" if count else ""
+    return f"{several(len(plan.backfills), 'backfill')}{of}, {several(plan.runs, 'run')}{rows}"
+
+
+def _ends(item: PlannedBackfill) -> tuple[str, str]:
+    return moment_as_option(item.start), moment_as_option(item.end)

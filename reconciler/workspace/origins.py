@@ -8,13 +8,8 @@ from msgspec import Struct
 
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import MASK
-from reconciler.model.resource import (
-    FilledReference,
-    Overridden,
-    ResolvedField,
-    Resource,
-    State,
-)
+from reconciler.model.resolved import PublicField, PublicOrigin, PublicOverridden, PublicReference
+from reconciler.model.resource import Resource, State
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -27,6 +22,7 @@ from reconciler.model.values import (
     leaves,
     map_leaves,
     mapped_leaves,
+    path_text,
     references_in,
     value_at,
 )
@@ -52,11 +48,11 @@ class OriginContext(Struct, frozen=True):
 
 def fields_with_origin(
     resource: Resource, kind: Kind, context: OriginContext
-) -> tuple[ResolvedField, ...]:
+) -> tuple[PublicField, ...]:
     """Return every field of a resource with its origin, parent and lifecycle included."""
     carriers = annotated(kind.name, _SECRET, resource.spec)
     secret = {path for path, _ in carriers.get("x-secret", ())}
-    resolved: list[ResolvedField] = []
+    resolved: list[PublicField] = []
     for path, value in _values(resource, kind, context.places):
         written_path = _as_written(path, kind, context.places)
         hidden = path in secret or isinstance(value, SecretRef)
@@ -115,30 +111,32 @@ def _as_written(path: Path, kind: Kind, places: Places) -> Path:
 
 def _field(
     path: Path, written_path: Path, value: JSON, context: OriginContext, *, hidden: bool
-) -> ResolvedField:
+) -> PublicField:
     top, set_at = context.places.source_of(written_path)
     written = value_at(top.value, set_at)
     texts = tuple(_texts(written))
     plain = str(value) if isinstance(value, SecretRef) else value
     filled = any("${" in text for text in texts) and written != plain and value is not MISSING
     below = (layer for layer in context.places.layers if layer is not top)
-    return ResolvedField(
+    return PublicField(
         path=path,
-        value=map_leaves(value, _shown),
+        name=path_text(path),
+        value=None if value is MISSING else map_leaves(value, _shown),
+        unset=value is MISSING,
         origin=_origin(top, set_at),
         secret=hidden,
-        written=_safe(written, hidden=hidden) if filled else MISSING,
+        written=_safe(written, hidden=hidden) if filled else None,
         references=tuple(_filled(texts, context, hidden=hidden, seen=frozenset())),
         overrides=tuple(
-            Overridden(_safe(overridden, hidden=hidden), _origin(layer, set_at))
+            PublicOverridden(_safe(overridden, hidden=hidden), _origin(layer, set_at))
             for layer in below
             if (overridden := value_at(layer.value, written_path)) is not MISSING
         ),
     )
 
 
-def _origin(layer: Layer, path: Path) -> FieldOrigin:
-    return FieldOrigin(layer.label, layer.document.key_mark(layer.path + path))
+def _origin(layer: Layer, path: Path) -> PublicOrigin:
+    return PublicOrigin.of(FieldOrigin(layer.label, layer.document.key_mark(layer.path + path)))
 
 
 def _shown(value: JSON) -> JSON:
@@ -166,15 +164,16 @@ def _texts(value: JSON) -> Iterator[str]:
 
 def _filled(
     texts: tuple[str, ...], context: OriginContext, *, hidden: bool, seen: frozenset[str]
-) -> Iterator[FilledReference]:
+) -> Iterator[PublicReference]:
     """Yield the references in texts, each followed by those in the variable that it names."""
     for reference in (reference for text in texts for reference in references_in(text)):
         provider, argument = reference.provider, reference.argument
         layer = context.variables.layer_of((argument,)) if provider == VARIABLES.name else None
         if layer is not None and argument not in seen:
-            yield FilledReference(str(reference), _origin(layer, (argument,)))
+            yield PublicReference(str(reference), _origin(layer, (argument,)))
             inner = tuple(_texts(value_at(layer.value, (argument,))))
             yield from _filled(inner, context, hidden=hidden, seen=seen | {argument})
         elif provider != VARIABLES.name and not reference.is_secret and provider in providers():
             text = reference.without_default(MASK) if hidden else str(reference)
-            yield FilledReference(text, providers()[provider].origin_of(argument, context.environ))
+            origin = providers()[provider].origin_of(argument, context.environ)
+            yield PublicReference(text, PublicOrigin.of(origin))

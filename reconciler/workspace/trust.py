@@ -21,7 +21,7 @@ from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, content_id
-from reconciler.workspace.workspace_file import Workspace, read_workspace
+from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import AMBIGUOUS
 
@@ -80,7 +80,7 @@ class TrustedBase(Struct, frozen=True):
         if content == raw:  # In a repository with SHA-256.
             return own
         problems = DiagnosticCollector(lenient=AMBIGUOUS)
-        workspace = read_workspace(_OneFile(content), problems)
+        workspace = checked_workspace(content, problems)
         self.check(problems)
         return workspace
 
@@ -175,18 +175,6 @@ class _Tip(Struct, frozen=True, dict=True):
 
     def read(self, name: str) -> bytes | None:
         return self._files.read(name)
-
-
-class _OneFile(Struct, frozen=True):
-    """A source with only the workspace file."""
-
-    content: bytes
-
-    def names(self) -> list[str]:
-        return [WORKSPACE_FILE]
-
-    def read(self, name: str) -> bytes | None:
-        return self.content if name == WORKSPACE_FILE else None
 
 
 class _NoFiles:

@@ -85,6 +85,11 @@ def read_workspace(
         hint = _where_it_is(source, folder) if folder is not None else None
         problems.error("no-workspace", f"no {WORKSPACE_FILE} in this folder", hint=hint)
         return Workspace(Document(WORKSPACE_FILE), {})
+    return checked_workspace(raw, problems, parse)
+
+
+def checked_workspace(raw: bytes, problems: DiagnosticCollector, parse: Parse = parse) -> Workspace:
+    """Return the workspace of a file's content."""
     document = parse(raw, WORKSPACE_FILE, problems)
     if not isinstance(document.value, dict):
         if not document.unread and not isinstance(document.value, Unknown):

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from reconciler.cli.command import Command
-from reconciler.cli.group import COMMANDS, command_of
+from reconciler.cli.program import COMMANDS, command_of
 from scripts.man import FOLDER, manual_pages
 from tests.support.limits import TIMEOUT
 

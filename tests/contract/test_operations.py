@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from reconciler import api
-from reconciler.cli.group import COMMANDS
+from reconciler.cli.program import COMMANDS
 from tests.conftest import ROOT, StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS, RunningEmulator

@@ -29,16 +29,14 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Consequence, Plan, PlanSource, Severity, encode
 from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
-from reconciler.render.annotations import plan_as_github
-from reconciler.render.backfills import ends_as_text
-from reconciler.render.ci_reports import plan_as_gitlab
+from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.formats import writer_of
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.options import PLAIN, RenderOptions, Style
 from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_text import plan_as_text
 from reconciler.render.progress import error_as_text
-from reconciler.render.style import PLAIN, Style
+from reconciler.render.runs import ends_as_text
 from tests.support.reports import written
 from tests.support.worlds import (
     KINDS,

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.plan import Plan
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.text import plan_as_text
-from reconciler.render.style import Style
+from reconciler.render.options import RenderOptions, Style
+from reconciler.render.plan_text import plan_as_text
 from tests.golden.test_plans import CASES, plan_of
 from tests.support.worlds import (
     desired_of,

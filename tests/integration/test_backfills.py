@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.cli.exit_codes import exit_code_of_audit
+from reconciler.cli.output import exit_code_of_audit
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import applied_plan
@@ -25,8 +25,8 @@ from reconciler.model.public import as_json
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
 from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.operations.runs import cancel
-from reconciler.render.backfills import ends_as_text
-from reconciler.render.style import PLAIN
+from reconciler.render.options import PLAIN
+from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import DIALECTS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.command import Command
-from reconciler.cli.group import COMMANDS, command_of
+from reconciler.cli.program import COMMANDS, command_of
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 

@@ -19,7 +19,12 @@ from tests.support.limits import TIMEOUT
 NETWORK = ("asyncio", "httpx", "ssl", "reconciler.client", "reconciler.reading")
 READING = ("yaml", "jsonschema_rs", "reconciler.workspace.loading", "reconciler.workspace.yaml")
 USE_CASES = ("reconciler.applying", "reconciler.operations", "reconciler.planning")
-PLANS = ("reconciler.model.decoding", "reconciler.model.plan", "reconciler.render.plan")
+PLANS = (
+    "reconciler.model.decoding",
+    "reconciler.model.plan",
+    "reconciler.render.plan_document",
+    "reconciler.render.plan_text",
+)
 
 SCRIPT = """\
 import sys

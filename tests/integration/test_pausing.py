@@ -17,7 +17,7 @@ from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
 from reconciler.operations.pausing import Paused, PauseRequest, pause
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_text import plan_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import DIALECTS

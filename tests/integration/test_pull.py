@@ -14,7 +14,7 @@ from reconciler.authoring.pulling import pull_summary, pulled_as_text
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text
-from reconciler.render.style import PLAIN
+from reconciler.render.options import PLAIN
 from tests.conftest import LONG, StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied

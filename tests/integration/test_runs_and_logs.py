@@ -19,8 +19,8 @@ from reconciler.model.run import LogEntry, LogReport, Matched, RunOrder, RunRepo
 from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs, read_logs
 from reconciler.operations.runs import RunsRequest, follow_runs, opened, runs
 from reconciler.reading.calls import NotOffered
+from reconciler.render.options import PLAIN
 from reconciler.render.runs import change_as_text
-from reconciler.render.style import PLAIN
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write

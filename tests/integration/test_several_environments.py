@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.exit_codes import worst_of
+from reconciler.cli.output import worst_of
 from reconciler.client import ClientSettings
 from reconciler.commands import planning as plans
-from reconciler.commands.environments import in_each
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, in_each
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window
 from tests.conftest import ROOT

@@ -17,7 +17,7 @@ from reconciler.authoring.drift import Drift, DriftRequest, drift
 from reconciler.authoring.environments import EnvironmentComparison
 from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.authoring.pulling import PullRequest, pull
-from reconciler.cli.exit_codes import exit_code_of_apply, exit_code_of_plan
+from reconciler.cli.output import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
 from reconciler.commands.applying import ApplyRequest, Screen, apply
 from reconciler.commands.options import PlanRequest, WorkspaceOptions

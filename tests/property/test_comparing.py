@@ -23,7 +23,7 @@ from reconciler.model.resource import Resource
 from reconciler.model.values import MISSING, Path, value_at
 from reconciler.planning.base import Declared
 from reconciler.planning.differ import difference
-from reconciler.render.plan.inside import differences
+from reconciler.render.plan_fields import differences
 from tests.property.test_importing import KINDS, bodies
 
 names = st.sampled_from(["a", "b", "c", "__a", "a.b", "[0]", "", "1"])

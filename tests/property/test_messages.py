@@ -13,8 +13,8 @@ from reconciler.model.plan import Plan, encode
 from reconciler.model.text import is_breaking
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
     desired_of,
     export,

@@ -16,8 +16,8 @@ from reconciler.model.plan import encode
 from reconciler.model.policy import Limit, PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import PureServer, planned, worlds
 
 _policies = st.builds(

@@ -12,10 +12,9 @@ from reconciler.client import SecretResolver
 from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import encode, redact_plan
 from reconciler.model.values import SecretRef
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown
-from reconciler.render.style import Style
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
     desired_of,
     export,

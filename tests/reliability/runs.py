@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli.exit_codes import exit_code_of_apply
+from reconciler.cli.output import exit_code_of_apply
 from reconciler.client import ClientSettings, Stop
 from reconciler.commands.applying import ApplyRequest, Screen, apply
 from reconciler.commands.options import PlanRequest, WorkspaceOptions

@@ -14,8 +14,7 @@ from tempfile import TemporaryDirectory
 
 from reconciler.model.plan import Plan
 from reconciler.render.formats import writer_of
-from reconciler.render.options import COMMENT_LIMIT, RenderOptions
-from reconciler.render.style import Style
+from reconciler.render.options import COMMENT_LIMIT, RenderOptions, Style
 from tests.support.limits import TIMEOUT
 
 _FIRST_LINES, _LAST_LINES, _COLUMNS = 24, 12, 80

@@ -23,7 +23,7 @@ from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.kinds import all_kinds
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.address import PathGlob, TooComplex
-from reconciler.render.annotations import diagnostics_as_github
+from reconciler.render.ci_reports import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace import sources as limits
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository

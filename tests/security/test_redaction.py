@@ -23,8 +23,8 @@ from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import State
 from reconciler.model.schemas import looks_secret
 from reconciler.model.values import SecretValue
-from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_text import plan_as_text
 from tests.conftest import LONG
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator

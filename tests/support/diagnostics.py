@@ -9,8 +9,7 @@ from urllib.parse import unquote
 
 from reconciler.diagnostics import Diagnostic, Mark
 from reconciler.model.text import printable
-from reconciler.render.annotations import diagnostics_as_github
-from reconciler.render.ci_reports import diagnostics_as_sarif
+from reconciler.render.ci_reports import diagnostics_as_github, diagnostics_as_sarif
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
 
 Reported = tuple[str, str, str | None, int | None, int | None]

@@ -30,8 +30,8 @@ def _document(place: str) -> dict[str, str]:
 
 _WRITERS: Mapping[str, Mapping[str, str]] = {
     "plan": {
-        "text": "render.plan.text:plan_as_text",
-        "github": "render.annotations:plan_as_github",
+        "text": "render.plan_text:plan_as_text",
+        "github": "render.ci_reports:plan_as_github",
         "gitlab": "render.ci_reports:plan_as_gitlab",
         "html": "render.plan_html:plan_as_html",
         "json": "render.environments:plan_as_json",
@@ -45,15 +45,14 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     },
     "diagnostics": {
         "text": "render.diagnostics:diagnostics_for_people",
-        "github": "render.annotations:diagnostics_as_github",
+        "github": "render.ci_reports:diagnostics_as_github",
         "gitlab": "render.ci_reports:diagnostics_as_gitlab",
         "json": "render.diagnostics:diagnostics_as_json",
         "sarif": "render.ci_reports:diagnostics_as_sarif",
     },
-    "backfills": _document("render.backfills:backfills_document")
-    | {"github": "render.annotations:backfills_as_github"},
-    "resolved": _document("render.resolved:resolved_document")
-    | {"json": "render.resolved:resolved_as_json"},
+    "backfills": _document("render.runs:backfills_document")
+    | {"github": "render.ci_reports:backfills_as_github"},
+    "resolved": _document("render.resolved:resolved_document"),
     "imported": _document("authoring.importing:imported_document"),
     "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},
     "drift": _document("authoring.drift:drift_document"),
@@ -135,6 +134,6 @@ def _written(name: str, document_of: Callable[[Any, RenderOptions], Document]) -
     plain = document.without_terminal
     if name == "markdown":
         return lambda report, how: document.as_markdown(document_of(report, plain(how)), how)
-    from reconciler.render.document_html import as_html
+    from reconciler.render.page import as_html
 
     return lambda report, how: as_html(document_of(report, plain(how, page=True)))

@@ -46,7 +46,6 @@ from reconciler.workspace.yaml.document import (
     TOO_DEEP,
     TOO_MANY,
     Document,
-    Nodes,
     Parser,
     TooDeep,
     TooMany,
@@ -195,8 +194,8 @@ def read_nodes(
     # Most files are read without it.
     from reconciler.workspace.yaml.construct import Constructor
 
-    nodes = Nodes(file, text, node)
-    constructor = Constructor(nodes, problems)
+    places = Document(file, text=text, composed=node)
+    constructor = Constructor(places, problems)
     reported = len(problems.diagnostics)
     value = constructor.value(node, 0) if node is not None else None
     misread = DiagnosticCollector(lenient=problems.lenient)
@@ -206,14 +205,14 @@ def read_nodes(
 
         if suspicious:
             check_tokens(file, text, misread)
-        check_look_alikes(nodes, misread)
+        check_look_alikes(places, misread)
     if misread.failed:
         # Errors in values that are read wrongly would be misleading.
         problems.diagnostics[reported:] = misread.diagnostics
         return Document(file, text=text, unread=True)
     problems.diagnostics += misread.diagnostics
-    kept = nodes if keep else None
-    return Document(file, value, text, False, nodes.upper_keys(), constructor.nodes, kept)
+    kept = node if keep else None
+    return Document(file, value, text, False, places.upper_keys(), constructor.nodes, kept)
 
 
 def is_suspicious(text: str) -> bool:

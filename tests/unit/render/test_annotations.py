@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.render.annotations import diagnostics_as_github
+from reconciler.render.ci_reports import diagnostics_as_github
 from reconciler.render.options import RenderOptions
 from tests.unit.render.test_diagnostics import breaking, hostile, wrong
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.exit_codes import exit_code_of_audit
+from reconciler.cli.output import exit_code_of_audit
 from reconciler.commands.showing import audit
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
 from reconciler.model.address import Address

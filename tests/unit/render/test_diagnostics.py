@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.render.diagnostics import crop, diagnostics_as_json, diagnostics_as_text
-from reconciler.render.style import Style, width_of
+from reconciler.render.options import Style, width_of
 from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.yaml.document import Document
 

@@ -13,11 +13,11 @@ from reconciler.model.plan import Plan, PlanSource, encode
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
 from reconciler.model.values import SecretRef
-from reconciler.render.plan.document import Document, document_of, environment_as_text
-from reconciler.render.plan.fields import LineKind
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_document import Document, document_of, environment_as_text
+from reconciler.render.plan_fields import LineKind
 from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
     desired_of,
     export,
@@ -64,7 +64,7 @@ def test_changes_and_violations_carry_their_place_through_the_saved_form() -> No
         'batch_export.old "Old" in Web': Mark("b.yaml", 9),
         'batch_export.slow "Slow"': None,
     }
-    assert [violation.at for violation in document().violations] == [RULE]
+    assert [violation.at for violation in document().plan.refusals] == [RULE]
 
 
 def test_a_deletion_is_brief_and_has_all_fields_if_verbose() -> None:
@@ -72,7 +72,7 @@ def test_a_deletion_is_brief_and_has_all_fields_if_verbose() -> None:
     assert deletion.lines == ()
     verbose = document(verbose=True).worst_first[0]
     assert {"name", "interval", "destination.type"} <= {line.name for line in verbose.lines}
-    assert {line.kind for line in verbose.lines} == {LineKind.LOST}
+    assert {(line.kind, line.after) for line in verbose.lines} == {(LineKind.SET, "")}
 
 
 def test_a_changed_field_has_both_sides() -> None:
@@ -83,8 +83,8 @@ def test_a_changed_field_has_both_sides() -> None:
 
 
 def test_unmanaged_objects_are_counted_and_listed() -> None:
-    assert document().unmanaged == 1
-    assert document().unmanaged_objects == ('batch_export.id:e3 "Other" in Web',)
+    assert document().unmanaged_count == "1 unmanaged object"
+    assert document().unmanaged == ('batch_export.id:e3 "Other" in Web',)
 
 
 def test_experience_35_the_summary_counts_resources() -> None:

@@ -17,7 +17,7 @@ from tests.support.worlds import desired_of, export, live_of, live_project, plan
 TOY = '''\
 """Write the place of every change."""
 
-from reconciler.render.plan.document import document_of
+from reconciler.render.plan_document import document_of
 
 
 def _plan(plan, options):

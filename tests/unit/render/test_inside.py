@@ -15,8 +15,14 @@ from reconciler.model.plan import Change, FieldChange, Plan, PlanSource, redact_
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
-from reconciler.render.plan.fields import plain_lines
-from reconciler.render.plan.inside import REORDERED, capped, differences, text_lines, value_lines
+from reconciler.render.plan_fields import (
+    REORDERED,
+    capped,
+    differences,
+    plain_lines,
+    text_lines,
+    value_lines,
+)
 
 scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab_.", max_size=3)
 keys = st.sampled_from(["a", "b", "__a", "a.b", "[0]", ""])

@@ -7,8 +7,7 @@ import re
 
 from msgspec.structs import replace
 
-from reconciler.errors import ExitCode
-from reconciler.model.plan import EnvironmentPlan
+from reconciler.model.plan import OfEnvironment
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import safe_output
 from reconciler.model.values import SecretRef
@@ -139,7 +138,5 @@ def test_security_8_a_comment_with_broken_commands_is_within_the_limit() -> None
     plan = planned(desired_of(project(), *resources), live_of(live_project(), *objects))
     printed = safe_output(plan_as_markdown(plan))
     assert 50_000 < len(printed) <= COMMENT_LIMIT
-    several = [
-        EnvironmentPlan(name, ExitCode.FINE, plan=plan) for name in ("staging", "production")
-    ]
+    several = [OfEnvironment(name, plan) for name in ("staging", "production")]
     assert len(safe_output(plans_as_markdown(several))) <= COMMENT_LIMIT

@@ -8,7 +8,7 @@ from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Resource
-from reconciler.render.annotations import plan_as_github
+from reconciler.render.ci_reports import plan_as_github
 from reconciler.render.options import RenderOptions
 from tests.support.worlds import (
     desired_of,

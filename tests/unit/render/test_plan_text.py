@@ -14,11 +14,10 @@ from reconciler.model.plan import Change, Consequence, Note, Plan, Severity
 from reconciler.model.policy import Limit, PlanOptions, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.render.options import RenderOptions
-from reconciler.render.plan.document import rows_of
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.options import RenderOptions, Style
+from reconciler.render.plan_document import projects_of
 from reconciler.render.plan_markdown import plan_as_markdown
-from reconciler.render.style import Style
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
     desired_of,
     export,
@@ -367,5 +366,5 @@ def test_fidelity_f6_a_renamed_project_is_counted_once() -> None:
     exports = [export(f"e{n}", interval="day") for n in range(3)]
     live = live_of(live_project(), *(live_export(f"e{n}", f"E{n}") for n in range(3)))
     plan = planned(desired_of(web, *exports), live, base=desired_of(project(), *exports))
-    (row,) = rows_of(plan, always=True)
-    assert (row.name, row.counts.total()) == ("Shop", 4)
+    ((name, counts),) = projects_of(plan, always=True).items()
+    assert (name, sum(counts.values())) == ("Shop", 4)

@@ -27,8 +27,8 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource
+from reconciler.render.options import Style
 from reconciler.render.progress import Progress, error_as_text, event_as_text
-from reconciler.render.style import Style
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
 
 CHANGE = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake")

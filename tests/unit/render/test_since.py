@@ -11,8 +11,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Resource
 from reconciler.render.options import DEFAULTS
-from reconciler.render.plan.since import differences, hidden_line
-from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_markdown import changed_since, hidden_line, plan_as_markdown
 from tests.support.worlds import (
     desired_of,
     export,
@@ -34,7 +33,7 @@ def plan_of(*resources: Resource, prune: bool = False) -> Plan:
 
 
 def since(former: Plan, now: Plan) -> str | None:
-    return differences(now, "", plan_as_markdown(former))
+    return changed_since(now, "", plan_as_markdown(former))
 
 
 def comment(plan: Plan, shown: str) -> str:
@@ -66,16 +65,16 @@ def test_the_last_plan_of_the_environment_and_workspace_counts() -> None:
     first, second = plan_of(*KEPT, export("new")), plan_of(*KEPT)
     other = replace(first, source=replace(first.source, environment="production"))
     texts = [plan_as_markdown(plan) for plan in (first, second, other)]
-    assert differences(second, "", "".join(texts)) == ""
-    assert differences(first, "", "".join(texts)) == "1 more to create"
-    assert differences(first, "teams/a", "".join(texts)) is None
-    assert differences(first, "teams/a", hidden_line(second, "teams/a")) == "1 more to create"
+    assert changed_since(second, "", "".join(texts)) == ""
+    assert changed_since(first, "", "".join(texts)) == "1 more to create"
+    assert changed_since(first, "teams/a", "".join(texts)) is None
+    assert changed_since(first, "teams/a", hidden_line(second, "teams/a")) == "1 more to create"
 
 
 @pytest.mark.parametrize("text", ["", "<!-- reconciler plan -->", "\0", "<!-- reconciler plan 1 2"])
 def test_without_a_former_plan_nothing_is_claimed(text: str) -> None:
     plan = plan_of(*KEPT)
-    assert differences(plan, "", text) is None
+    assert changed_since(plan, "", text) is None
     assert comment(plan, text) == plan_as_markdown(plan)
 
 
@@ -89,7 +88,7 @@ def test_a_forged_line_only_changes_the_sentence() -> None:
         text = comment(plan, shown)
         assert re.sub(r"Since the last comment: .*\.\n\n", "", text) == plan_as_markdown(plan)
         assert "evil" not in text
-    assert differences(plan, "", f"{head}{' a.0' * 100_000}") is None
+    assert changed_since(plan, "", f"{head}{' a.0' * 100_000}") is None
 
 
 def test_the_line_has_hashes_only_and_a_bounded_size() -> None:

@@ -23,8 +23,7 @@ from reconciler.operations.status_report import (
     as_ascii,
     sparkline,
 )
-from reconciler.render.options import RenderOptions
-from reconciler.render.style import Style
+from reconciler.render.options import RenderOptions, Style
 from tests.support.reports import written
 
 NOW = datetime(2026, 6, 10, 12, 40, tzinfo=UTC)

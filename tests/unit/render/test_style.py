@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.render.style import PLAIN, Colour, Style, colour_wanted, width_of
+from reconciler.render.options import PLAIN, Colour, Style, colour_wanted, width_of
 
 
 @pytest.mark.parametrize(

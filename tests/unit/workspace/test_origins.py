@@ -11,8 +11,8 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.redaction import masked_in
-from reconciler.model.resource import ResolvedField, ResolvedResource
-from reconciler.model.values import MISSING, path_text
+from reconciler.model.resolved import PublicField, PublicOrigin, PublicResource
+from reconciler.model.values import path_text
 from tests.support.cli import write
 from tests.support.reports import written
 from tests.support.worlds import NOW
@@ -36,15 +36,19 @@ def show(
     *,
     environ: dict[str, str] | None = None,
     environment: str | None = None,
-) -> ResolvedResource:
+) -> PublicResource:
     options = WorkspaceOptions(write(folder, files), environment=environment)
     runtime = Runtime(environ=environ or {}, now=lambda: NOW)
     resource, _ = resolved(address, options, runtime)
     return masked_in(resource, runtime.mask)
 
 
-def by_name(found: ResolvedResource) -> dict[str, ResolvedField]:
+def by_name(found: PublicResource) -> dict[str, PublicField]:
     return {path_text(each.path): each for each in found.fields}
+
+
+def at(origin: PublicOrigin) -> str:
+    return f"{origin.file}:{origin.line}:{origin.column}"
 
 
 def test_a_literal_secret_is_hidden_on_every_layer(tmp_path: Path) -> None:
@@ -90,7 +94,7 @@ def test_a_known_secret_in_a_plain_field_is_hidden(tmp_path: Path) -> None:
     assert found["destination.config.user"].value == "${secret:env:OOPS}"
     password = found["destination.config.password"]
     assert (password.value, password.written) == ("${secret:env:P}", "${var:p}")
-    assert [str(each.origin.at) for each in password.references] == ["reconciler.yaml:2:8"]
+    assert [at(each.origin) for each in password.references] == ["reconciler.yaml:2:8"]
 
 
 def test_a_variable_that_is_a_mapping_gives_its_place_to_all_below_it(tmp_path: Path) -> None:
@@ -104,8 +108,8 @@ env: [ZONE]
     }
     host = by_name(show(tmp_path, files, environ={"ZONE": "us"}))["destination.config.host"]
     assert (host.value, host.written) == ("db.us", "${var:where}")
-    assert str(host.origin.at) == "a.yaml:8:7"
-    told = [(each.text, each.origin.layer) for each in host.references]
+    assert at(host.origin) == "a.yaml:8:7"
+    told = [(each.reference, each.origin.layer) for each in host.references]
     assert ("${var:where}", "vars") in told
     assert ("${env:ZONE:-eu}", "environment") in told
 
@@ -113,9 +117,9 @@ env: [ZONE]
 def test_a_field_is_found_under_the_name_that_the_file_gives_it(tmp_path: Path) -> None:
     text = POSTGRES.replace("Postgres", "NoOp").replace("CONFIG", "{}\n    hogql_query: select 1")
     found = by_name(show(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}))
-    assert str(found["sql_query"].origin.at) == "a.yaml:9:5"
+    assert at(found["sql_query"].origin) == "a.yaml:9:5"
     assert found["destination.config"].value == {}
-    assert found["name"].written is MISSING
+    assert found["name"].written is None
 
 
 def test_a_merge_key_gives_the_line_of_its_anchor(tmp_path: Path) -> None:
@@ -129,7 +133,7 @@ batch_exports:
   lake: {<<: *one, name: Lake}
 """
     found = by_name(show(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}))
-    assert [str(found[name].origin.at) for name in ("interval", "name")] == [
+    assert [at(found[name].origin) for name in ("interval", "name")] == [
         "a.yaml:5:5",
         "a.yaml:7:20",
     ]

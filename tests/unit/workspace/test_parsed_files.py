@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands import planning as plans
-from reconciler.commands.environments import in_each
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, in_each
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import load

@@ -1,9 +1,10 @@
-"""Words, signs and counts of plans, shared by all formats."""
+"""Words, signs, counts and durations, shared by all formats."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from math import ceil
 
 import orjson
 from msgspec import Struct
@@ -13,7 +14,7 @@ from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Origin, Plan, Reason, Severity
 from reconciler.model.text import printable, several
 from reconciler.model.values import JSON
-from reconciler.render.style import Colour
+from reconciler.render.options import Colour
 
 ORIGINS: Mapping[Origin, str] = {
     Origin.FILES: "changed in the configuration",
@@ -28,9 +29,11 @@ _BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
 """A text that reads the same without quotes: it is not a number."""
 _WORDS = ("true", "false", "null")
 _INTEGRATION = re.compile(r"\b(integration|authorization|bucket_credentials) (\d+)\b")
-_CREATES = (Action.CREATE, Action.REPLACE)
-_CHANGES = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
-_DESTROYS = (Action.DELETE, Action.REPLACE)
+_TOTALS = (
+    (Action.CREATE, Action.REPLACE),
+    (Action.UPDATE, Action.PAUSE, Action.UNPAUSE),
+    (Action.DELETE, Action.REPLACE),
+)
 
 
 class Label(Struct, frozen=True):
@@ -137,21 +140,12 @@ def json_line(value: JSON) -> str:
     return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
-class Totals(Struct, frozen=True):
-    """The numbers of resources. A replacement is created and destroyed."""
-
-    create: int
-    change: int
-    destroy: int
-
-
-def totals_of(plan: Plan) -> Totals:
-    """Return how many resources a plan creates, changes and destroys."""
-    return Totals(*(_count(plan, actions) for actions in (_CREATES, _CHANGES, _DESTROYS)))
-
-
-def _count(plan: Plan, actions: tuple[Action, ...]) -> int:
-    return len({change.address for change in plan.effective if change.action in actions})
+def totals_of(plan: Plan) -> tuple[int, ...]:
+    """Return how many resources a plan creates, changes and destroys. A replacement is both."""
+    return tuple(
+        len({change.address for change in plan.effective if change.action in actions})
+        for actions in _TOTALS
+    )
 
 
 def with_names(text: str, change: Change) -> str:
@@ -159,3 +153,34 @@ def with_names(text: str, change: Change) -> str:
     if not change.integrations:
         return text
     return _INTEGRATION.sub(lambda at: f"{at[1]} {change.integrations.get(at[2], at[2])}", text)
+
+
+def duration_as_text(seconds: float) -> str:
+    """Return `41 s`, `1 min 20 s` or `2 h 5 min`, rounded up."""
+    whole = max(0, ceil(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    large, small = ("min", "s") if whole < 3_600 else ("h", "min")
+    first, second = divmod(whole if whole < 3_600 else ceil(whole / 60), 60)
+    return f"{first} {large} {second} {small}" if second else f"{first} {large}"
+
+
+def estimate_as_text(
+    calls: int, seconds: float, *, limit: object = None, beyond_hour: bool = False
+) -> str:
+    """Return `606 calls, about 1 min 20 s at 480 a minute`.
+
+    `limit` is the limit that slows the calls down, if any. `beyond_hour`: they are more than may be
+    sent in an hour.
+    """
+    text = f"{calls:,} call{'' if calls == 1 else 's'}, about {duration_as_text(seconds)}"
+    text += f" at {limit}" if limit is not None else ""
+    return f"{text}; more than the hourly limit allows at once" if beyond_hour else text
+
+
+def short_count(count: int) -> str:
+    """Return a number with at most four digits: 950, 1.2 k, 28 M."""
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + f" {unit}"
+    return str(count)

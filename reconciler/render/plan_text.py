@@ -8,13 +8,25 @@ from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, Reason, Severity
 from reconciler.model.text import printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.alerts import HEADING, unnamed_in, within_budget
-from reconciler.render.plan.document import Document, ProjectRow, document_of, unmanaged_count
-from reconciler.render.plan.entries import Entry, Remark
-from reconciler.render.plan.fields import FieldLine, LineKind
-from reconciler.render.plan.words import SEVERITIES, SIGNS, resources, title
-from reconciler.render.style import NARROWEST, Colour, Style, padded, width_of
+from reconciler.render.options import (
+    DEFAULTS,
+    NARROWEST,
+    Colour,
+    RenderOptions,
+    Style,
+    padded,
+    width_of,
+)
+from reconciler.render.plan_document import (
+    HEADING,
+    Document,
+    document_of,
+    unnamed_in,
+    within_budget,
+)
+from reconciler.render.plan_entries import Entry, Remark
+from reconciler.render.plan_fields import FieldLine, LineKind
+from reconciler.render.words import SEVERITIES, SIGNS, resources, title
 
 _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
 _SIGNED = {LineKind.ADDED: ("+", Colour.GREEN), LineKind.REMOVED: ("-", Colour.RED)}
@@ -188,8 +200,7 @@ def _blocks(document: Document, options: RenderOptions) -> Iterator[Iterable[str
     else:
         yield _dangers(document, options)
     if document.unmanaged and options.show_unmanaged and whole:
-        objects = (f"    {line}" for line in document.unmanaged_objects)
-        yield (f"{unmanaged_count(document)}:", *objects)
+        yield (f"{document.unmanaged_count}:", *(f"    {line}" for line in document.unmanaged))
     yield _projects(document, options)
     yield _violations(document, style)
     yield _end(document, options)
@@ -237,31 +248,28 @@ def _dangers(document: Document, options: RenderOptions) -> Iterator[str]:
 
 
 def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
-    rows = document.projects
-    if not rows:
+    projects = document.projects
+    if not projects:
         return
-    shown = rows if options.verbose else rows[:_MOST_PROJECTS]
-    actions = [action for action in Action if any(row.counts[action] for row in rows)]
-    size = max(len("By project"), *(width_of(_name(row)) for row in shown))
+    names = {name: shortened(name, _LONGEST_PROJECT) for name in projects}
+    shown = [*names][: None if options.verbose else _MOST_PROJECTS]
+    actions = [action for action in Action if any(counts[action] for counts in projects.values())]
+    size = max(len("By project"), *(width_of(names[name]) for name in shown))
     head = "".join(f"  {action.value:>7}" for action in actions)
     yield options.style.paint(Colour.DIM, f"{'By project':<{size}}{head}")
-    for row in shown:
+    for name in shown:
         counts = "".join(
-            f"  {row.counts[action] or '-':>{max(7, len(action.value))}}" for action in actions
+            f"  {projects[name][action] or '-':>{max(7, len(action.value))}}" for action in actions
         )
-        yield f"{padded(_name(row), size)}{counts}"
-    if len(rows) > len(shown):
-        yield f"{len(rows) - len(shown):,} more projects (list: --verbose)"
-
-
-def _name(row: ProjectRow) -> str:
-    return shortened(row.name, _LONGEST_PROJECT)
+        yield f"{padded(names[name], size)}{counts}"
+    if len(names) > len(shown):
+        yield f"{len(names) - len(shown):,} more projects (list: --verbose)"
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:
     for text in document.loosened:
         yield from wrapped(text, "loosened: ", style, Colour.YELLOW)
-    for violation in document.violations:
+    for violation in document.plan.refusals:
         place = f"{violation.at}: " if violation.at is not None else ""
         level = "danger, takes effect after the merge" if violation.after_merge else "error"
         headline = f"{place}{level}: {violation.message} [{violation.rule}]"
@@ -274,10 +282,9 @@ def _violations(document: Document, style: Style) -> Iterator[str]:
 
 def _end(document: Document, options: RenderOptions) -> Iterator[str]:
     style, hint = options.style, ""
-    if document.unmanaged and options.show_unmanaged:
-        hint = f"; {document.unmanaged:,} unmanaged"
-    elif document.unmanaged:
-        hint = f"; {document.unmanaged:,} unmanaged, list with --show-unmanaged"
+    if document.unmanaged:
+        hint = f"; {len(document.unmanaged):,} unmanaged"
+        hint += "" if options.show_unmanaged else ", list with --show-unmanaged"
     if document.plan.empty:
         count = resources(document.plan)
         text = f"No changes. Live state matches the configuration ({count}{hint})."

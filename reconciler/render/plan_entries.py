@@ -14,7 +14,7 @@ from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Reason, Severity
 from reconciler.model.text import listed, printable
 from reconciler.model.values import MISSING, value_at
-from reconciler.render.plan.fields import (
+from reconciler.render.plan_fields import (
     FieldLine,
     LineKind,
     lines_to_show,
@@ -22,7 +22,7 @@ from reconciler.render.plan.fields import (
     reach_line,
     variants_of,
 )
-from reconciler.render.plan.words import json_line, nouns, parent_of, shown_reasons, title
+from reconciler.render.words import json_line, nouns, parent_of, shown_reasons, title
 
 _ANY = "ADDRESS"
 _Members: TypeAlias = Sequence[tuple[Change, Consequence]]
@@ -166,20 +166,16 @@ class Entry(Struct, frozen=True):
         return set(self.change.reasons) == {Reason.DRIFTED}
 
 
-class Entries(Struct, frozen=True):
-    """The entries of a plan in its order, and the notes that several of its changes have."""
-
-    listed: tuple[Entry, ...]
-    shared: tuple[str, ...] = ()
-
-
 def entries_of(
     changes: Sequence[Change],
     notes: Mapping[Address, Sequence[str]],
     *,
     verbose: bool = False,
-) -> Entries:
-    """Return the entries of changes. `verbose` shows every field and groups only equal ones."""
+) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    """Return the entries of changes in their order, and the notes that several changes have.
+
+    `verbose` shows every field and groups only equal ones.
+    """
     shared = {} if verbose else dict(shared_notes(changes))
     unless = frozenset(shared)
     groups: dict[Hashable, list[_Member]] = {}
@@ -200,7 +196,7 @@ def entries_of(
             shown = lines or lines_to_show(change, verbose=verbose)
             positioned.append((position, _entry((change,), shown, notes, unless)))
     positioned.sort(key=lambda item: item[0])
-    return Entries(tuple(entry for _, entry in positioned), tuple(shared.values()))
+    return tuple(entry for _, entry in positioned), tuple(shared.values())
 
 
 def _key(
@@ -211,7 +207,11 @@ def _key(
     if (verbose and action in _FEWEST) or len(lines) > _MOST_COMPARED:
         return change.id
     if action is Action.CREATE:
-        return *_alike(change, notes), _reach(change)
+        parent = change.parent_id or str(change.parent)
+        warned = frozenset(
+            item.rule for item in change.consequences if item.severity is not Severity.INFO
+        )
+        return action, kind, parent, reasons, notes, warned, _reach(change)
     sends = any(note.use.sent for note in change.secrets) or action is Action.UNPAUSE
     reach = (change.reach if sends else (), change.new)
     # `verbose` is where a reader is sent for messages that differ.
@@ -220,15 +220,6 @@ def _key(
         for item in change.consequences
     )
     return action, kind, reasons, rules, lines, notes, reach
-
-
-def _alike(change: Change, notes: tuple[str, ...]) -> tuple[Hashable, ...]:
-    """Return what new objects of one group have in common, besides what they reach."""
-    parent = change.parent_id or str(change.parent)
-    warned = frozenset(
-        item.rule for item in change.consequences if item.severity is not Severity.INFO
-    )
-    return change.action, change.address.kind, parent, change.reasons, notes, warned
 
 
 def _reach(change: Change) -> Hashable:
