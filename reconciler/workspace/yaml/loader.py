@@ -250,6 +250,8 @@ class _Reader:
         self.keys: dict[Path, Mark] = {}
         self.known: dict[str, str] = {}
         """Keys that are text, quoted or not. Most keys repeat."""
+        self.texts: dict[str, str] = {}
+        """Values that are text. Many repeat, and one object for them takes less memory."""
 
     def document(self) -> JSON:
         """Return the value of the only document, which is a mapping."""
@@ -286,7 +288,8 @@ class _Reader:
 
     def _fill_mapping(self, members: dict[str, JSON], depth: int, upper: str | None) -> Any:
         """Read the members of a mapping. Return the event that ends it."""
-        next_event, known, decorated = self.event, self.known, self.decorated
+        next_event, known, texts = self.event, self.known, self.texts
+        decorated = self.decorated
         while True:
             event = next_event()
             if event.__class__ is not ScalarEvent:
@@ -304,7 +307,7 @@ class _Reader:
                 if decorated and _is_decorated(event):
                     raise _Unusual
                 plain = text and text[0] not in NOT_ALWAYS_TEXT
-                members[key] = text if plain else self._scalar(event)
+                members[key] = texts.setdefault(text, text) if plain else self._scalar(event)
             elif event.__class__ is AliasEvent:
                 raise _Unusual
             else:
