@@ -26,7 +26,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.request import Repeat, Routes
+from reconciler.model.request import Routes
 from reconciler.model.text import printable
 from reconciler.packaged import packaged
 
@@ -168,7 +168,7 @@ async def _drift(demo: _Demo) -> None:
             for export in live.of(kind.name)
         }
         paused, routes = exports["Web events to Snowflake"]
-        await transport.send(routes.action(paused, "pause", repeat=Repeat.SAFE))
+        await transport.send(routes.action(paused, "pause"))
         moved, routes = exports["Web events to S3"]
         body: dict[str, Any] = {"destination": {"type": "S3", "config": {"prefix": "oops/"}}}
         await transport.send(routes.patch(moved, body))
