@@ -295,7 +295,7 @@ class _Matcher(Struct, dict=True):
         """Match by id, then by name; what is left by former names."""
         objects = self.live.of(kind.name)
         plain, unfinished = _marked(objects, {resource.name for resource in resources})
-        names = self.names[kind.name] = Names.of(kind, objects, plain)
+        names = self.names[kind.name] = Names({item.id: item for item in objects}, plain)
         pinned = {resource.pinned_id for resource in resources}
         single: list[Match] = []
         unmatched: list[Match] = []
@@ -411,14 +411,14 @@ class _Matcher(Struct, dict=True):
             return [live.id] if live is not None else []
         if ref.id is not None:
             return [ref.id]
-        named = self.names[kind].by_name.get((None, (ref.name or "").strip()), ())
+        named = self.names[kind].named(None, (ref.name or "").strip())
         return sorted(item.id for item in named)
 
     def _named(self, start: Match, name: str) -> list[LiveObject]:
         """Return the objects of a name in the place of a resource, without ignored ones."""
         if start.resource.parent is not None and start.parent_id is None:
             return []
-        named = self.names[start.kind.name].by_name.get((start.parent_id, name.strip()), ())
+        named = self.names[start.kind.name].named(start.parent_id, name.strip())
         return [item for item in named if item.identity not in self.ignored]
 
     def _match_pinned(self, start: Match, live: LiveObject | None) -> None:
