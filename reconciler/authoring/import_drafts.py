@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain, count
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
@@ -19,7 +20,7 @@ from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
-from reconciler.model.files import Left
+from reconciler.model.files import Left, NeededSecret
 from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
@@ -77,7 +78,7 @@ class Drafting(Struct):
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     share_secrets: bool = False
     left: list[Left] = field(default_factory=list)
-    secrets: list[tuple[str, Address]] = field(default_factory=list)
+    secrets: list[NeededSecret] = field(default_factory=list)
     shared: dict[Account, SecretRef] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -113,7 +114,7 @@ class Drafting(Struct):
         existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
         for _, ref in secret_refs(ordered):
             if ref not in existing:
-                self.secrets += [(source.argument, address) for source in ref.sources]
+                self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
         return Draft(kind.collection, address.key, ordered, dict(self._comments(adoption, ordered)))
 
     def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
@@ -264,11 +265,8 @@ def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
     One such as RECONCILER_SECRET_LAKE_PASSWORD needs no entry in `secrets:`.
     """
     plain = SECRET_PREFIX + _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
-    name, number = plain, 1
-    while name in taken:
-        number += 1
-        name = f"{plain}_{number}"
-    return name
+    names = chain((plain,), (f"{plain}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def without_unimportable(
