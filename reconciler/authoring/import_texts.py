@@ -105,22 +105,7 @@ def _drafted(
     placing: Placing,
     dropped: Mapping[Address, Mapping[Path, str]],
 ) -> Attempt:
-    used = {
-        source.argument
-        for resource in loaded.desired.in_order()
-        for _, ref in secret_refs(resource.spec)
-        for source in ref.sources
-    }
-    drafting = Drafting(
-        environment=context.environment,
-        variables=used,
-        resources=loaded.desired.resources,
-        mask=context.mask,
-        dialect=context.live.dialect,
-        integrations=context.live.integrations,
-        dropped=dropped,
-        share_secrets=context.share_secrets,
-    )
+    drafting = Drafting(context, loaded.desired.resources, dropped)
     drafts: dict[str, list[Draft]] = {}
     drafted: dict[Address, tuple[Adoption, str]] = {}
     for adoption in new:
