@@ -85,24 +85,22 @@ def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
         shutil.copytree(packaged("examples") / _EXAMPLE, workspace)
         service = stack.enter_context(embedded_service())
         environ = {
-            **{name: value for name, value in os.environ.items() if not _changes_output(name)},
+            # Variables of a CI job or of this tool would change the output.
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("RECONCILER_") and name not in ("CI", "TF_BUILD")
+            },
             "ACME_STAGING_URL": str(service["base_url"]),
             "ACME_STAGING_ORGANIZATION": str(service["organization"]),
             "ACME_STAGING_API_KEY": str(service["api_key"]),
-            **{name: f"demo-{name.lower()}" for name in _secrets(workspace)},
+            **{
+                name: f"demo-{name.lower()}"
+                for file in workspace.rglob("*.yaml")
+                for name in _SECRET.findall(file.read_text(encoding="utf-8"))
+            },
         }
         _run_steps(_Demo(workspace, replace(runtime, environ=environ), say))
-
-
-def _secrets(workspace: Path) -> Iterator[str]:
-    """Yield the environment variables of all secrets."""
-    for file in workspace.rglob("*.yaml"):
-        yield from _SECRET.findall(file.read_text(encoding="utf-8"))
-
-
-def _changes_output(name: str) -> bool:
-    """Return whether a variable, of a CI job or of this tool, would change the output."""
-    return name.startswith("RECONCILER_") or name in ("CI", "TF_BUILD")
 
 
 def _run_steps(demo: _Demo) -> None:

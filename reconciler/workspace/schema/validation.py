@@ -520,13 +520,15 @@ def _converted(value: Any, node: Mapping[str, Any]) -> JSON:
     for key, item in items:
         if item.__class__ is str:
             continue
-        is_list = isinstance(value, list)
-        below = node.get("items") if is_list else member_schema(node, value, str(key))
-        new = _converted(item, below or {})
+        new = _converted(item, _member(node, value, key) or {})
         if new is not item:
             changed = value.copy() if changed is None else changed
             changed[key] = new
     return value if changed is None else changed
+
+
+def _member(node: Mapping[str, Any], value: Any, key: Any) -> Mapping[str, Any] | None:
+    return member_schema(node, value, key) if isinstance(value, dict) else node.get("items")
 
 
 def converts_to(types: Sequence[str]) -> bool:
