@@ -73,10 +73,6 @@ def _missing(tag: str, config: JSONObject, release: Dialect | None) -> Iterator[
             yield name
 
 
-def _is_sent(context: RuleContext) -> bool:
-    return context.sent("destination") is not MISSING
-
-
 def _server(context: RuleContext) -> str:
     return "the server" + (f" (dialect {context.dialect})" if context.dialect else "")
 
@@ -89,7 +85,7 @@ def type_not_accepted(context: RuleContext) -> Objection | None:
     destination of an S3 export. Older servers do not have the newer types. Use another type.
     """
     tag, release = wanted_type(context), _release(context)
-    if release is None or tag not in DESTINATION.variants or not _is_sent(context):
+    if release is None or tag not in DESTINATION.variants or context.sent("destination") is MISSING:
         return None
     if _has(release, *_range_of(tag)):
         return None
