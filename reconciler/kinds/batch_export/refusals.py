@@ -148,8 +148,8 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
 def unknown_integration(context: RuleContext) -> Objection | None:
     """An id is not that of an integration of the project, or the integration has another kind.
 
-    Ids are checked in projects of which the configuration names an integration, since the others
-    are not read. Set the name or the id of an integration of the right kind.
+    Ids are checked only in projects of which the configuration names an integration. Set the name
+    or the id of an integration of the right kind.
     """
     table = context.integrations or Integrations(hidden="not read")
     for taken in INTEGRATIONS.get(wanted_type(context), ()) if not table.hidden else ():
