@@ -18,6 +18,7 @@ from reconciler.model.plan import Change
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource
 from reconciler.planning.base import Base
+from reconciler.planning.changes import Decisions
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Known
 from reconciler.planning.selection import PrunedObject
@@ -29,7 +30,7 @@ class PlanContext(Struct, frozen=True):
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
     commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
     all environments, and `has_environments` says whether there are several. `elsewhere` are objects
-    that another environment declares, by kind and id.
+    that another environment declares, by kind and id. `decisions` are those of earlier readings.
     """
 
     now: datetime
@@ -41,6 +42,7 @@ class PlanContext(Struct, frozen=True):
     declared: AbstractSet[Address] = frozenset()
     has_environments: bool = False
     elsewhere: AbstractSet[tuple[str, str]] = frozenset()
+    decisions: Decisions = field(default_factory=Decisions)
 
 
 class Duplicate(Struct, frozen=True):
