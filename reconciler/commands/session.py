@@ -38,6 +38,7 @@ from reconciler.model.resource import Desired
 from reconciler.model.text import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import (
+    DetailsNotRead,
     declared_parents,
     needed_details,
     needed_parents,
@@ -229,7 +230,7 @@ class Session(Struct, frozen=True):
             return declared_parents(kind, parents, versions, policies)
 
         live = await self.read(transport, Depth(in_full=in_full, inside=inside))
-        context = self.plan_context(options, base)
+        context = replace(self.plan_context(options, base), needs_details=True)
         while True:
             try:
                 plan, live = await self.settled(
@@ -273,6 +274,8 @@ class Session(Struct, frozen=True):
                 wanted = short_forms(live).keys() & set(error.candidates)
                 if not wanted:
                     raise
+            except DetailsNotRead as error:
+                wanted = set(error.wanted)
             except IntegrationsNotRead as error:
                 from reconciler.reading.integrations import read_integrations  # Few files name any.
 

@@ -31,6 +31,7 @@ class PlanContext(Struct, frozen=True):
     commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
     all environments, and `has_environments` says whether there are several. `elsewhere` are objects
     that another environment declares, by kind and id. `decisions` are those of earlier readings.
+    With `needs_details`, changes that depend on more than short forms raise DetailsNotRead.
     """
 
     now: datetime
@@ -43,6 +44,7 @@ class PlanContext(Struct, frozen=True):
     has_environments: bool = False
     elsewhere: AbstractSet[tuple[str, str]] = frozenset()
     decisions: Decisions = field(default_factory=Decisions)
+    needs_details: bool = False
 
 
 class Duplicate(Struct, frozen=True):

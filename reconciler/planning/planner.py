@@ -27,6 +27,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.planning.base import History
 from reconciler.planning.changes import ChangeContext, Decisions, deletion_of
+from reconciler.planning.details import DetailsNotRead, details_of_changes
 from reconciler.planning.draft import Draft, PlanContext
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import refusals
@@ -49,7 +50,8 @@ def make_plan(
 
     Changes are in the order in which they can be applied, and no-ops follow, by address.
 
-    Raises AmbiguousIdentity, IntegrationsNotRead, and BadUsage for an option that selects nothing.
+    Raises AmbiguousIdentity, IntegrationsNotRead, DetailsNotRead, and BadUsage for an option that
+    selects nothing.
     """
     base, options = context.base, context.options
     history = replace(History.of(base, kinds), known=options.planned_before or {})
@@ -59,6 +61,10 @@ def make_plan(
     matching = with_integrations(matching, selected.addresses)
     decision = ChangeContext(matching, Known(matching, context.now), selected.rotated)
     changes, no_ops, notes = _decided(pruned, selected, decision, context.decisions)
+    if context.needs_details:
+        versions = (desired, *((base.desired, *base.later) if base is not None else ()))
+        if wanted := details_of_changes((*changes, *no_ops), live, versions, kinds):
+            raise DetailsNotRead(wanted)
     ordered = in_order(changes, matching.kinds)
     draft = Draft(
         policy,
