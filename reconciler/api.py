@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.model.run import LogReport, RunReport
     from reconciler.operations.backfills import Backfilled
-    from reconciler.operations.gaps_report import GapReport
+    from reconciler.operations.gaps import GapReport
     from reconciler.operations.pausing import Paused
     from reconciler.operations.projects import ProjectDetails, ProjectReport
     from reconciler.operations.status_report import StatusReport
@@ -85,7 +85,7 @@ _MODULES = {
     "Backfilled": "reconciler.operations.backfills",
     "EnvironmentComparison": "reconciler.authoring.environments",
     "Event": "reconciler.model.event",
-    "GapReport": "reconciler.operations.gaps_report",
+    "GapReport": "reconciler.operations.gaps",
     "Imported": "reconciler.model.files",
     "Loaded": "reconciler.workspace.loading",
     "LogReport": "reconciler.model.run",
@@ -420,9 +420,9 @@ async def cancel_run(workspace: Workspace, name: str, run: str) -> None:
     Raises NotOffered where the server can't, Invalid for a run that has ended, BadUsage,
     NotFound, ServiceError.
     """
-    from reconciler.operations import cancelling
+    from reconciler.operations.runs import cancel_run as cancel
 
-    await cancelling.cancel_run(name, run, _options_of(workspace), _runtime_of(workspace))
+    await cancel(name, run, _options_of(workspace), _runtime_of(workspace))
 
 
 async def cancel_backfills(
@@ -432,7 +432,7 @@ async def cancel_backfills(
 
     Raises NotOffered where the server can't, BadUsage, ServiceError.
     """
-    from reconciler.operations.cancelling import cancel
+    from reconciler.operations.runs import cancel
 
     return await cancel(name, row, _options_of(workspace), _runtime_of(workspace))
 
@@ -519,7 +519,7 @@ async def project_activity(workspace: Workspace, name: str) -> ProjectDetails:
     from reconciler.operations import projects as listing
 
     request = listing.ProjectRequest(_options_of(workspace), name)
-    return await _masked(workspace, partial(listing.project_activity, request))
+    return await _masked(workspace, partial(listing.project_answer, "activity", request))
 
 
 async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
@@ -530,7 +530,7 @@ async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
     from reconciler.operations import projects as listing
 
     request = listing.ProjectRequest(_options_of(workspace), name)
-    return await _masked(workspace, partial(listing.project_demo_data, request))
+    return await _masked(workspace, partial(listing.project_answer, "demo_data", request))
 
 
 async def reset_token(
@@ -553,9 +553,8 @@ async def reset_token(
 
     runtime = _runtime_of(workspace)
     request = listing.ProjectRequest(_options_of(workspace), name, reveal=reveal)
-    reset = listing.ResetRequest(request, out)
     answer = _answering(approve, runtime)
-    return masked_in(await listing.reset_token(reset, runtime, answer), runtime.mask)
+    return masked_in(await listing.reset_token(request, runtime, answer, out), runtime.mask)
 
 
 def _options_of(workspace: Workspace) -> WorkspaceOptions:

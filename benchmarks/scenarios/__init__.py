@@ -12,6 +12,7 @@ Scenario = Callable[[Settings], Result]
 
 _HOMES: Mapping[str, tuple[str, str]] = {
     "start-up": ("starting", "start_up"),
+    "small": ("starting", "small"),
     "modules": ("starting", "modules"),
     "calls": ("calls", "calls"),
     "noop-1000": ("plans", "noop_1000"),
@@ -30,6 +31,7 @@ _HOMES: Mapping[str, tuple[str, str]] = {
     "faults": ("faults", "faults"),
     "emulator": ("emulator", "emulator"),
     "peers": ("peers", "peers"),
+    "noop-50000": ("plans", "noop_50000"),
 }
 SCENARIOS: tuple[str, ...] = tuple(_HOMES)
 

@@ -74,6 +74,31 @@ def noop_10000(settings: Settings) -> Result:
     return _noop(Workload(10_000, 200), settings, aim=1.8, most_memory=150)
 
 
+def noop_50000(settings: Settings) -> Result:
+    """Plan 50,000 exports that do not differ, and compare the cost of each with 10,000."""
+    sizes = (1_000, 5_000) if settings.quick else (10_000, 50_000)
+    result = Result(f"plan without changes: {sizes[1]:,} exports beside {sizes[0]:,}")
+    with ExitStack() as stack:
+        plans = [
+            stack.enter_context(prepared(Workload(size, size // 50), settings)) for size in sizes
+        ]
+        tasks = {f"{len(plan.place.files)} files": plan.tasks["plan"] for plan in plans}
+        usages = [*alternating(tasks, settings).values()]
+    few, many = (
+        [seconds / size * 1_000_000 for seconds in cpu(rounds)]
+        for size, rounds in zip(sizes, usages, strict=True)
+    )
+    memory = peak(usages[1])
+    result.ratios = {
+        "cost of an export ÷ cost of fewer": ratio_of(many, few, aim=1.2),
+        "peak memory": Ratio(memory, memory, memory, 400, unit="MB"),
+    }
+    for size, plan, costs in zip(sizes, plans, (few, many), strict=True):
+        result.calls[f"{size:,} exports"] = plan.calls
+        result.values[f"{size:,} exports, µs of CPU each"] = min(costs)
+    return result
+
+
 def _noop(
     workload: Workload, settings: Settings, *, aim: float, most_memory: float | None = None
 ) -> Result:

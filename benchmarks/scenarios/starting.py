@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.measuring import BARE, CHILDREN, Settings, Task, alternating, cpu, peak
+from benchmarks.measuring import BARE, CHILDREN, Settings, Task, alternating, connected, cpu, peak
 from benchmarks.processes import ROOT, reconciler
 from benchmarks.results import Result, milliseconds_over, ratio_of
+from benchmarks.scenarios.plans import prepared
 from benchmarks.service import running
 from benchmarks.workspaces import ENVIRONMENT, Workload, environ, write
 
@@ -44,6 +45,32 @@ def start_up(settings: Settings) -> Result:
             "bare, CPU ms": min(bare) * 1000,
             "validate, peak MB": peak(usages["validate examples/acme"]),
         },
+    )
+
+
+def small(settings: Settings) -> Result:
+    """Plan one project and three exports, beside a bare script with the same calls and files."""
+    settings = replace(settings, rounds=max(settings.rounds, _ROUNDS))
+    with prepared(Workload(3, 1), settings) as plan:
+        job = plan.tasks["baseline"].command[-1]
+        script = Task((sys.executable, str(CHILDREN / "script.py"), job))
+        without = ["plan", "-C", str(plan.place.workspace), "-e", ENVIRONMENT, "--no-base"]
+        tasks = {
+            "plan": plan.tasks["plan"],
+            "script": script,
+            "baseline": plan.tasks["baseline"],
+            "plan without git": connected(plan.service, *without, "--trust-workspace"),
+        }
+        usages = {name: cpu(rounds) for name, rounds in alternating(tasks, settings).items()}
+        calls = plan.calls
+    return Result(
+        "plan of one project and three exports",
+        ratios={
+            "CPU ÷ script": ratio_of(usages["plan"], usages["script"], aim=1.05),
+            "without git, CPU ÷ script": ratio_of(usages["plan without git"], usages["script"]),
+        },
+        calls={"plan": calls},
+        values={f"{name}, CPU ms": min(rounds) * 1000 for name, rounds in usages.items()},
     )
 
 

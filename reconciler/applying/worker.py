@@ -45,7 +45,7 @@ from reconciler.model.kind import Action, Dialect, Kind
 from reconciler.model.live import id_text
 from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
-from reconciler.model.request import Answer, Repeat, Request, Routes
+from reconciler.model.request import Answer, Request, Routes
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON, JSONObject, Path, path_text, secret_refs
 
@@ -217,9 +217,7 @@ class Worker(Struct):
             case Patch():
                 await self._patch(run, step, permit)
             case Toggle():
-                request = self._routes(change).action(
-                    change.live_id or "", step.action, repeat=Repeat.SAFE
-                )
+                request = self._routes(change).action(change.live_id or "", step.action)
                 # The answer may be the object or something small (service.md, 15.21).
                 await self._write(run, request, permit)
                 run.made.append(f"{step.action}d")

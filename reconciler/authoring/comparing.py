@@ -129,11 +129,15 @@ async def compare(request: CompareRequest, runtime: Runtime) -> Reported[Environ
             (_live_side(pair.first, transport), _live_side(pair.second, other))
         )
         calls = transport.calls + other.calls
+    intents = {
+        resource.address: {field.path: field.intent for field in resource.intended}
+        for resource in compared.resources
+    }
     comparison = compare_live(
         first,
         second,
         all_kinds(),
-        intents=_intents(compared),
+        intents=intents,
         chosen=pair.chosen(request.names) if request.names else None,
     )
     return Reported(comparison, diagnostics, calls)
@@ -151,14 +155,6 @@ async def _live_side(session: Session, transport: Transport) -> LiveSide:
         transport, await session.read(transport), matched, needs=needed_in_full
     )
     return LiveSide(desired.environment, matching)
-
-
-def _intents(compared: EnvironmentComparison) -> dict[Address, dict[Path, Intent]]:
-    """Return the intended differences of the files by resource and path."""
-    return {
-        resource.address: {field.path: field.intent for field in resource.intended}
-        for resource in compared.resources
-    }
 
 
 def compare_files(pair: Pair, names: Iterable[str] = ()) -> EnvironmentComparison:
@@ -262,7 +258,7 @@ def _rows(item: ResourceDifference, fields: Sequence[FieldDifference]) -> Iterat
 
 def _why(field: FieldDifference) -> str:
     """Return why a difference is intended, or a place that sets the field."""
-    if field.intent is not Intent.NONE:
+    if field.intent is not None:
         return f"({_reason(field)})"
     return _at((field.second if field.first.value is MISSING else field.first).at)
 
@@ -275,7 +271,7 @@ def _reason(field: FieldDifference) -> str:
     written = {side.written for side in (field.first, field.second)}
     if field.intent is Intent.REFERENCE and written:
         return ", ".join(sorted(shortened(text, _LONGEST) for text in written if text))
-    return field.intent.meaning
+    return field.intent.meaning if field.intent is not None else ""
 
 
 def _only_table(environment: str, items: Sequence[OnlyIn]) -> Table:

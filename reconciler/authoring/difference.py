@@ -1,81 +1,32 @@
-"""Changed files: the unified difference, and the results of `fmt` and `mv`."""
+"""Changes of files, and the unified difference that shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.model.address import Address
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.files import FileChange, Side
 from reconciler.model.public import Public, derived
-from reconciler.model.text import printable, quoted, several
-from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
+from reconciler.model.text import printable
 from reconciler.render.options import PLAIN, Colour, Style
+from reconciler.workspace.redaction import side_of
+from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.loader import parse
 
 _CONTEXT = 3
 """Unchanged lines around a change."""
 
 
-class Formatted(Public, frozen=True, kw_only=True):
-    """Formatted files: `fmt --format json`.
+class EditedFiles(Public, frozen=True, kw_only=True):
+    """Files that a command edits. `texts` are their new texts by name."""
 
-    `texts` are the new texts of the files that were not formatted, by name; `changes` are their
-    changes, if asked for.
-    """
-
-    version = 1
-    schema = "fmt"
-    internal = frozenset({"texts", "changes", "diagnostics"})
-
-    texts: Mapping[str, str]
-    changes: Mapping[str, FileChange] = {}
-    diagnostics: tuple[Diagnostic, ...] = ()
-    written: bool = False
-    """Whether the files were written."""
-    files: int
-    """The number of files that were looked at."""
-    skipped: int = 0
-    """The number of files that can't be formatted safely."""
-
-    @derived
-    def changed(self) -> tuple[str, ...]:
-        """Paths of the files that were not formatted, relative to the workspace."""
-        return tuple(self.texts)
-
-    @derived
-    def diagnostics_(self) -> tuple[PublicDiagnostic, ...]:
-        """Why files were skipped."""
-        return tuple(map(public_diagnostic, self.diagnostics))
-
-    @derived
-    def diff(self) -> str:
-        """The unified difference, if asked for."""
-        return differences_as_text(self.changes)
-
-
-class Moved(Public, frozen=True, kw_only=True):
-    """A resource that was renamed in files: `mv --format json`.
-
-    `texts` are the new texts of the files by name.
-    """
-
-    version = 1
-    schema = "mv"
     internal = frozenset({"texts", "changes"})
 
     texts: Mapping[str, str]
     changes: Mapping[str, FileChange]
     written: bool = True
     """Whether the files were written."""
-    old: Address
-    """The former address."""
-    new: Address
-    """The address."""
-    former_name: str | None = None
-    """The name that was added to `renamed_from`."""
-    places: int
-    """The number of changed places."""
 
     @derived
     def changed(self) -> tuple[str, ...]:
@@ -84,7 +35,7 @@ class Moved(Public, frozen=True, kw_only=True):
 
     @derived
     def diff(self) -> str:
-        """The unified difference."""
+        """The unified difference of the files."""
         return differences_as_text(self.changes)
 
 
@@ -93,41 +44,24 @@ def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN)
     return "".join(_difference(printable(name), change, style) for name, change in changes.items())
 
 
-def formatted_as_text(formatted: Formatted, *, diff: bool = False, style: Style = PLAIN) -> str:
-    """Return the name of each changed file, or a unified difference of all."""
-    if diff:
-        return differences_as_text(formatted.changes, style)
-    return "".join(f"{printable(name)}\n" for name in formatted.texts)
-
-
-def format_summary(formatted: Formatted, *, written: bool) -> str:
-    """Return `2 files formatted, 5 files unchanged, 1 file skipped`."""
-    count = len(formatted.texts)
-    counts = {
-        "formatted" if written else "would be formatted": count,
-        "unchanged": formatted.files - count - formatted.skipped,
-        "skipped": formatted.skipped,
+def file_changes(documents: Iterable[Document], texts: Mapping[str, str]) -> dict[str, FileChange]:
+    """Return the changes of files, with secrets masked where they are shown."""
+    before = {document.file: document for document in documents}
+    return {
+        name: FileChange(
+            side_of(before[name]), side_of(parse(text.encode(), name, DiagnosticCollector()))
+        )
+        for name, text in texts.items()
     }
-    parts = [f"{several(number, 'file')} {word}" for word, number in counts.items() if number]
-    return ", ".join(parts) or "no files"
 
 
-def moved_as_text(moved: Moved, *, diff: bool = False, style: Style = PLAIN) -> str:
-    """Return the name of each changed file, or a unified difference of all."""
+def changed_as_text(
+    texts: Iterable[str], changes: Mapping[str, FileChange], style: Style, *, diff: bool
+) -> str:
+    """Return the name of each changed file, or the unified difference of all."""
     if diff:
-        return differences_as_text(moved.changes, style)
-    return "".join(f"{printable(name)}\n" for name in moved.texts)
-
-
-def move_summary(moved: Moved) -> str:
-    """Return `Renamed project.web to project.shop: 3 places in 2 files`, and what was added."""
-    verb = "Renamed" if moved.written else "Would rename"
-    where = f"{several(moved.places, 'place')} in {several(len(moved.texts), 'file')}"
-    target = f" to {moved.new}" if moved.new != moved.old else ""
-    lines = [f"{verb} {moved.old}{target}: {where}"]
-    if moved.former_name is not None:
-        lines.append(f"Added {quoted(moved.former_name)} to `renamed_from`")
-    return "".join(f"{line}\n" for line in lines)
+        return differences_as_text(changes, style)
+    return "".join(f"{printable(name)}\n" for name in texts)
 
 
 def _difference(name: str, change: FileChange, style: Style) -> str:

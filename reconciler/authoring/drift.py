@@ -1,22 +1,39 @@
-"""Drift as a value, and who changed live objects by the activity log (service.md, 10)."""
+"""The use case `drift`: what changed in live state since the git base, who did it, the report.
+
+The activity log says who changed an object (service.md, 10).
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from reconciler.client import Transport
 from reconciler.client.waits import together
+from reconciler.commands.options import PlanRequest
+from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.session import Session
 from reconciler.diagnostics import Mark
-from reconciler.errors import ServiceError
+from reconciler.errors import GitUnavailable, ServiceError
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable
-from reconciler.model.files import FileChange
-from reconciler.model.plan import FieldChange, Origin, PlanSource
+from reconciler.model.kind import Action
+from reconciler.model.live import OTHER_TOOL, Live
+from reconciler.model.naming import Named, Names
+from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
+from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.public import AddressText, Count, Public, derived
+from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
+from reconciler.planning.base import Base
 from reconciler.reading.calls import NotOffered, ObjectCalls
+from reconciler.render.document import Cell, Column, Document, Group, Row, Table
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.plan_document import base_name
+from reconciler.render.plan_fields import FieldLine, plain_lines
 
 OPERATION = "activity"
 _MOST_ENTRIES = 200
@@ -25,6 +42,18 @@ _REFUSED = (402, 403, 404)
 _WITHOUT_PLAN = 402
 _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
+_PAUSED_BY_SERVICE = "paused-by-service"
+"""The consequence of an unpause that says that the service probably paused the object."""
+_DRIFT = (Origin.LIVE, Origin.BOTH)
+_MOST_LISTED = 5
+_COLUMNS = (
+    Column("field", padded=False),
+    Column("configured", padded=False),
+    Column("live", " -> ", padded=False),
+    Column("changed", "  (", ")", padded=False),
+)
+_UNATTRIBUTED = "by the service or an API key"
+_BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
 
 class Attribution(Public, frozen=True):
@@ -132,69 +161,142 @@ class Drift(Public, frozen=True):
         return not (self.objects or self.deleted or self.renamed)
 
 
-class Placed(Public, frozen=True):
-    """A live value that is written."""
-
-    internal = frozenset({"path", "value"})
-
-    address: Address
-    path: Path
-    value: JSON
-    layer: str
-    """`resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`."""
-    at: Mark
-    """The value before the edit."""
-    replaces: str = ""
-    """The reference that stays for other environments, "" for none."""
-
-    @derived
-    def path_(self) -> str:
-        """The path as text."""
-        return path_text(self.path)
-
-
-class LeftOut(Public, frozen=True):
-    """A drifted field that is not written."""
-
-    internal = frozenset({"path"})
-
-    address: Address
-    path: Path
-    reason: str
-
-    @derived
-    def path_(self) -> str:
-        """The path as text."""
-        return path_text(self.path)
+def drift_of(plan: Plan, base: Base) -> Drift:
+    """Return the drift that a plan with a git base would set back."""
+    by_address: dict[Address, list[Change]] = {}
+    for change in plan.changes:
+        by_address.setdefault(change.address, []).append(change)
+    created = set(_created(plan, base))
+    doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
+    renamed = {refusal.addresses[0]: refusal.objects[0].name for refusal in doubled}
+    explained = {address for refusal in doubled for address in refusal.addresses}
+    in_order = sorted(by_address, key=lambda address: (address.kind, address.key))
+    objects = (_object(by_address[address]) for address in in_order)
+    return Drift(
+        source=plan.source,
+        objects=tuple(item for item in objects if item is not None),
+        compared=len(by_address),
+        deleted=tuple(sorted(created - explained)),
+        renamed={address: name for address, name in renamed.items() if address in created},
+        unmanaged=len(plan.unmanaged),
+        remarks=tuple(note.message for note in plan.notes if note.code == OTHER_TOOL),
+    )
 
 
-class Pulled(Public, frozen=True):
-    """What `pull` writes."""
+def _object(changes: list[Change]) -> DriftedObject | None:
+    fields = [
+        DriftedField(item)
+        for change in changes
+        for item in change.fields
+        if item.origin in _DRIFT and not item.secret
+    ]
+    first = changes[0]
+    if not fields or first.live_id is None:
+        return None
+    rules = {item.rule for change in changes for item in change.consequences}
+    return DriftedObject(
+        address=first.address,
+        name=first.name,
+        live_id=first.live_id,
+        fields=tuple(fields),
+        parent_name=first.parent_name,
+        at=next((change.at for change in changes if change.at is not None), None),
+        paused_by_service=_PAUSED_BY_SERVICE in rules,
+    )
 
-    schema = "pull"
-    internal = frozenset({"drift", "texts", "changes"})
-    version = 2
 
-    drift: Drift
-    placed: tuple[Placed, ...]
-    left_out: tuple[LeftOut, ...]
-    texts: Mapping[str, str]
-    changes: Mapping[str, FileChange]
-    written: bool = True
+def _created(plan: Plan, base: Base) -> Iterator[Address]:
+    """Yield the resources of the base that a plan creates again."""
+    for change in plan.changes:
+        if change.action is Action.CREATE and change.address in base.present:
+            yield change.address
 
-    @derived
-    def environment(self) -> str:
-        """Name of the environment."""
-        return self.drift.source.environment
 
-    @derived
-    def files(self) -> tuple[str, ...]:
-        """The changed files."""
-        return tuple(self.texts)
+class DriftRequest(Struct, frozen=True):
+    """What to compare: the resources that `names` select, all without names.
 
-    def __repr__(self) -> str:
-        # Texts of files may contain secrets.
-        return f"Pulled(files={self.files}, placed={len(self.placed)}, written={self.written})"
+    `attribute`: read the activity log of what drifted, one call an object.
+    """
+
+    plan: PlanRequest
+    names: tuple[str, ...] = ()
+    attribute: bool = True
+
+
+async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
+    """Return what changed in live state since the git base.
+
+    Raises:
+        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+        GitUnavailable: there is no base to compare with.
+
+    """
+    session = Session.open(request.plan.workspace, runtime)
+    async with session.connected() as transport:
+        base = required_base(session, request.plan)
+        plan, live = await session.planned(transport, request.plan.options, base)
+        result = selected(drift_of(plan, base), plan, request.names)
+        if request.attribute:
+            result = await attributed(result, _calls_of(result, live, transport))
+        return Reported(result, session.warnings(plan), transport.calls)
+
+
+def required_base(session: Session, request: PlanRequest) -> Base:
+    """Return the git base, since which drift is what changed.
+
+    Raises GitUnavailable without one, and for one that may be a commit of the change itself.
+    """
+    base = session.base(request)
+    if base is None:
+        raise GitUnavailable(
+            "no git base to compare live state with",
+            hint="run in a git clone in which the files are committed",
+        )
+    if not base.merged:
+        branch = session.required_history().branch
+        message = f"{branch} does not contain the base {base.commit[:7]}"
+        raise GitUnavailable(message, hint=f"use --base with a commit of {branch}")
+    return base
+
+
+def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
+    """Return the drift of the resources that texts name, all without texts.
+
+    Raises BadUsage for a text that names nothing.
+    """
+    if not names:
+        return drift
+    known = Names(
+        Named(change.address, (change.live_id,) if change.live_id else (), (change.name,))
+        for change in {change.address: change for change in plan.changes}.values()
+    )
+    chosen = {item.address for text in names for item in known.named(text)}
+    return replace(
+        drift,
+        objects=tuple(item for item in drift.objects if item.address in chosen),
+        deleted=tuple(address for address in drift.deleted if address in chosen),
+        renamed={address: name for address, name in drift.renamed.items() if address in chosen},
+        compared=len(chosen),
+    )
+
+
+def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, ObjectCalls]:
+    """Return the operations of what drifted, without kinds that have no activity."""
+    objects = {(item.kind, item.id): item for kind in all_kinds() for item in live.of(kind.name)}
+    kinds = {
+        kind.name: kind
+        for kind in all_kinds()
+        if any(item.name == OPERATION and item.scope for item in kind.operations)
+    }
+    organization = drift.source.organization
+    return {
+        item.address: ObjectCalls(
+            transport, kinds[item.address.kind], organization, body, live.dialect
+        )
+        for item in drift.objects
+        if item.address.kind in kinds
+        and (body := objects.get((item.address.kind, item.live_id))) is not None
+    }
 
 
 def _null(value: JSON) -> JSON:
@@ -208,9 +310,7 @@ class _Change(Struct, frozen=True):
     attribution: Attribution
 
 
-async def attributed(
-    drift: Drift, calls_of: Callable[[DriftedObject], ObjectCalls | None]
-) -> Drift:
+async def attributed(drift: Drift, calls: Mapping[Address, ObjectCalls]) -> Drift:
     """Return drift with who changed it and when, where the log says so.
 
     A field is attributed only if the newest entry that sets it has the live value: what the log
@@ -221,8 +321,8 @@ async def attributed(
     waiting = list(drift.objects)
     try:
         while waiting and not known:
-            known.append(await _attributed(waiting.pop(0), calls_of))
-        known += await together(_attributed(item, calls_of) for item in waiting)
+            known.append(await _attributed(waiting.pop(0), calls))
+        known += await together(_attributed(item, calls) for item in waiting)
     except (NotOffered, ServiceError) as error:
         remark = _remark(error)
         if remark is None:
@@ -246,9 +346,9 @@ def _remark(error: NotOffered | ServiceError) -> str | None:
 
 
 async def _attributed(
-    item: DriftedObject, calls_of: Callable[[DriftedObject], ObjectCalls | None]
+    item: DriftedObject, calls_by_address: Mapping[Address, ObjectCalls]
 ) -> DriftedObject:
-    calls = calls_of(item)
+    calls = calls_by_address.get(item.address)
     fields = {str(field.change.path[0]) for field in item.fields if len(field.change.path) == 1}
     if calls is None or not fields:
         return item
@@ -310,3 +410,85 @@ def _with(field: DriftedField, latest: Mapping[str, _Change], calls: ObjectCalls
     if comparable(known, change.after) != comparable(known, live):
         return field
     return replace(field, attribution=change.attribution)
+
+
+def drift_document(drift: Drift, _: RenderOptions) -> Document:
+    """Return what drifted, each field with its configured and its live value."""
+    rows = tuple(row for item in drift.objects for row in _rows(item))
+    after = [*_rest(drift), *(f"note: {text}" for text in drift.remarks)]
+    if drift.objects:
+        after.append(
+            "hint: reconciler pull writes live values into the files; apply sets them back"
+        )
+    return Document(
+        (Cell(f"Drift of {drift.source.environment}"),),
+        (Cell(f"Environment {drift.source.environment} · base {_base(drift)}"),),
+        (Table(_COLUMNS, rows, headed=False, indent=6, noun="field"),),
+        _counts(drift),
+        tuple(after),
+    )
+
+
+def _rows(item: DriftedObject) -> Iterator[Row]:
+    parent = f" in {item.parent_name}" if item.parent_name else ""
+    place = f"  {item.at.file}:{item.at.line}" if item.at is not None else ""
+    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(f'"{item.name}"')
+    group = Group(name, f"{parent}{place}", "~")
+    for drifted in item.fields:
+        about = Cell(_about(item, drifted))
+        for line in _lines(item, drifted):
+            sides = ("…", "…") if line.hunk else (line.before or "-", line.after or "-")
+            cells = (Cell(line.name, code=True), *(Cell(side, code=True) for side in sides), about)
+            yield Row(cells, group=group, lines=line.hunk)
+
+
+def _base(drift: Drift) -> str:
+    source = drift.source
+    distance = several(source.base_commits, "commit")
+    return base_name(source) + (f" ({distance} ago)" if source.base_commits else "")
+
+
+def _lines(item: DriftedObject, field: DriftedField) -> list[FieldLine]:
+    """Return the lines of a field, with the configured value before the live one."""
+    change = replace(field.change, before=field.change.after, after=field.change.before)
+    return list(plain_lines(Change(item.address, Action.UPDATE, item.name, fields=(change,))))
+
+
+def _about(item: DriftedObject, field: DriftedField) -> str:
+    """Return what is known about a field: who changed it and when, and conflicts."""
+    parts = ["conflict: the configuration changed too"] if field.conflict else []
+    if item.paused_by_service and field.change.path == ("paused",):
+        parts.append(_BY_SERVICE)
+    if field.attribution is not None:
+        parts.append(_attribution(field.attribution))
+    return "; ".join(parts)
+
+
+def _attribution(attribution: Attribution) -> str:
+    by = f"by {printable(attribution.by)}" if attribution.by is not None else _UNATTRIBUTED
+    return f"{by}, {printable(attribution.at)}"
+
+
+def _counts(drift: Drift) -> str:
+    if drift.empty:
+        count = several(drift.compared, "resource")
+        return f"No drift. Live state has not changed since the base ({count})."
+    if not drift.objects:
+        return ""
+    fields = several(sum(len(item.fields) for item in drift.objects), "field")
+    of = several(drift.compared, "resource")
+    return f"Drift in {len(drift.objects)} of {of} ({fields})."
+
+
+def _rest(drift: Drift) -> Iterator[str]:
+    if drift.deleted:
+        names = listed([str(address) for address in drift.deleted], _MOST_LISTED)
+        yield f"{several(len(drift.deleted), 'live object')} deleted since the base: {names}"
+    if drift.renamed:
+        names = listed(
+            [f"{address} to {quoted(name)}" for address, name in drift.renamed.items()],
+            _MOST_LISTED,
+        )
+        yield f"{several(len(drift.renamed), 'live object')} probably renamed: {names}"
+    if drift.unmanaged:
+        yield f"{several(drift.unmanaged, 'unmanaged object')} (list with plan --show-unmanaged)"

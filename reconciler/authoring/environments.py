@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct, UnsetType, field
@@ -19,7 +18,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_same, with_default
 from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.public import Count, Public, derived, encode_value
+from reconciler.model.public import Count, Public, Term, derived, encode_value
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import (
     JSON,
@@ -40,28 +39,13 @@ _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from")
 _NAME: Path = ("name",)
 
 
-class Intent(StrEnum):
-    """Why a difference is intended. `NONE` is a difference that is not."""
+class Intent(Term):
+    """Why a difference is intended."""
 
-    NONE = ""
-    IDENTITY = "identity"
-    SECRET = "secret"  # noqa: S105 - a word
-    OVERRIDES = "overrides"
-    REFERENCE = "reference"
-
-    @property
-    def meaning(self) -> str:
-        """Words for readers, "" for a difference that is not intended."""
-        return _MEANINGS[self]
-
-
-_MEANINGS = {
-    Intent.NONE: "",
-    Intent.IDENTITY: "identity of the object",
-    Intent.SECRET: "secret of the environment",
-    Intent.OVERRIDES: "overrides of both environments",
-    Intent.REFERENCE: "reference",
-}
+    IDENTITY = "identity", "identity of the object"
+    SECRET = "secret", "secret of the environment"
+    OVERRIDES = "overrides", "overrides of both environments"
+    REFERENCE = "reference", "reference"
 
 
 class FieldSide(Public, frozen=True):
@@ -88,7 +72,7 @@ class FieldDifference(Public, frozen=True):
     path: Path
     first: FieldSide
     second: FieldSide
-    intent: Intent = Intent.NONE
+    intent: Intent | None = None
 
     @derived
     def name(self) -> str:
@@ -98,7 +82,7 @@ class FieldDifference(Public, frozen=True):
     @derived
     def intended(self) -> Intent | None:
         """Why the difference is intended, null if it is not."""
-        return self.intent if self.intent is not Intent.NONE else None
+        return self.intent
 
 
 class ResourceDifference(Public, frozen=True):
@@ -112,12 +96,12 @@ class ResourceDifference(Public, frozen=True):
     @property
     def unintended(self) -> tuple[FieldDifference, ...]:
         """The differences that nothing in the files explains."""
-        return tuple(field for field in self.fields if field.intent is Intent.NONE)
+        return tuple(field for field in self.fields if field.intent is None)
 
     @property
     def intended(self) -> tuple[FieldDifference, ...]:
         """The other differences."""
-        return tuple(field for field in self.fields if field.intent is not Intent.NONE)
+        return tuple(field for field in self.fields if field.intent is not None)
 
 
 class OnlyIn(Public, frozen=True):
@@ -184,7 +168,7 @@ def field_differences(
             path,
             FieldSide(value),
             FieldSide(other),
-            Intent.NONE
+            None
             if any(_is_related(path, item) for item in promoted)
             else _intent(kind, path, first, second),
         )
@@ -415,7 +399,7 @@ def compare_live(
     second: LiveSide,
     kinds: Sequence[Kind],
     *,
-    intents: Mapping[Address, Mapping[Path, Intent]],
+    intents: Mapping[Address, Mapping[Path, Intent | None]],
     chosen: Collection[Address] | None = None,
 ) -> EnvironmentComparison:
     """Compare the objects of two environments, or those of `chosen` resources.
@@ -480,10 +464,10 @@ def _live_values(kind: Kind, item: LiveObject, parents: Mapping[Identity, str]) 
 def _differences(
     values: Mapping[Path, JSON],
     others: Mapping[Path, JSON],
-    intents: Mapping[Path, Intent],
+    intents: Mapping[Path, Intent | None],
 ) -> Iterator[FieldDifference]:
     for path in {**values, **others}:
         value, other = values.get(path, MISSING), others.get(path, MISSING)
         if not is_same(value, other):
-            intent = Intent.IDENTITY if path == _NAME else intents.get(path, Intent.NONE)
+            intent = Intent.IDENTITY if path == _NAME else intents.get(path)
             yield FieldDifference(path, FieldSide(value), FieldSide(other), intent)

@@ -267,8 +267,8 @@ def fmt_command(
     every file of the workspace; a folder means all files in it. Prints the names of the files that
     change. With - as the only file, formats stdin to stdout and needs no workspace.
     """
-    from reconciler.authoring.difference import format_summary, formatted_as_text
-    from reconciler.authoring.formatting import format_text, format_workspace
+    from reconciler.authoring.difference import changed_as_text
+    from reconciler.authoring.formatting import format_summary, format_text, format_workspace
     from reconciler.workspace.sources import MAX_FILE_BYTES
 
     write = not (check or diff)
@@ -289,7 +289,9 @@ def fmt_command(
     elif STDIN in files and write:
         write_content(text)
     else:
-        write_result(formatted_as_text(formatted, diff=diff, style=style_of(sys.stdout)))
+        write_result(
+            changed_as_text(formatted.texts, formatted.changes, style_of(sys.stdout), diff=diff)
+        )
         write_note(f"{format_summary(formatted, written=write)}\n")
     return ExitCode.ERROR if check and formatted.texts else ExitCode.FINE
 
@@ -333,10 +335,10 @@ def mv_command(
     comments too. With a new name, the old one is added to `lifecycle.renamed_from`, unless `id:`
     pins the object.
     """
-    from reconciler.authoring.difference import move_summary, moved_as_text
-    from reconciler.authoring.renaming import MoveOptions, move
+    from reconciler.authoring.difference import changed_as_text
+    from reconciler.authoring.renaming import MoveOptions, move, move_summary
 
     moved = move(MoveOptions(folder_of(folder), old, new, name, write=not diff), os.environ)
-    text = moved_as_text(moved, diff=diff, style=style_of(sys.stdout))
+    text = changed_as_text(moved.texts, moved.changes, style_of(sys.stdout), diff=diff)
     write_result(as_json(moved) if output_format == "json" else text)
     write_note(move_summary(moved))

@@ -16,14 +16,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 from yaml.nodes import Node
 
-from reconciler.authoring.difference import Formatted
-from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
+from reconciler.authoring.difference import differences_as_text
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
+from reconciler.model.public import Public, derived
 from reconciler.model.schemas import schema, variant_schema
+from reconciler.model.text import several
 from reconciler.model.values import MISSING, Path, value_at
+from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.workspace.redaction import side_of
 from reconciler.workspace.resource_files import Recognition, ResourceFiles, with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
@@ -51,6 +54,43 @@ _NOT_PLAIN = ("&", "!", "*", "? ")
 """What a key begins with that is not only its text."""
 _PINNED = ("# yaml-language-server:", "---", "%")
 """Lines that stay at the top of a file."""
+
+
+class Formatted(Public, frozen=True, kw_only=True):
+    """Formatted files: `fmt --format json`.
+
+    `texts` are the new texts of the files that were not formatted, by name; `changes` are their
+    changes, if asked for.
+    """
+
+    version = 1
+    schema = "fmt"
+    internal = frozenset({"texts", "changes", "diagnostics"})
+
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange] = {}
+    diagnostics: tuple[Diagnostic, ...] = ()
+    written: bool = False
+    """Whether the files were written."""
+    files: int
+    """The number of files that were looked at."""
+    skipped: int = 0
+    """The number of files that can't be formatted safely."""
+
+    @derived
+    def changed(self) -> tuple[str, ...]:
+        """Paths of the files that were not formatted, relative to the workspace."""
+        return tuple(self.texts)
+
+    @derived
+    def diagnostics_(self) -> tuple[PublicDiagnostic, ...]:
+        """Why files were skipped."""
+        return tuple(map(public_diagnostic, self.diagnostics))
+
+    @derived
+    def diff(self) -> str:
+        """The unified difference, if asked for."""
+        return differences_as_text(self.changes)
 
 
 def format_file(
@@ -491,6 +531,18 @@ def format_text(raw: bytes, name: str, *, diff: bool = False) -> tuple[str, Form
     formatted = _formatted({name: raw}, DiagnosticCollector(), diff=diff)
     text = formatted.texts.get(name)
     return raw.decode() if text is None else text, formatted
+
+
+def format_summary(formatted: Formatted, *, written: bool) -> str:
+    """Return `2 files formatted, 5 files unchanged, 1 file skipped`."""
+    count = len(formatted.texts)
+    counts = {
+        "formatted" if written else "would be formatted": count,
+        "unchanged": formatted.files - count - formatted.skipped,
+        "skipped": formatted.skipped,
+    }
+    parts = [f"{several(number, 'file')} {word}" for word, number in counts.items() if number]
+    return ", ".join(parts) or "no files"
 
 
 def _formatted(

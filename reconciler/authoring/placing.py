@@ -10,18 +10,15 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.authoring.editing import Edit, edited
-from reconciler.diagnostics import DiagnosticCollector
+from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, references_in, value_at
-from reconciler.workspace.loading import Loaded
-from reconciler.workspace.redaction import side_of
+from reconciler.workspace.loading import Loaded, load_all
 from reconciler.workspace.references import escaped
 from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.document import Document, Layer, Places
-from reconciler.workspace.yaml.loader import parse
 
 _OVERRIDES = "overrides"
 
@@ -121,20 +118,26 @@ def edited_texts(
     for document in documents:
         text = edited(document, edits.get(document.file, ()), all_kinds())
         if text != document.text:
-            is_marked = (source.read(document.file) or b"").startswith(BOM_UTF8)
-            texts[document.file] = f"\ufeff{text}" if is_marked else text
+            texts[document.file] = with_mark(source, document.file, text)
     return texts
 
 
-def file_changes(documents: Iterable[Document], texts: Mapping[str, str]) -> dict[str, FileChange]:
-    """Return the changes of files, with secrets masked where they are shown."""
-    before = {document.file: document for document in documents}
-    return {
-        name: FileChange(
-            side_of(before[name]), side_of(parse(text.encode(), name, DiagnosticCollector()))
-        )
-        for name, text in texts.items()
-    }
+def with_mark(source: FolderSource, file: str, text: str) -> str:
+    """Return a text with the byte order mark of its file, which documents do not have."""
+    return f"\ufeff{text}" if (source.read(file) or b"").startswith(BOM_UTF8) else text
+
+
+def check_files(
+    folder: FolderPath, environ: Mapping[str, str], drafts: Mapping[str, str] | None = None
+) -> None:
+    """Raise InvalidConfiguration if the files have errors in any environment.
+
+    `drafts` are texts in place of some files.
+    """
+    diagnostics = load_all(folder, kinds=all_kinds(), environ=environ, drafts=drafts)
+    errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
+    if errors:
+        raise InvalidConfiguration(errors)
 
 
 def placing_of(loaded: Loaded, address: Address) -> Placing:

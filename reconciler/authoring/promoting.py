@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -11,40 +11,28 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.authoring.comparing import Pair, compare_files
-from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.difference import EditedFiles, file_changes
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.environments import OnlyIn, promotions
-from reconciler.authoring.placing import edited_texts, file_changes
+from reconciler.authoring.placing import check_files, edited_texts
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
-from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.plan import Plan, encode
-from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, several
-from reconciler.workspace.loading import load_all
 from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.writing import write_files
 
 _MOST_LISTED = 10
 
 
-class Promoted(Public, frozen=True, kw_only=True):
-    """A promotion: `promote --format json`.
-
-    `texts` are the new texts of the files by name.
-    """
+class Promoted(EditedFiles, frozen=True, kw_only=True):
+    """A promotion: `promote --format json`."""
 
     version = 1
     schema = "promote"
-    internal = frozenset({"texts", "changes"})
 
-    texts: Mapping[str, str]
-    changes: Mapping[str, FileChange]
-    written: bool = True
-    """Whether the files were written."""
     first: str
     """The environment that has the values."""
     second: str
@@ -63,16 +51,6 @@ class Promoted(Public, frozen=True, kw_only=True):
     def with_plan(self, plan: Plan) -> Promoted:
         """Return the same with the plan that follows."""
         return replace(self, plan=orjson.loads(encode(plan)))
-
-    @derived
-    def changed(self) -> tuple[str, ...]:
-        """Paths of the changed files, relative to the workspace."""
-        return tuple(self.texts)
-
-    @derived
-    def diff(self) -> str:
-        """The unified difference of the files."""
-        return differences_as_text(self.changes)
 
 
 class PromoteRequest(Struct, frozen=True):
@@ -117,7 +95,7 @@ def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
     changed = [documents[file] for file in sorted(by_file)]
     folder = request.workspace.folder
     texts = edited_texts(folder, changed, by_file)
-    _check(request, texts, runtime)
+    check_files(folder, runtime.environ, texts)
     if request.write:
         write_files(folder, texts)
     return Promoted(
@@ -178,16 +156,6 @@ def _listed(pair: Pair, address: Address, *, remove: bool = False) -> Edit:
 def _environments(declaration: Declaration, known: Iterable[str]) -> list[str]:
     names = declaration.body.get("environments")
     return [*names] if isinstance(names, list) else [*known]
-
-
-def _check(request: PromoteRequest, texts: Mapping[str, str], runtime: Runtime) -> None:
-    """Raise InvalidConfiguration if the new texts have errors in any environment."""
-    diagnostics = load_all(
-        request.workspace.folder, kinds=all_kinds(), environ=runtime.environ, drafts=texts
-    )
-    errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
-    if errors:
-        raise InvalidConfiguration(errors)
 
 
 def promotion_summary(promoted: Promoted) -> str:

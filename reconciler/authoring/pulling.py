@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.authoring.drift import Drift, DriftedField, DriftedObject, LeftOut, Placed, Pulled
-from reconciler.authoring.drifting import drift_of, required_base, selected
+from reconciler.authoring.difference import differences_as_text, file_changes
+from reconciler.authoring.drift import (
+    Drift,
+    DriftedField,
+    DriftedObject,
+    drift_of,
+    required_base,
+    selected,
+)
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.import_drafts import doubtful_paths
-from reconciler.authoring.placing import Place, Placing, edited_texts, file_changes, placing_of
+from reconciler.authoring.placing import Place, Placing, edited_texts, placing_of
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.diagnostics import InvalidConfiguration
+from reconciler.diagnostics import InvalidConfiguration, Mark
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.comparison import field_leaves, written_value
+from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import FieldChange
-from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
+from reconciler.model.public import Public, derived
+from reconciler.model.text import printable, quoted, several
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    Path,
+    map_leaves,
+    path_text,
+    put_at,
+    value_at,
+)
 from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
+from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
@@ -34,9 +59,73 @@ _SECRET = "it contains a known secret"  # noqa: S105 - a message
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
 _DECLINED = "it comes from a reference, and was declined"
-
 Ask = Callable[[str], Awaitable[bool]]
 """Asks a person a question; True for yes."""
+
+
+class Placed(Public, frozen=True):
+    """A live value that is written."""
+
+    internal = frozenset({"path", "value"})
+
+    address: Address
+    path: Path
+    value: JSON
+    layer: str
+    """`resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`."""
+    at: Mark
+    """The value before the edit."""
+    replaces: str = ""
+    """The reference that stays for other environments, "" for none."""
+
+    @derived
+    def path_(self) -> str:
+        """The path as text."""
+        return path_text(self.path)
+
+
+class LeftOut(Public, frozen=True):
+    """A drifted field that is not written."""
+
+    internal = frozenset({"path"})
+
+    address: Address
+    path: Path
+    reason: str
+
+    @derived
+    def path_(self) -> str:
+        """The path as text."""
+        return path_text(self.path)
+
+
+class Pulled(Public, frozen=True):
+    """What `pull` writes."""
+
+    schema = "pull"
+    internal = frozenset({"drift", "texts", "changes"})
+    version = 2
+
+    drift: Drift
+    placed: tuple[Placed, ...]
+    left_out: tuple[LeftOut, ...]
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange]
+    written: bool = True
+
+    @derived
+    def environment(self) -> str:
+        """Name of the environment."""
+        return self.drift.source.environment
+
+    @derived
+    def files(self) -> tuple[str, ...]:
+        """The changed files."""
+        return tuple(self.texts)
+
+    def __repr__(self) -> str:
+        # Texts of files may contain secrets.
+        return f"Pulled(files={self.files}, placed={len(self.placed)}, written={self.written})"
 
 
 class PullRequest(Struct, frozen=True):
@@ -252,3 +341,41 @@ def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:
             is_text = isinstance(leaf.value, str)
             return written_value(leaf.field, leaf.value) if is_text else leaf.value
     return None if change.before is MISSING else change.before
+
+
+def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
+    """Return the unified difference of the files, or what is written where."""
+    if diff:
+        return differences_as_text(pulled.changes, style)
+    return "".join(f"{_placed(item)}\n" for item in pulled.placed)
+
+
+def pull_summary(pulled: Pulled) -> str:
+    """Return what was left out, and how many values were written."""
+    lines = [
+        f"left out: {item.address} {printable(path_text(item.path))}: {printable(item.reason)}"
+        for item in pulled.left_out
+    ]
+    lines += [
+        f"left out: {address}: its live object was deleted; remove it from the files, or apply "
+        "creates it again"
+        for address in pulled.drift.deleted
+    ]
+    lines += [
+        f"left out: {address}: its live object was probably renamed to {quoted(name)}; set "
+        "`name` or `lifecycle.renamed_from`"
+        for address, name in pulled.drift.renamed.items()
+    ]
+    verb = "Wrote" if pulled.written else "Would write"
+    where = several(len(pulled.texts), "file")
+    if pulled.placed:
+        lines.append(f"{verb} {several(len(pulled.placed), 'value')} to {where}")
+    elif not lines:
+        lines.append("No drift. Live state has not changed since the base.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _placed(item: Placed) -> str:
+    stays = f" ({printable(item.replaces)} stays for other environments)" if item.replaces else ""
+    place = f"{item.at}: {item.address} {printable(path_text(item.path))}"
+    return f"{place} -> {printable(item.layer)}{stays}"

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FolderPath
 from typing import Any
 
-import yaml
 from msgspec import Struct
-from yaml.nodes import Node
 
-from reconciler.authoring.difference import Moved
-from reconciler.authoring.editing import check_text, copied, unsafe
-from reconciler.authoring.formatting import STEP, Block, block_of, content_end, line_end
+from reconciler.authoring.difference import EditedFiles, file_changes
+from reconciler.authoring.editing import Edit, check_text, copied, edited, unsafe
+from reconciler.authoring.placing import check_files, with_mark
 from reconciler.authoring.yaml_text import yaml_item
 from reconciler.diagnostics import (
-    Diagnostic,
     DiagnosticCollector,
     InvalidConfiguration,
-    Level,
     Mark,
 )
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
-from reconciler.model.schemas import common_properties
-from reconciler.model.text import quoted
-from reconciler.model.values import JSON, MISSING, Path, mapping_of, put_at, value_at
-from reconciler.workspace.loading import load_all
-from reconciler.workspace.redaction import side_of
+from reconciler.model.text import quoted, several
+from reconciler.model.values import JSON, MISSING, Path, mapping_of, value_at
 from reconciler.workspace.references import escaped
 from reconciler.workspace.resource_files import (
     Declaration,
@@ -45,13 +36,10 @@ from reconciler.workspace.resource_files import (
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.workspace_file import DEFAULTS, read_workspace
 from reconciler.workspace.writing import write_files
-from reconciler.workspace.yaml.document import Document, is_block_list
+from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 _SCALAR = re.compile(r"""(?P<anchor>(?:&\S+\s+)?)(?P<quote>['"]?)(?P<text>.*)(?P=quote)""")
-_LIFECYCLE, _RENAMED_FROM = "lifecycle", "renamed_from"
-_BELOW = frozenset(list(common_properties())[list(common_properties()).index(_LIFECYCLE) :])
-"""The fields that the order of the reference places at or below `lifecycle`."""
 
 
 class Renaming(Struct, frozen=True):
@@ -101,14 +89,13 @@ def renamed(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Re
         return None
     edits = dict(_edit(document, mention) for mention in mentions)
     text = _spliced(document.text, edits)
-    expected = _expected(document.value, mentions)
+    check_text(document, text, _expected(document.value, mentions))
     if renaming.former_name is not None and _declares(document, renaming):
-        text = with_former_name(text, renaming.path, renaming.former_name) or text
-        path = (*renaming.path, _LIFECYCLE, _RENAMED_FROM)
-        names = value_at(expected, path)
+        moved = parse(text.encode(), document.file, DiagnosticCollector(), keep_nodes=True)
+        path = (*renaming.path, "lifecycle", "renamed_from")
+        names = value_at(moved.value, path)
         others = names if isinstance(names, list) else []
-        put_at(expected, path, [renaming.former_name, *others])
-    check_text(document, text, expected)
+        text = edited(moved, [Edit(path, [renaming.former_name, *others])], kinds)
     return Renamed(text, len(edits))
 
 
@@ -221,91 +208,20 @@ def _expected(value: JSON, mentions: Iterable[Mention]) -> Any:
     return after
 
 
-def with_former_name(text: str, path: Path, name: str) -> str | None:
-    """Return a file in which the resource at a path has a former name, None for odd layouts.
+class Moved(EditedFiles, frozen=True, kw_only=True):
+    """A resource that was renamed in files: `mv --format json`."""
 
-    `name` is as the file has it: references in it are not escaped.
-    """
-    raw = text.encode()
-    document = parse(raw, "", DiagnosticCollector(), keep_nodes=True)
-    names = f"{_RENAMED_FROM}: [{yaml_item(name)}]"
-    lifecycle = _member(_at(document.node, path), _LIFECYCLE)
-    former = _member(lifecycle, _RENAMED_FROM)
-    if former is not None:
-        return _with_item(text, former, yaml_item(name))
-    if lifecycle is not None and _is_flow(lifecycle):
-        return _with_member(text, lifecycle, names)
-    whole = (*path, _LIFECYCLE) if lifecycle is not None else path
-    if lifecycle is None and _is_flow(_at(document.node, path)):
-        return _with_member(text, _at(document.node, path), f"{_LIFECYCLE}: {{{names}}}")
-    block = _block(document.node, document.lines, whole)
-    if block is None:
-        return None
-    margin, ending = " " * block.column, line_end(raw)
-    if lifecycle is not None:
-        return _with_lines(text, block.entries[-1].body_end, [margin + names], ending)
-    above = [entry for entry in block.entries if entry.name not in _BELOW]
-    added = [f"{margin}{_LIFECYCLE}:", f"{margin}{' ' * STEP}{names}"]
-    return _with_lines(text, above[-1].end, added, ending) if above else None
+    version = 1
+    schema = "mv"
 
-
-def _member(node: Node | None, name: str) -> Node | None:
-    """Return the value of a key that a mapping itself has."""
-    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-    return next((value for key, value in pairs if key.value == name), None)
-
-
-def _at(node: Node | None, path: Path) -> Node | None:
-    for part in path:
-        node = _member(node, str(part))
-    return node
-
-
-def _is_flow(node: Node | None) -> bool:
-    return isinstance(node, yaml.CollectionNode) and bool(node.flow_style)
-
-
-def _block(node: Node | None, lines: Sequence[str], path: Path) -> Block | None:
-    """Return the block mapping at a path, None if it or a mapping above is in another style."""
-    block = block_of(node, lines, start=0, end=content_end(lines))
-    for part in path:
-        entries = block.entries if block is not None else ()
-        entry = next((entry for entry in entries if entry.name == part), None)
-        if entry is None:
-            return None
-        block = block_of(entry.value, lines, start=entry.below, end=entry.end)
-    return block
-
-
-def _with_item(text: str, names: Node, item: str) -> str | None:
-    """Return the text with an item at the beginning of a list."""
-    if not isinstance(names, yaml.SequenceNode):
-        return None
-    if is_block_list(names) and names.value:
-        line, column = names.start_mark.line, names.start_mark.column
-        added = f"{' ' * column}- {item}"
-        return _with_lines(text, line, [added], line_end(text.encode()))
-    start = names.start_mark.index
-    comma = ", " if names.value else ""
-    return f"{text[: start + 1]}{item}{comma}{text[start + 1 :]}"
-
-
-def _with_member(text: str, mapping: Node | None, member: str) -> str | None:
-    """Return the text with a member at the end of a mapping in flow style."""
-    if mapping is None:
-        return None
-    if not mapping.value:
-        end = mapping.end_mark.index - 1
-        return f"{text[:end]}{member}{text[end:]}"
-    end = mapping.value[-1][1].end_mark.index
-    return f"{text[:end]}, {member}{text[end:]}"
-
-
-def _with_lines(text: str, at: int, added: Sequence[str], ending: str) -> str:
-    lines = text.splitlines(keepends=True)
-    if at == len(lines) and lines and not lines[-1].endswith(("\n", "\r")):
-        lines[-1] += ending
-    return "".join([*lines[:at], *(line + ending for line in added), *lines[at:]])
+    old: Address
+    """The former address."""
+    new: Address
+    """The address."""
+    former_name: str | None = None
+    """The name that was added to `renamed_from`."""
+    places: int
+    """The number of changed places."""
 
 
 class MoveOptions(Struct, frozen=True):
@@ -331,7 +247,7 @@ def move(options: MoveOptions, environ: Mapping[str, str]) -> Moved:
         ReconcilerError: a place cannot be edited safely.
 
     """
-    _raise_errors(load_all(options.folder, kinds=all_kinds(), environ=environ))
+    check_files(options.folder, environ)
     source = FolderSource(options.folder)
     files = _parsed(source)
     declared = declarations(files, all_kinds(), DiagnosticCollector())
@@ -340,7 +256,7 @@ def move(options: MoveOptions, environ: Mapping[str, str]) -> Moved:
     renaming = _renaming(options, declared[old], new)
     results = {file.file: renamed(file, renaming, all_kinds()) for file in files}
     moved = {file: result for file, result in results.items() if result is not None}
-    texts = {file: f"{_mark_of(source, file)}{result.text}" for file, result in moved.items()}
+    texts = {file: with_mark(source, file, result.text) for file, result in moved.items()}
     _check(options.folder, old, texts, environ)
     if options.write:
         write_files(options.folder, texts)
@@ -348,17 +264,11 @@ def move(options: MoveOptions, environ: Mapping[str, str]) -> Moved:
         old=old,
         new=new,
         texts=texts,
-        changes=_changes(files, moved),
+        changes=file_changes(files, texts),
         places=sum(result.places for result in moved.values()),
         former_name=renaming.former_name,
         written=options.write,
     )
-
-
-def _raise_errors(diagnostics: Sequence[Diagnostic]) -> None:
-    errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
-    if errors:
-        raise InvalidConfiguration(errors)
 
 
 def _parsed(source: FolderSource) -> list[Document]:
@@ -367,11 +277,6 @@ def _parsed(source: FolderSource) -> list[Document]:
     workspace = read_workspace(source, problems)
     files = ResourceFiles(source, workspace, Recognition(all_kinds()), problems)
     return [workspace.document, *files.documents()]
-
-
-def _mark_of(source: FolderSource, file: str) -> str:
-    """Return the byte order mark of a file, which its document does not have."""
-    return "\ufeff" if (source.read(file) or b"").startswith(BOM_UTF8) else ""
 
 
 def _resource(text: str, declared: Mapping[Address, Declaration]) -> Address:
@@ -447,7 +352,7 @@ def _check(
 ) -> None:
     """Raise ReconcilerError if the new texts have errors in any environment."""
     try:
-        _raise_errors(load_all(folder, kinds=all_kinds(), environ=environ, drafts=texts))
+        check_files(folder, environ, texts)
     except InvalidConfiguration as invalid:
         first = invalid.diagnostics[0]
         hint = first.hint
@@ -458,11 +363,12 @@ def _check(
         ) from None
 
 
-def _changes(files: Sequence[Document], moved: Mapping[str, Renamed]) -> dict[str, FileChange]:
-    before = {file.file: file for file in files}
-    return {
-        name: FileChange(
-            side_of(before[name]), side_of(parse(result.text.encode(), name, DiagnosticCollector()))
-        )
-        for name, result in moved.items()
-    }
+def move_summary(moved: Moved) -> str:
+    """Return `Renamed project.web to project.shop: 3 places in 2 files`, and what was added."""
+    verb = "Renamed" if moved.written else "Would rename"
+    where = f"{several(moved.places, 'place')} in {several(len(moved.texts), 'file')}"
+    target = f" to {moved.new}" if moved.new != moved.old else ""
+    lines = [f"{verb} {moved.old}{target}: {where}"]
+    if moved.former_name is not None:
+        lines.append(f"Added {quoted(moved.former_name)} to `renamed_from`")
+    return "".join(f"{line}\n" for line in lines)

@@ -58,7 +58,7 @@ def drift_command(
     the files is not drift. Exits with 2 if there is drift. Write it into the files with `pull`, or
     set it back with `apply`.
     """
-    from reconciler.authoring.drifting import DriftRequest, drift
+    from reconciler.authoring.drift import DriftRequest, drift
     from reconciler.cli.running import show_report
 
     workspace = workspace_of(options)
@@ -98,8 +98,7 @@ def pull_command(
     overrides of the environment. On a terminal, asks about values that come from a reference. Exits
     with 3 if a change could not be written. Secrets cannot be read, so they are never written.
     """
-    from reconciler.authoring.drifting import pull_summary, pulled_as_text
-    from reconciler.authoring.pulling import PullRequest, pull
+    from reconciler.authoring.pulling import PullRequest, pull, pull_summary, pulled_as_text
     from reconciler.cli.running import progress, read_line, runtime, shown
     from reconciler.model.redaction import masked_in
 

@@ -205,23 +205,20 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     from reconciler.commands.files import write_private
     from reconciler.model.plan import encode
 
+    # The name of an environment may have a slash.
+    files = [(item, out / f"{quote(item.environment, safe='')}.json") for item in plans]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for item in plans:
+        for item, file in files:
             if item.result is None:
-                _file(out, item).unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
     except OSError as error:
         raise system_error(error) from None
-    saved = [item for item in plans if item.result is not None]
-    for item in saved:
+    saved = []
+    for item, file in files:
         if item.result is not None:
-            write_private(_file(out, item), encode(item.result))
+            write_private(file, encode(item.result))
+            saved.append(f"-e {item.environment} {file}")
     if saved:
-        first = f"-e {saved[0].environment} {_file(out, saved[0])}"
-        where = f"saved to {out}; apply one with: reconciler apply {first}"
+        where = f"saved to {out}; apply one with: reconciler apply {saved[0]}"
         write_note(f"{printable(where)}\n")
-
-
-def _file(out: Path, item: OfEnvironment[Plan]) -> Path:
-    # The name of an environment may have a slash.
-    return out / f"{quote(item.environment, safe='')}.json"

@@ -127,12 +127,13 @@ def explain_command(name: str | None) -> None:
     or a code or id. Without NAME, list the first words of paths. Needs no workspace and no network.
     """
     if name is None:
-        write_result("".join(f"{word}\n" for word in overview()))
+        fields = (path for path, entry in _reference().items() if entry.facts)
+        words = dict.fromkeys(path.partition(".")[0] for path in fields)
+        write_result("".join(f"{word}\n" for word in words))
         return
     style = style_of(sys.stdout)
-    write_result(
-        "\n".join(map("\n".join, (_lines(entry, style) for entry in explain(name)))) + "\n"
-    )
+    entries = ("\n".join(_lines(entry, style)) for entry in explain(name))
+    write_result("\n".join(entries) + "\n")
 
 
 def _lines(entry: Entry, style: Style) -> Iterator[str]:
@@ -168,12 +169,6 @@ def explain(name: str) -> tuple[Entry, ...]:
         hint = f"did you mean '{words[close]}'?" if close else "see docs/reference/"
         raise BadUsage(f"unknown name '{name}'", hint=hint)
     return tuple(known[item] for item in (*names, *below))
-
-
-def overview() -> tuple[str, ...]:
-    """Return the first words of the paths of fields."""
-    fields = (name for name, entry in _reference().items() if entry.facts)
-    return tuple(dict.fromkeys(name.partition(".")[0] for name in fields))
 
 
 @cache

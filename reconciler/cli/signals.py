@@ -7,14 +7,11 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.errors import ExitCode
 
 if TYPE_CHECKING:
-    # asyncio takes 50 ms to import, and every command imports this module.
-    import asyncio
-
     from reconciler.client.waits import Stop
 
 _T = TypeVar("_T")
@@ -35,11 +32,26 @@ def interrupt_on_signals() -> None:
 
 
 def run(work: Awaitable[_T]) -> _T:
-    """Return the result of some work. A signal cancels it, and raises KeyboardInterrupt."""
+    """Return the result of some work. A signal cancels it, and raises KeyboardInterrupt.
+
+    The second signal ends the process.
+    """
+    # asyncio takes 50 ms to import, and every command imports this module.
     import asyncio
 
     async def cancellable() -> _T:
-        _call_on_signals(_Cancel(asyncio.current_task()))
+        task, is_requested = asyncio.current_task(), False
+
+        def cancel() -> None:
+            nonlocal is_requested
+            if is_requested:
+                os._exit(ExitCode.INTERRUPTED)
+            is_requested = True
+            _limit_clean_up()
+            if task is not None:
+                task.cancel()
+
+        _call_on_signals(cancel)
         return await work
 
     try:
@@ -80,22 +92,6 @@ class _Current:
 
 
 _current = _Current()
-
-
-class _Cancel:
-    """Cancels a task at the first signal, and ends the process at the second."""
-
-    def __init__(self, task: asyncio.Task[Any] | None) -> None:
-        self.task = task
-        self.is_requested = False
-
-    def __call__(self) -> None:
-        if self.is_requested:
-            os._exit(ExitCode.INTERRUPTED)
-        self.is_requested = True
-        _limit_clean_up()
-        if self.task is not None:
-            self.task.cancel()
 
 
 def _handled() -> list[signal.Signals]:

@@ -27,7 +27,8 @@ from reconciler.model.redaction import Mask, Redactor
 from reconciler.model.request import Request
 from reconciler.model.text import printable
 from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue, map_leaves
-from reconciler.providers import SecretContext, providers
+from reconciler.providers import providers
+from reconciler.providers.provider import SecretContext
 from reconciler.version import __version__
 
 MOST_BYTES = 32 * 2**20

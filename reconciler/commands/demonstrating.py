@@ -26,7 +26,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.request import Repeat, Routes
+from reconciler.model.request import Routes
 from reconciler.model.text import printable
 from reconciler.packaged import packaged
 
@@ -85,24 +85,22 @@ def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
         shutil.copytree(packaged("examples") / _EXAMPLE, workspace)
         service = stack.enter_context(embedded_service())
         environ = {
-            **{name: value for name, value in os.environ.items() if not _changes_output(name)},
+            # Variables of a CI job or of this tool would change the output.
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("RECONCILER_") and name not in ("CI", "TF_BUILD")
+            },
             "ACME_STAGING_URL": str(service["base_url"]),
             "ACME_STAGING_ORGANIZATION": str(service["organization"]),
             "ACME_STAGING_API_KEY": str(service["api_key"]),
-            **{name: f"demo-{name.lower()}" for name in _secrets(workspace)},
+            **{
+                name: f"demo-{name.lower()}"
+                for file in workspace.rglob("*.yaml")
+                for name in _SECRET.findall(file.read_text(encoding="utf-8"))
+            },
         }
         _run_steps(_Demo(workspace, replace(runtime, environ=environ), say))
-
-
-def _secrets(workspace: Path) -> Iterator[str]:
-    """Yield the environment variables of all secrets."""
-    for file in workspace.rglob("*.yaml"):
-        yield from _SECRET.findall(file.read_text(encoding="utf-8"))
-
-
-def _changes_output(name: str) -> bool:
-    """Return whether a variable, of a CI job or of this tool, would change the output."""
-    return name.startswith("RECONCILER_") or name in ("CI", "TF_BUILD")
 
 
 def _run_steps(demo: _Demo) -> None:
@@ -170,7 +168,7 @@ async def _drift(demo: _Demo) -> None:
             for export in live.of(kind.name)
         }
         paused, routes = exports["Web events to Snowflake"]
-        await transport.send(routes.action(paused, "pause", repeat=Repeat.SAFE))
+        await transport.send(routes.action(paused, "pause"))
         moved, routes = exports["Web events to S3"]
         body: dict[str, Any] = {"destination": {"type": "S3", "config": {"prefix": "oops/"}}}
         await transport.send(routes.patch(moved, body))

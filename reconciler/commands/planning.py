@@ -17,20 +17,13 @@ from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import all_kinds
 from reconciler.model.kind import Action, Kind, containers
-from reconciler.model.plan import Change, Note, Plan, redact_plan
+from reconciler.model.plan import Note, Plan, redact_plan
 from reconciler.reading.access import key_may_write
 from reconciler.workspace.git.ci import is_job
 
-_CALLS: Mapping[Action, int] = {
-    Action.CREATE: 1,
-    Action.UPDATE: 1,
-    Action.PAUSE: 1,
-    Action.UNPAUSE: 1,
-    Action.DELETE: 1,
-    Action.REPLACE: 5,
-    Action.NO_OP: 0,
-}
-"""A write; a replacement checks, creates, checks again, deletes and renames."""
+_CALLS = {Action.REPLACE: 5, Action.NO_OP: 0}
+"""The calls of an action that is not one write: a replacement checks, creates, checks again,
+deletes and renames."""
 _CALLS_OF_A_REST = 4
 """The rest of a replacement: two checks, then the old object is deleted, the new one renamed."""
 _PAGE = 100
@@ -49,17 +42,22 @@ def calls_of(plan: Plan, kinds: Sequence[Kind], *, verify: bool = True) -> int:
         return 0
     sizes = Counter(change.address.kind for change in plan.changes)
     sizes += Counter(unmanaged.address.kind for unmanaged in plan.unmanaged)
-    calls, checked_again, parents = sum(map(_calls_of_change, plan.sending)), 0, containers(kinds)
-    # What is in an object to delete is listed.
-    calls += sum(
-        change.action is Action.DELETE and change.address.kind in parents for change in plan.sending
-    )
+    calls, checked_again, parents = 0, 0, containers(kinds)
+    for change in plan.sending:
+        if change.new_id is not None:
+            calls += _CALLS_OF_A_REST
+        else:
+            calls += _CALLS.get(change.action, 1) + (change.after_create is not None)
+        # What is in an object to delete is listed.
+        calls += change.action is Action.DELETE and change.address.kind in parents
     for kind in kinds:
         survey = max(1, ceil(sizes[kind.name] / _PAGE))
         scopes = {
             (change.parent_id, change.parent)
             for change in plan.effective
-            if change.address.kind == kind.name and _creates(change)
+            if change.address.kind == kind.name
+            and change.action in (Action.CREATE, Action.REPLACE)
+            and change.new_id is None
         }
         lists = min(len(scopes), survey) if kind.paths.survey is not None else len(scopes)
         calls += 2 * lists + survey * verify
@@ -68,16 +66,6 @@ def calls_of(plan: Plan, kinds: Sequence[Kind], *, verify: bool = True) -> int:
             calls += checked_again
             checked_again = lists
     return calls
-
-
-def _creates(change: Change) -> bool:
-    return change.action in (Action.CREATE, Action.REPLACE) and change.new_id is None
-
-
-def _calls_of_change(change: Change) -> int:
-    if change.new_id is not None:
-        return _CALLS_OF_A_REST
-    return _CALLS[change.action] + (change.after_create is not None)
 
 
 class PlanResult(Struct, frozen=True):

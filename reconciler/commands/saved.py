@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, StalePlan
 from reconciler.kinds import all_kinds
-from reconciler.model.audit_log import Ending, LoggedChange, LoggedRun, read_log
+from reconciler.model.audit_log import Ending, LoggedRun, read_log
 from reconciler.model.decoding import InvalidPlanFile, decode
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
@@ -54,38 +54,24 @@ def applied_plan(data: bytes, *, name: str) -> AppliedPlan:
 
 def _applied_of(run: LoggedRun, plan: Plan) -> AppliedPlan:
     """Return what a run applied. It may have been killed, so some of it may be uncertain."""
-    unclear = (Ending.UNKNOWN, Ending.FAILED)
-    return AppliedPlan(
-        plan,
-        done=_ids(logged for logged in run.changes if logged.ending is Ending.DONE),
-        uncertain=_ids(
-            logged
-            for logged in run.changes
-            if logged.wrote and logged.ending in unclear and not _is_found(logged)
-        ),
-        adopted=_ids(
-            logged for logged in run.changes if logged.ending is Ending.ADOPTED or _is_found(logged)
-        ),
-        created={
-            logged.change.address: logged.live_id
-            for logged in run.changes
-            if logged.change.action is Action.CREATE and logged.live_id is not None
-        },
-        stamps={
-            logged.change.address: logged.stamp
-            for logged in run.changes
-            if logged.stamp is not None
-        },
-    )
-
-
-def _is_found(logged: LoggedChange) -> bool:
-    """Return whether a create ended with an object that another client may have created."""
-    return logged.adopted and logged.change.action is Action.CREATE
-
-
-def _ids(changes: Iterable[LoggedChange]) -> frozenset[str]:
-    return frozenset(logged.change.id for logged in changes)
+    done, uncertain, adopted = set(), set(), set()
+    created, stamps = {}, {}
+    for logged in run.changes:
+        change, ending = logged.change, logged.ending
+        is_create = change.action is Action.CREATE
+        # Another client may have created the object with which a create ended.
+        if ending is Ending.ADOPTED or (logged.adopted and is_create):
+            adopted.add(change.id)
+        elif logged.wrote and ending in (Ending.UNKNOWN, Ending.FAILED):
+            uncertain.add(change.id)
+        if ending is Ending.DONE:
+            done.add(change.id)
+        if is_create and logged.live_id is not None:
+            created[change.address] = logged.live_id
+        if logged.stamp is not None:
+            stamps[change.address] = logged.stamp
+    ids = (frozenset(done), frozenset(uncertain), frozenset(adopted))
+    return AppliedPlan(plan, *ids, created=created, stamps=stamps)
 
 
 async def plan_undo(request: PlanRequest, file: Path, runtime: Runtime) -> PlanResult:
@@ -182,7 +168,8 @@ async def saved_plan(
     saved = decode(read_file(file), name=str(file))
     check_place(saved.source, session.loaded)
     base = session.base(request) if undo is None else None
-    _check_options(saved, request, base, undo)
+    for problem, hint in _other_options(saved, request, base, undo):
+        raise StalePlan(f"{problem}; nothing was sent", hint=hint)
     desired = session.loaded.desired
     if undo is not None:
         new, live = await undo_of(session, transport, request.options, undo)
@@ -222,16 +209,10 @@ def check_place(source: PlanSource, loaded: Loaded) -> None:
         )
 
 
-def _check_options(saved: Plan, request: PlanRequest, base: Base | None, undo: Path | None) -> None:
-    """Raise StalePlan if the saved plan was made with other options that widen a plan."""
-    for problem, hint in _other_options(saved, request, base, undo):
-        raise StalePlan(f"{problem}; nothing was sent", hint=hint)
-
-
 def _other_options(
     saved: Plan, request: PlanRequest, base: Base | None, undo: Path | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield each option that differs from those of the saved plan, with a hint."""
+    """Yield each option that widens a plan and differs from those of the saved one, with a hint."""
     planned, commit = saved.source.base, base.commit if base is not None else None
     if (saved.source.undoes is None) != (undo is None):
         if undo is None:

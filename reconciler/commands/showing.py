@@ -72,35 +72,29 @@ def resolved(
     """
     session = Session.open(options, runtime)
     loaded = session.loaded
-    address = _address(name, loaded)
+    resources = loaded.desired.resources
+    names = Names(
+        Named.of_resource(resources[address]) if address in resources else Named(address)
+        for address in loaded.declared
+    )
+    address = names.one(name).address
     declaration = loaded.declared[address]
-    resource = loaded.desired.resources.get(address)
+    resource = resources.get(address)
     if resource is None:
         raise _not_in_environment(declaration, loaded)
     kind = next(kind for kind in all_kinds() if kind.name == address.kind)
     sources = OriginContext(loaded.places[address], loaded.variables, environ=runtime.environ)
-    fields = fields_with_origin(resource, kind, sources)
     result = PublicResource(
         address=address,
         collection=kind.collection,
         environment=loaded.desired.environment,
         environments=_environments(declaration, loaded),
         declared=declaration.mark,
-        fields=fields,
+        fields=fields_with_origin(resource, kind, sources),
         parent=_parent(resource, kind, loaded),
         in_organization=kind.parent is not None and resource.parent is None,
     )
     return result, loaded.diagnostics
-
-
-def _address(name: str, loaded: Loaded) -> Address:
-    """Return the resource that a text names, in any environment. Raises BadUsage."""
-    resources = loaded.desired.resources
-    names = Names(
-        Named.of_resource(resources[address]) if address in resources else Named(address)
-        for address in loaded.declared
-    )
-    return names.one(name).address
 
 
 def _environments(declaration: Declaration, loaded: Loaded) -> tuple[str, ...]:

@@ -58,10 +58,6 @@ class Address(NamedTuple):
         """Return the address of an unmanaged object."""
         return cls(kind, f"{UNMANAGED_PREFIX}{live_id}")
 
-    def matches(self, globs: Iterable[str]) -> bool:
-        """Whether any of the shell-style patterns fits the whole address, case-sensitively."""
-        return fits_any(str(self), globs)
-
 
 class TooComplex(ReconcilerError):
     """A pattern of paths is too long, or has too many ways to match."""

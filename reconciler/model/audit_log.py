@@ -43,6 +43,11 @@ from reconciler.model.event import (
 from reconciler.model.plan import Change, Plan
 from reconciler.model.public import Positive, Public, Term, as_json, members
 
+_STARTS = ("planned", "backfills_planned")
+"""The events that start a run."""
+_MOST_BROKEN = 10
+"""Lines at the start of an audit log of which one must be an event."""
+
 
 class Ending(Term):
     """How a change ended, as far as its log says."""
@@ -174,12 +179,6 @@ class Audit(Struct, frozen=True):
 
     runs: Sequence[LoggedRun]
     shown: LoggedRun
-
-
-_STARTS = ("planned", "backfills_planned")
-"""The events that start a run."""
-_MOST_BROKEN = 10
-"""Lines at the start of an audit log of which one must be an event."""
 
 
 class Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):

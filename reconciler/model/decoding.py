@@ -37,6 +37,9 @@ _PathForm: TypeAlias = Annotated[
 ]
 _EVENTS = {item.__name__: item for item in (BackfillPlan, ObjectBackfills)}
 """What the annotations of events name, and their module does not import."""
+_HINT = "make the plan again with `reconciler plan --out FILE`"
+_BACKFILL_HINT = "make the plan again with `reconciler backfill … --out FILE`"
+_EDITED = "plan was edited or damaged: its digest"
 
 
 class _Place(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -204,11 +207,6 @@ _READERS: Mapping[Any, Callable[[Any], Any]] = {
     SecretRef: _secret,
     datetime: datetime.fromisoformat,
 }
-
-
-_HINT = "make the plan again with `reconciler plan --out FILE`"
-_BACKFILL_HINT = "make the plan again with `reconciler backfill … --out FILE`"
-_EDITED = "plan was edited or damaged: its digest"
 
 
 class InvalidPlanFile(ReconcilerError):

@@ -25,6 +25,12 @@ Method: TypeAlias = Annotated[
     str, Meta(extra_json_schema={"enum": ["DELETE", "GET", "PATCH", "POST", "PUT"]})
 ]
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
+_NONE: Mapping[str, Change] = MappingProxyType({})
+_TEXTS = (
+    *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
+    *("twin_id", "twin_ids", "message"),
+)
+"""The attributes of events that are texts, or tuples of texts."""
 
 
 class Planned(Public, frozen=True):
@@ -342,6 +348,7 @@ Event: TypeAlias = (
 )
 Listener: TypeAlias = Callable[[Event], None]
 _Event = TypeVar("_Event", bound=Event)
+<<<<<<< HEAD
 
 
 _TEXTS = (
@@ -349,6 +356,8 @@ _TEXTS = (
     *("twin_id", "twin_ids", "message"),
 )
 """The attributes of events that are texts, or tuples of texts."""
+=======
+>>>>>>> main
 
 
 def redact_event(event: _Event, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> _Event:

@@ -28,7 +28,7 @@ class FieldType(Protocol):
 
 
 class FromSchema(Struct, frozen=True):
-    """Placeholder for the type that the schema sets (`described.fields_of`)."""
+    """Placeholder for the type that the schema sets (`kind.kind_of`)."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return the value as it is."""

@@ -30,6 +30,19 @@ if TYPE_CHECKING:
     from reconciler.model.behaviour import Behaviour, KnownRefusal, Rule
     from reconciler.model.request import Operation
 
+_PLAIN: Mapping[str, FieldType] = {
+    "string": Text(),
+    "integer": Integer(),
+    "boolean": Boolean(),
+    "object": OpenObject(),
+}
+_SET_BY_KIND = (
+    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with", "resets"),
+    "fixed_since",
+    *("aliases", "renamed_since", "read_at", "verbatim"),
+)
+"""Attributes of a field that a kind may set; the schema sets all others."""
+
 
 class Action(Term):
     """What is done to an object."""
@@ -100,22 +113,6 @@ class IntegrationField(Struct, frozen=True):
         if item is None or not item.name or len(integrations.named(item.kind, item.name)) > 1:
             return value
         return item.name if self.by_text and not item.name.isdigit() else {"name": item.name}
-
-
-_PLAIN: Mapping[str, FieldType] = {
-    "string": Text(),
-    "integer": Integer(),
-    "boolean": Boolean(),
-    "object": OpenObject(),
-}
-
-
-_SET_BY_KIND = (
-    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with", "resets"),
-    "fixed_since",
-    *("aliases", "renamed_since", "read_at", "verbatim"),
-)
-"""Attributes of a field that a kind may set; the schema sets all others."""
 
 
 class Dialect(StrEnum):
@@ -247,7 +244,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str | None:
 class Field(Struct, frozen=True):
     """A managed field.
 
-    The schema of its kind sets these (`described.fields_of`):
+    The schema of its kind sets these (`kind_of`):
 
     type
         How values are compared. A kind sets it if the schema cannot express it.
@@ -520,25 +517,14 @@ def containers(kinds: Iterable[Kind]) -> frozenset[str]:
 
 def kind_of(name: str, special: Collection[Field] = ()) -> Kind:
     """Return the kind of a schema with `x-kind`. `special` fields have more than the schema."""
-    words = dict(known_schema(name)["x-kind"])
-    fields = fields_of(name, special, parent_key=words.get("parent_key"))
+    node, properties = known_schema(name), own_properties(name)
+    if unknown := {field.name for field in special} - properties.keys():
+        raise ValueError(f"no field of {name}: {', '.join(sorted(unknown))}")
+    words = dict(node["x-kind"])
+    fields = _fields(node, properties, special, leave_out=(words.get("parent_key"),))
     steps = tuple(map(Dialect, words.pop("deleted_in_steps", ())))
     paths = Paths(**words.pop("paths"))
     return Kind(name=name, paths=paths, fields=fields, deleted_in_steps=steps, **words)
-
-
-def fields_of(
-    name: str, special: Collection[Field] = (), *, parent_key: str | None = None
-) -> tuple[Field, ...]:
-    """Return the fields of a schema, in its order.
-
-    `special` fields have attributes that a schema cannot express. `parent_key` is not a field.
-    """
-    properties = own_properties(name)
-    unknown = {field.name for field in special} - properties.keys()
-    if unknown:
-        raise ValueError(f"no field of {name}: {', '.join(sorted(unknown))}")
-    return _fields(known_schema(name), properties, special, leave_out=(parent_key,))
 
 
 def variant_of(
@@ -575,7 +561,8 @@ def _fields(
     leave_out: Sequence[str | None] = (),
 ) -> tuple[Field, ...]:
     for own in special:
-        _check_special(own)
+        if own != replace(Field(own.name), **{name: getattr(own, name) for name in _SET_BY_KIND}):
+            raise ValueError(f"{own.name}: an attribute is set that belongs to its schema")
     known = {field.name: field for field in special}
     aliases = {alias for field in special for alias in field.aliases}
     needed = {*node.get("required", ()), *node.get("x-required-unless", ())}
@@ -584,11 +571,6 @@ def _fields(
         for name, below in properties.items()
         if name not in leave_out and name not in aliases
     )
-
-
-def _check_special(field: Field) -> None:
-    if field != replace(Field(field.name), **{name: getattr(field, name) for name in _SET_BY_KIND}):
-        raise ValueError(f"{field.name}: an attribute is set that belongs to its schema")
 
 
 def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Field:

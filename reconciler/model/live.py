@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from math import inf
+from sys import intern
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -39,7 +40,7 @@ def id_text(value: JSON) -> str | None:
     Ids become parts of paths, so text may contain only letters, digits, `-` and `_`.
     """
     if value.__class__ is int:  # Not a bool.
-        return str(value)
+        return intern(str(value))  # Many objects have the same parent.
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         return None
     text = str(value)

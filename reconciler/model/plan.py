@@ -30,6 +30,9 @@ _NO_VALUES = {
     "if": {"properties": {"secret": {"const": True}}},
     "then": {"properties": {"before": False, "after": False}},
 }
+DIGEST_VERSION: Final = 2
+"""A part of every digest, so that digests of different definitions are never equal."""
+_MOST_DANGERS = 8
 
 
 class Reason(Term):
@@ -307,11 +310,6 @@ class PlannedChange(Change, frozen=True, kw_only=True):
 
     digest: Digest | None
     """SHA-256 of what the change does and of the live state it depends on, null for a no-op."""
-
-
-DIGEST_VERSION: Final = 2
-"""A part of every digest, so that digests of different definitions are never equal."""
-_MOST_DANGERS = 8
 
 
 class Unmanaged(Public, frozen=True):

@@ -14,6 +14,13 @@ from reconciler.model.address import Address
 from reconciler.model.public import Public, derived
 from reconciler.model.values import JSON, JSONObject
 
+RULE_PREFIX: Final = "rules."
+"""What the codes of violations and notes begin with, so that no id of a user equals one of ours."""
+POSSIBLE_DUPLICATE = "possible-duplicate"
+"""The violation of a create beside an object of the same work. `attempt` allows it to an undo."""
+UNKNOWN_VALUE = "unknown-value"
+"""The error and the violation of a misspelt value. `attempt` allows it."""
+
 
 class Selection(Public, frozen=True):
     """The options that narrow the plan."""
@@ -48,15 +55,6 @@ class PlanOptions(Struct, frozen=True):
     only: frozenset[Address] | None = None
     is_undo: bool = False
     planned_before: Mapping[Address, str | None] | None = None
-
-
-RULE_PREFIX: Final = "rules."
-"""What the codes of violations and notes begin with, so that no id of a user equals one of ours."""
-POSSIBLE_DUPLICATE = "possible-duplicate"
-"""The violation of a create beside an object of the same work. `attempt` allows it to an undo."""
-
-UNKNOWN_VALUE = "unknown-value"
-"""The error and the violation of a misspelt value. `attempt` allows it."""
 
 
 class PolicyRule(Struct, frozen=True):

@@ -149,11 +149,9 @@ class Routes(Struct, frozen=True):
         repeat = Repeat.IN_STEPS if in_steps else Repeat.SAFE
         return Request("DELETE", self._object(live_id), repeat)
 
-    def action(
-        self, live_id: str, name: str, *, body: JSONObject | None = None, repeat: Repeat
-    ) -> Request:
+    def action(self, live_id: str, name: str) -> Request:
         """Return the request of an action on an object, such as `pause`."""
-        return Request("POST", f"{self._object(live_id)}{name}/", repeat, body=body or {})
+        return Request("POST", f"{self._object(live_id)}{name}/", Repeat.SAFE, body={})
 
     def operation(
         self,

@@ -21,15 +21,20 @@ COUNTED_FAILURE = "Failed"
 """The status of a run that counts for an automatic pause."""
 FAILURES_OF_A_PAUSE = 3
 """The least number of failures after which servers pause an export (service.md, 14)."""
+_PENDING = frozenset({"Starting", "Running"})
+FAILED = frozenset({"Failed", "FailedRetryable", BILLING, "TimedOut", "Terminated"})
+STATUSES = (
+    *("Starting", "Running", "Completed", "Failed", "FailedRetryable", "FailedBilling"),
+    *("Cancelled", "ContinuedAsNew", "Terminated", "TimedOut"),
+)
+"""The statuses of a run (service.md, 7.1)."""
+NO_END = frozenset({"FailedBilling"})
+"""Statuses that are final although servers give no end of the run (service.md, 15.62)."""
 
 
 def failures_in_a_row(statuses: Iterable[str]) -> int:
     """Return how many of the newest runs failed in a way that counts for an automatic pause."""
     return sum(1 for _ in takewhile(COUNTED_FAILURE.__eq__, statuses))
-
-
-_PENDING = frozenset({"Starting", "Running"})
-FAILED = frozenset({"Failed", "FailedRetryable", BILLING, "TimedOut", "Terminated"})
 
 
 class InvalidRun(ValueError):
@@ -210,15 +215,8 @@ def moment_at(body: JSONObject, name: str) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-STATUSES = (
-    *("Starting", "Running", "Completed", "Failed", "FailedRetryable", "FailedBilling"),
-    *("Cancelled", "ContinuedAsNew", "Terminated", "TimedOut"),
-)
-"""The statuses of a run (service.md, 7.1)."""
 LEVELS = (LogLevel.DEBUG.value, "LOG", LogLevel.INFO.value, LogLevel.WARNING.value, "ERROR")
 """The levels of log entries, the least important first (service.md, 3)."""
-NO_END = frozenset({"FailedBilling"})
-"""Statuses that are final although servers give no end of the run (service.md, 15.62)."""
 
 
 class RunOrder(StrEnum):

@@ -32,6 +32,15 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY = timedelta(days=1)
 _STEPS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}
 _MINUTES = re.compile(r"every ([1-9][0-9]{0,3}) minutes")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_JITTER = {
+    "hour": timedelta(minutes=15),
+    "day": timedelta(minutes=20),
+    "week": timedelta(minutes=30),
+}
+_GRACE = timedelta(minutes=5)
+"""How long a run may take to appear after its delayed start."""
+_HOURS = 24
 
 
 def rough_duration(duration: timedelta) -> str:
@@ -95,18 +104,6 @@ def step_of(interval: JSON) -> timedelta | None:
     """Return the nominal length of an interval, None if it is unknown."""
     minutes = _MINUTES.fullmatch(str(interval))
     return timedelta(minutes=int(minutes[1])) if minutes else _STEPS.get(str(interval))
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY = timedelta(days=1)
-_JITTER = {
-    "hour": timedelta(minutes=15),
-    "day": timedelta(minutes=20),
-    "week": timedelta(minutes=30),
-}
-_GRACE = timedelta(minutes=5)
-"""How long a run may take to appear after its delayed start."""
-_HOURS = 24
 
 
 class UnknownSchedule(ValueError):

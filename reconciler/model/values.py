@@ -178,9 +178,9 @@ def put_at(values: dict[str, JSON], path: Path, value: JSON) -> None:
     holder[str(path[-1])] = value
 
 
-def secret_refs(value: JSON, path: Path = ()) -> tuple[tuple[Path, SecretRef], ...]:
+def secret_refs(value: JSON) -> tuple[tuple[Path, SecretRef], ...]:
     """Return every secret reference inside a value with its path, in a fixed order."""
-    others = leaves(value, path, skip=PLAIN)
+    others = leaves(value, skip=PLAIN)
     refs = [(place, leaf) for place, leaf in others if isinstance(leaf, SecretRef)]
     return tuple(sorted(refs, key=lambda ref: ref[0]))
 

@@ -82,7 +82,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     complete.
     """
     from reconciler.cli.running import runtime
-    from reconciler.operations.cancelling import cancel
+    from reconciler.operations.runs import cancel
 
     if options["cancelled"]:
         if options["log_file"] is not None:
@@ -194,7 +194,7 @@ class _Terminal(Struct, frozen=True):
 
     async def approve(self, plan: BackfillPlan) -> bool:
         from reconciler.cli.running import read_line
-        from reconciler.operations.backfill_ranges import approval_of_backfills
+        from reconciler.operations.backfills import approval_of_backfills
 
         self.progress.clear()
         approval = approval_of_backfills(plan)

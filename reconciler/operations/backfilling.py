@@ -21,7 +21,7 @@ from reconciler.errors import (
     Unavailable,
 )
 from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
-from reconciler.model.field_types import Instant
+from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.run import COMPLETED, BackfillRow, Run
 from reconciler.model.times import Schedule
@@ -144,7 +144,7 @@ class Backfiller(Struct):
             return {
                 name: moment.astimezone(zone).date().isoformat() for name, moment in bounds.items()
             }
-        return {name: str(Instant().canonical(moment)) for name, moment in bounds.items()}
+        return {name: time_text(moment) for name, moment in bounds.items()}
 
     async def _found(
         self, planned: PlannedBackfill, before: Sequence[BackfillRow], *, looks: int

@@ -1,4 +1,7 @@
-"""The use case `gaps`: compare the runs of objects with their schedules. Changes nothing."""
+"""The use case `gaps`: the intervals of objects that were not exported, and the report.
+
+Compares the runs of objects with their schedules. Changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +19,275 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage
+from reconciler.model.address import Address
+from reconciler.model.plan import OfEnvironment
+from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
-from reconciler.model.times import Interval, Schedule, UnknownSchedule
-from reconciler.operations.gaps_report import Gap, GapReport, GapState, ObjectGaps
+from reconciler.model.text import printable, quoted, several, shortened
+from reconciler.model.times import Interval, Schedule, UnknownSchedule, moment_as_option
 from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.reading.calls import ObjectCalls
+from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
+from reconciler.render.environments import reports_document
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.words import short_count
 
+_LONGEST_ERROR = 120
+_MOST_NAMED = 3
+_COLUMNS = (
+    Column("state"),
+    *(Column(title, before, padded=False) for title, before in (("from", " "), ("to", " to "))),
+    *(Column(title, padded=False) for title in ("intervals", "last error")),
+)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 Announce = Callable[[Estimate], None]
 """Is called with the calls that reading the runs takes at most, before they are made."""
 
 
-class History(Struct, frozen=True):
-    """The runs of an export since the begin of a window, and its backfills, None if unknown."""
+class GapState(Term):
+    """Why an interval is not exported."""
 
-    runs: Sequence[Run] = ()
-    backfills: Sequence[BackfillRow] | None = ()
+    MISSING = "missing", "It has no run."
+    FAILED = "failed", "Its runs failed or were cancelled."
+    PAUSED = "paused", "It has no run, since the export was paused."
+    BILLING = "billing", "Its run exceeded a billing limit. Backfills fail until that is settled."
+    PENDING = "pending", "A run or a backfill of it has not ended."
+    UNKNOWN = (
+        "unknown",
+        "It has no run. An earlier pause may be the reason: only the last is known.",
+    )
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether it is a gap for certain."""
+        return self not in (GapState.PENDING, GapState.UNKNOWN)
+
+    @property
+    def repairable(self) -> bool:
+        """Whether a backfill closes it."""
+        return self in (GapState.MISSING, GapState.FAILED, GapState.PAUSED)
+
+
+_REPAIRABLE = tuple(state for state in GapState if state.repairable)
+
+
+_CERTAIN = tuple(state for state in GapState if state.is_gap)
+
+
+class Gap(Public, frozen=True):
+    """Neighbouring intervals that are not exported for one reason. Times are ISO 8601 in UTC."""
+
+    start: datetime
+    end: datetime
+    """Exclusive."""
+    state: GapState
+    intervals: Count = 1
+    partly: Count = 0
+    """Of the intervals: how many are exported in part."""
+    error: str | None = None
+    """Of the last run, as the service returns it."""
+
+
+class ObjectGaps(Public, frozen=True):
+    """The gaps of one object."""
+
+    address: Address
+    name: str
+    parent_name: str | None = None
+    gaps: tuple[Gap, ...] = ()
+    expected: Count = 0
+    """Intervals of the window whose runs are due."""
+    rows_per_run: int | None = None
+    """Median of the latest completed runs."""
+    unknown: str | None = None
+    """Why its intervals are unknown, null if they are known."""
+
+    def count(self, *states: GapState) -> int:
+        """Return the number of intervals in some states."""
+        return sum(gap.intervals for gap in self.gaps if gap.state in states)
+
+
+class GapReport(Public, frozen=True):
+    """All gaps. `gaps` and `repairable` count intervals."""
+
+    schema = "gaps"
+    internal = frozenset({"window"})
+    version = 1
+
+    environment: str
+    window: Interval
+    objects: tuple[ObjectGaps, ...]
+
+    @derived
+    def start(self) -> datetime:
+        """Start of the window."""
+        return self.window.start
+
+    @derived
+    def end(self) -> datetime:
+        """End of the window."""
+        return self.window.end
+
+    @derived
+    def gaps(self) -> Count:
+        """Intervals that are gaps for certain."""
+        return sum(item.count(*_CERTAIN) for item in self.objects)
+
+    @derived
+    def repairable(self) -> Count:
+        """Intervals that a backfill closes."""
+        return sum(item.count(*_REPAIRABLE) for item in self.objects)
+
+
+_COLOURS = {
+    GapState.MISSING: Colour.RED,
+    GapState.FAILED: Colour.RED,
+    GapState.BILLING: Colour.RED,
+    GapState.PAUSED: Colour.YELLOW,
+    GapState.UNKNOWN: Colour.YELLOW,
+    GapState.PENDING: Colour.DIM,
+}
+
+
+class GapRequest(Struct, frozen=True):
+    """Which objects, all without `names`, and which window: up to `last`, None for now.
+
+    `first` is None for `length` before the end.
+    """
+
+    workspace: WorkspaceOptions
+    names: tuple[str, ...] = ()
+    length: timedelta = timedelta(days=7)
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def window(self, now: datetime) -> Interval:
+        """Return the window. Raises BadUsage for an empty one."""
+        last = now if self.last is None else min(self.last, now)
+        first = last - self.length if self.first is None else self.first
+        if first >= last:
+            raise BadUsage("empty time range", hint="set --from to a time before --to and now")
+        return Interval(first, last)
+
+
+async def gaps(
+    request: GapRequest, runtime: Runtime, announce: Announce = lambda _: None
+) -> Reported[GapReport]:
+    """Return the gaps of objects.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError.
+    """
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, "runs")
+        chosen = targets.named(request.names)
+        now = session.now(transport)
+        window = request.window(now)
+        listed = await gaps_in(chosen, targets, transport, window, now, announce)
+        report = GapReport(session.loaded.desired.environment, window, tuple(listed))
+        return Reported(report, calls=transport.calls)
+
+
+async def gaps_in(
+    chosen: tuple[Target, ...],
+    targets: Targets,
+    transport: Transport,
+    window: Interval,
+    now: datetime,
+    announce: Announce = lambda _: None,
+) -> list[ObjectGaps]:
+    """Return the gaps of objects in a window, in their order. Raises ServiceError."""
+    readings = [
+        _Reading.of(target, targets.calls(target, transport), window, now) for target in chosen
+    ]
+    calls = sum(reading.most_calls for reading in readings)
+    if calls:
+        announce(transport.estimate(calls))
+    return await together(reading.gaps() for reading in readings)
+
+
+class _Reading(Struct, frozen=True):
+    """What has to be read of one object. `runs` are all that matter, None if they are unread."""
+
+    target: Target
+    calls: ObjectCalls
+    schedule: Schedule | None
+    window: Interval
+    now: datetime
+    expected: int
+    runs: tuple[Run, ...] | None
+    latest: tuple[Run, ...]
+    unknown: str | None = None
+
+    @classmethod
+    def of(cls, target: Target, calls: ObjectCalls, window: Interval, now: datetime) -> _Reading:
+        latest = latest_runs(target.live)
+        schedule, unknown = None, None
+        try:
+            schedule = Schedule.of(target.live.body, calls.dialect)
+            if not schedule.works:
+                unknown = f"the server never runs exports with interval '{schedule.interval}'"
+        except UnknownSchedule as error:
+            unknown = str(error)
+        if target.live.parent_id is None:
+            unknown = "the service does not say where it belongs"
+        expected = 0
+        if schedule is not None and unknown is None:
+            expected = sum(1 for _ in due_intervals(schedule, window, now))
+        known = not expected or reaches_back(latest, window.start)
+        runs = latest if known else None
+        return cls(target, calls, schedule, window, now, expected, runs, latest, unknown)
+
+    @property
+    def most_calls(self) -> int:
+        """The calls that it takes unless intervals have several runs."""
+        if not self.expected:
+            return 0
+        pages = 0 if self.runs is not None else self.expected // PAGE + 1
+        return pages + self.calls.offered("backfills")
+
+    async def gaps(self) -> ObjectGaps:
+        """Read what is missing, and return the gaps. Raises ServiceError."""
+        gaps: tuple[Gap, ...] = ()
+        if self.schedule is not None and self.expected:
+            runs = self.runs
+            if runs is None:
+                runs = await read_runs(self.calls, self.window.start)
+            gaps = gaps_of(self.schedule, runs, self.window, self.now)
+            if gaps:
+                rows = await read_backfills(self.calls, self.window.start)
+                gaps = gaps_of(self.schedule, runs, self.window, self.now, rows)
+        target = self.target
+        return ObjectGaps(
+            target.address,
+            target.live.name,
+            target.parent_name,
+            gaps,
+            self.expected,
+            rows_of_a_run(self.latest),
+            self.unknown,
+        )
+
+
+def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:
+    """Return the median number of rows of completed runs, None without any."""
+    counts = [run.records for run in runs if run.completed and run.records is not None]
+    return int(median(counts)) if counts else None
 
 
 def gaps_of(
-    schedule: Schedule, history: History, window: Interval, now: datetime
+    schedule: Schedule,
+    runs: Sequence[Run],
+    window: Interval,
+    now: datetime,
+    backfills: Sequence[BackfillRow] | None = (),
 ) -> tuple[Gap, ...]:
-    """Return the gaps among the intervals that end in a window and whose runs are due, in order."""
-    judge = _Judge(schedule, history)
+    """Return the gaps among the intervals that end in a window and whose runs are due, in order.
+
+    `runs` are those since the begin of the window; `backfills` is None if they are unknown.
+    """
+    judge = _Judge(schedule, runs, backfills or ())
     intervals = due_intervals(schedule, window, now)
     return tuple(_joined(gap for interval in intervals if (gap := judge.gap(interval))))
 
@@ -54,21 +302,22 @@ def due_intervals(schedule: Schedule, window: Interval, now: datetime) -> Iterat
 class _Judge:
     """Decides whether an interval is exported."""
 
-    def __init__(self, schedule: Schedule, history: History) -> None:
+    def __init__(
+        self, schedule: Schedule, runs: Sequence[Run], rows: Sequence[BackfillRow]
+    ) -> None:
         self._schedule = schedule
-        self._runs = history.runs
-        rows = history.backfills or ()
-        completed = [span for run in history.runs if run.completed and (span := _span(run))]
-        with_runs = {run.backfill for run in history.runs}
+        self._runs = runs
+        completed = [span for run in runs if run.completed and (span := _span(run))]
+        with_runs = {run.backfill for run in runs}
         settled = [span for row in rows if (span := _settled(row, with_runs)) is not None]
-        pending = [span for run in history.runs if run.pending and (span := _span(run))]
+        pending = [span for run in runs if run.pending and (span := _span(run))]
         pending += [span for row in rows if row.pending and (span := _range(row))]
         self._covered = _union(completed + settled)
         self._pending = _union(pending)
         self._ended = sorted(
             (
                 (span, run)
-                for run in history.runs
+                for run in runs
                 if not (run.completed or run.pending) and run.start and (span := _span(run))
             ),
             key=_start_of,
@@ -200,130 +449,84 @@ def _joined(gaps: Iterable[Gap]) -> Iterator[Gap]:
         yield current
 
 
-class GapRequest(Struct, frozen=True):
-    """Which objects, all without `names`, and which window: up to `last`, None for now.
-
-    `first` is None for `length` before the end.
-    """
-
-    workspace: WorkspaceOptions
-    names: tuple[str, ...] = ()
-    length: timedelta = timedelta(days=7)
-    first: datetime | None = None
-    last: datetime | None = None
-
-    def window(self, now: datetime) -> Interval:
-        """Return the window. Raises BadUsage for an empty one."""
-        last = now if self.last is None else min(self.last, now)
-        first = last - self.length if self.first is None else self.first
-        if first >= last:
-            raise BadUsage("empty time range", hint="set --from to a time before --to and now")
-        return Interval(first, last)
+def gaps_document(report: GapReport, _: RenderOptions) -> Document:
+    """Return the gaps of every object that has some, the counts, and the command that repairs."""
+    rows = tuple(row for item in report.objects for row in _rows(item))
+    complete = sum(not (item.gaps or item.unknown) for item in report.objects)
+    fine = (f"✓ {several(complete, 'object')} without gaps",) if complete else ()
+    return Document(
+        (Cell(f"Gaps of {report.environment}"),),
+        (Cell(f"Environment {report.environment} · {_window(report)}"),),
+        (Table(_COLUMNS, rows, headed=False, indent=2, noun="gap"), Lines(fine)),
+        _summary(report),
+        tuple(_repairs(report)),
+    )
 
 
-async def gaps(
-    request: GapRequest, runtime: Runtime, announce: Announce = lambda _: None
-) -> Reported[GapReport]:
-    """Return the gaps of objects.
-
-    Raises InvalidConfiguration, BadUsage, ServiceError.
-    """
-    session = Session.open(request.workspace, runtime)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, "runs")
-        chosen = targets.named(request.names)
-        now = session.now(transport)
-        window = request.window(now)
-        listed = await gaps_in(chosen, targets, transport, window, now, announce)
-        report = GapReport(session.loaded.desired.environment, window, tuple(listed))
-        return Reported(report, calls=transport.calls)
-
-
-async def gaps_in(
-    chosen: tuple[Target, ...],
-    targets: Targets,
-    transport: Transport,
-    window: Interval,
-    now: datetime,
-    announce: Announce = lambda _: None,
-) -> list[ObjectGaps]:
-    """Return the gaps of objects in a window, in their order. Raises ServiceError."""
-    readings = [
-        _Reading.of(target, targets.calls(target, transport), window, now) for target in chosen
-    ]
-    calls = sum(reading.most_calls for reading in readings)
-    if calls:
-        announce(transport.estimate(calls))
-    return await together(reading.gaps() for reading in readings)
+def _rows(item: ObjectGaps) -> Iterator[Row]:
+    parent = f"  {item.parent_name}" if item.parent_name else ""
+    open_count = sum(gap.intervals for gap in item.gaps)
+    count = f"  {open_count:,} of {several(item.expected, 'interval')}" if item.gaps else ""
+    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(quoted(item.name))
+    group = Group(name, f"{parent}{count}")
+    if item.unknown:
+        cells = Cell("unknown"), *(Cell("") for _ in _COLUMNS[2:]), Cell(item.unknown)
+        yield Row(cells, group=group)
+    for gap in item.gaps:
+        partly = f", {gap.partly} exported in part" if gap.partly else ""
+        cells = (
+            Cell(gap.state.value, _COLOURS[gap.state]),
+            Cell(moment_as_option(gap.start)),
+            Cell(moment_as_option(gap.end)),
+            Cell(f"{several(gap.intervals, 'interval')}{partly}"),
+            Cell(shortened(printable(gap.error or ""), _LONGEST_ERROR)),
+        )
+        yield Row(cells, group=group)
 
 
-class _Reading(Struct, frozen=True):
-    """What has to be read of one object. `runs` are all that matter, None if they are unread."""
+def _window(report: GapReport) -> str:
+    start, end = map(moment_as_option, (report.window.start, report.window.end))
+    return f"intervals from {start} to {end}"
 
-    target: Target
-    calls: ObjectCalls
-    schedule: Schedule | None
-    window: Interval
-    now: datetime
-    expected: int
-    runs: tuple[Run, ...] | None
-    latest: tuple[Run, ...]
-    unknown: str | None = None
 
-    @classmethod
-    def of(cls, target: Target, calls: ObjectCalls, window: Interval, now: datetime) -> _Reading:
-        latest = latest_runs(target.live)
-        schedule, unknown = None, None
-        try:
-            schedule = Schedule.of(target.live.body, calls.dialect)
-            if not schedule.works:
-                unknown = f"the server never runs exports with interval '{schedule.interval}'"
-        except UnknownSchedule as error:
-            unknown = str(error)
-        if target.live.parent_id is None:
-            unknown = "the service does not say where it belongs"
-        expected = 0
-        if schedule is not None and unknown is None:
-            expected = sum(1 for _ in due_intervals(schedule, window, now))
-        known = not expected or reaches_back(latest, window.start)
-        runs = latest if known else None
-        return cls(target, calls, schedule, window, now, expected, runs, latest, unknown)
+def _summary(report: GapReport) -> str:
+    if not any(item.gaps for item in report.objects):
+        unknown = sum(item.unknown is not None for item in report.objects)
+        rest = f" {several(unknown, 'object')} can't be judged." if unknown else ""
+        return f"No gaps.{rest}"
+    rows = sum((item.rows_per_run or 0) * item.count(*_REPAIRABLE) for item in report.objects)
+    volume = f"; about {short_count(rows)} rows to backfill" if rows else ""
+    counts = {state: sum(item.count(state) for item in report.objects) for state in GapState}
+    texts = [f"{count:,} {state}" for state, count in counts.items() if count]
+    return f"Intervals: {', '.join(texts)}{volume}."
 
-    @property
-    def most_calls(self) -> int:
-        """The calls that it takes unless intervals have several runs."""
-        if not self.expected:
-            return 0
-        pages = 0 if self.runs is not None else self.expected // PAGE + 1
-        return pages + self.calls.offered("backfills")
 
-    async def gaps(self) -> ObjectGaps:
-        """Read what is missing, and return the gaps. Raises ServiceError."""
-        gaps: tuple[Gap, ...] = ()
-        if self.schedule is not None and self.expected:
-            runs = self.runs
-            if runs is None:
-                runs = await read_runs(self.calls, self.window.start)
-            history = History(runs)
-            gaps = gaps_of(self.schedule, history, self.window, self.now)
-            if gaps:
-                rows = await read_backfills(self.calls, self.window.start)
-                gaps = gaps_of(
-                    self.schedule, replace(history, backfills=rows), self.window, self.now
-                )
-        target = self.target
-        return ObjectGaps(
-            target.address,
-            target.live.name,
-            target.parent_name,
-            gaps,
-            self.expected,
-            rows_of_a_run(self.latest),
-            self.unknown,
+def _repairs(report: GapReport) -> Iterator[str]:
+    if report.repairable:
+        repairable = [
+            (str(item.address), gap)
+            for item in report.objects
+            for gap in item.gaps
+            if gap.state.repairable
+        ]
+        names = dict.fromkeys(address for address, _ in repairable)
+        name = " ".join(names) if len(names) <= _MOST_NAMED else "'*'"
+        # `backfill` looks at the last seven days by itself, and this may be another range.
+        begin = moment_as_option(min(gap.start for _, gap in repairable))
+        end = moment_as_option(max(gap.end for _, gap in repairable))
+        yield f"hint: reconciler backfill {name} --gaps --from {begin} --to {end}"
+    states = {gap.state for item in report.objects for gap in item.gaps}
+    if GapState.BILLING in states:
+        yield "note: settle billing before you backfill those intervals; until then runs fail"
+    if GapState.UNKNOWN in states:
+        yield (
+            "note: an earlier pause may explain unknown intervals; check the data before you "
+            "backfill them with --from and --to"
         )
 
 
-def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:
-    """Return the median number of rows of completed runs, None without any."""
-    counts = [run.records for run in runs if run.completed and run.records is not None]
-    return int(median(counts)) if counts else None
+def all_gaps_document(
+    reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
+) -> Document:
+    """Return the gaps of every environment."""
+    return reports_document("Gaps", reports, lambda report: gaps_document(report, options))

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Forbidden, InvalidResponse
-from reconciler.model.field_types import Instant
+from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.request import Query
 from reconciler.model.run import LogEntry, LogReport, Matched, Run
@@ -97,9 +97,9 @@ class LogFilter(Struct, frozen=True):
         """Return the parameters of a request."""
         query: dict[str, str | tuple[str, ...]] = {}
         if self.first is not None:
-            query["after"] = _text(self.first)
+            query["after"] = time_text(self.first)
         if self.last is not None:
-            query["before"] = _text(self.last)
+            query["before"] = time_text(self.last)
         if self.levels:
             # Up to 2024 the parameter has another name. Servers ignore the one they don't know.
             is_new = dialect is not None and dialect.is_since(Dialect.V2025)
@@ -145,7 +145,7 @@ async def read_logs(
         before = min(entry.timestamp for entry in entries)
         # `before` is exclusive, and further entries may have the time of the last one.
         is_stuck = oldest is not None and before >= oldest
-        query["before"] = _text(before if is_stuck else before + _LEAST)
+        query["before"] = time_text(before if is_stuck else before + _LEAST)
         known = Counter(entry for entry in entries if entry.timestamp <= before)
         oldest = before
 
@@ -170,10 +170,6 @@ def _pattern(search: str) -> re.Pattern[str]:
     """Return the pattern of a substring in any case, in which % and _ are wildcards."""
     wild = re.escape(search).replace("%", ".*").replace("_", ".")
     return re.compile(wild, re.IGNORECASE | re.DOTALL)
-
-
-def _text(moment: datetime) -> str:
-    return str(Instant().canonical(moment))
 
 
 class LogsRequest(Struct, frozen=True):
@@ -296,9 +292,5 @@ def _shown(entries: list[LogEntry]) -> tuple[LogEntry, ...]:
     """Return entries, the oldest first."""
     # Entries of one time keep the order in which they were logged.
     ordered = entries[::-1]
-    ordered.sort(key=_time)
+    ordered.sort(key=lambda entry: entry.timestamp)
     return tuple(ordered)
-
-
-def _time(entry: LogEntry) -> datetime:
-    return entry.timestamp

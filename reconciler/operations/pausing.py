@@ -8,8 +8,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from reconciler.authoring.difference import file_changes
 from reconciler.authoring.editing import Edit
-from reconciler.authoring.placing import edited_texts, file_changes, placing_of
+from reconciler.authoring.placing import edited_texts, placing_of
 from reconciler.client import Transport
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
 from reconciler.commands.options import PlanRequest, WorkspaceOptions

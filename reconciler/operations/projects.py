@@ -113,13 +113,6 @@ class ProjectRequest(Struct, frozen=True):
     reveal: bool = False
 
 
-class ResetRequest(Struct, frozen=True):
-    """Whose token to reset. `reveal` shows the new token, `out` is a file for it."""
-
-    project: ProjectRequest
-    out: Path | None = None
-
-
 Approve = Callable[[ProjectDetails], Awaitable[bool]]
 """Returns whether the token of a project is reset."""
 
@@ -162,24 +155,27 @@ async def project(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
         return selected.details(live.body, reveal=request.reveal)
 
 
-async def project_activity(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
-    """Return what the service answers to a request for the activity of a project.
+async def project_answer(
+    operation: str, request: ProjectRequest, runtime: Runtime
+) -> ProjectDetails:
+    """Return what the service answers to `activity`, or `demo_data`: whether it is generated.
 
     Raises NotOffered where the server refuses it to API keys, and the errors of `project`.
     """
-    return await _answer_of("activity", request, runtime)
+    async with _opened(request, runtime) as selected, selected.explained():
+        body = await selected.calls.send(operation)
+        if not isinstance(body, Mapping):
+            label = operation.replace("_", " ")
+            raise InvalidResponse(f"{label}: the response is {json_shown(body)}, not an object")
+        return selected.details(body)
 
 
-async def project_demo_data(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
-    """Return what the service answers to the question whether demo data is generated.
-
-    Raises NotOffered where the server refuses it to API keys, and the errors of `project`.
-    """
-    return await _answer_of("demo_data", request, runtime)
-
-
-async def reset_token(request: ResetRequest, runtime: Runtime, approve: Approve) -> ProjectDetails:
+async def reset_token(
+    request: ProjectRequest, runtime: Runtime, approve: Approve, out: Path | None = None
+) -> ProjectDetails:
     """Give a project a new token, once, and return it, or `***` without `reveal`.
+
+    `out` is a file for it.
 
     Raises:
         NotOffered: the server refuses it to API keys; nothing was sent.
@@ -188,10 +184,9 @@ async def reset_token(request: ResetRequest, runtime: Runtime, approve: Approve)
         InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
 
     """
-    out = request.out
     if out is not None and not out.parent.is_dir():
         raise BadUsage(f"the folder of {out} does not exist", hint="create it; nothing was sent")
-    async with _opened(request.project, runtime) as selected, selected.explained():
+    async with _opened(request, runtime) as selected, selected.explained():
         selected.calls.check(RESET)
         before = await selected.read()
         if not await approve(selected.details(before.body)):
@@ -199,7 +194,7 @@ async def reset_token(request: ResetRequest, runtime: Runtime, approve: Approve)
         after = await _reset(selected, before)
         if out is not None:
             _write_token(out, after)
-        return selected.details({TOKEN: _token(after)}, reveal=request.project.reveal)
+        return selected.details({TOKEN: _token(after)}, reveal=request.reveal)
 
 
 class _Selected(Struct, frozen=True):
@@ -249,15 +244,6 @@ async def _opened(request: ProjectRequest, runtime: Runtime) -> AsyncIterator[_S
         targets = await read_targets(session, transport, RESET)
         target = targets.one(request.name)
         yield _Selected(session, transport, target, targets.calls(target, transport))
-
-
-async def _answer_of(operation: str, request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
-    async with _opened(request, runtime) as selected, selected.explained():
-        body = await selected.calls.send(operation)
-        if not isinstance(body, Mapping):
-            label = operation.replace("_", " ")
-            raise InvalidResponse(f"{label}: the response is {json_shown(body)}, not an object")
-        return selected.details(body)
 
 
 async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:

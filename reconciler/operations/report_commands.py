@@ -46,8 +46,7 @@ from reconciler.render.options import Style
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
     from reconciler.commands.runtime import Reported, Runtime
-    from reconciler.operations.gaps import GapRequest
-    from reconciler.operations.gaps_report import GapReport
+    from reconciler.operations.gaps import GapReport, GapRequest
     from reconciler.operations.status_report import State, StatusReport
     from reconciler.render.options import RenderOptions
 
@@ -309,7 +308,7 @@ def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
 
     from reconciler.cli import signals
     from reconciler.cli.running import runtime
-    from reconciler.operations.cancelling import cancel_run
+    from reconciler.operations.runs import cancel_run
 
     world = runtime()
     begin = partial(signals.stop_on_signals, world.stop)

@@ -1,4 +1,4 @@
-"""The use case `runs`: the runs of one object, or one run. Changes nothing."""
+"""The use cases `runs`, and `--cancel` of runs and of backfills: what runs, and how to end it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage, Forbidden, InvalidResponse, NotFound
-from reconciler.model.field_types import Instant
+from reconciler.errors import (
+    BadUsage,
+    Forbidden,
+    Invalid,
+    InvalidResponse,
+    NotFound,
+    ReconcilerError,
+)
+from reconciler.model.address import Address
+from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject, id_text
 from reconciler.model.request import Query
@@ -42,10 +50,11 @@ PAGE = 100
 """Runs of a page (service.md 2)."""
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Before every run. Without a window servers show the last seven days (service.md, 15.26)."""
-ALL_TIME = {"after": str(Instant().canonical(BEGINNING))}
+ALL_TIME = {"after": time_text(BEGINNING)}
 """The window of all runs, which also the requests for a single run need."""
 POLL = 10.0
 """Seconds between requests of `--follow`."""
+_CANCELLED = "Cancelled"
 
 
 async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
@@ -56,7 +65,7 @@ async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
 
     Raises NotOffered, ServiceError.
     """
-    window = {"after": str(Instant().canonical(since))}
+    window = {"after": time_text(since)}
     bodies = [body async for body in calls.listed("runs", query=window)]
     return valid(Run.of, bodies, f"runs of {calls.live.id}")
 
@@ -247,14 +256,93 @@ def _query(request: RunsRequest, dialect: Dialect | None, now: datetime) -> Quer
     field = "data_interval_start" if is_by_interval else "created_at"
     query: dict[str, str | tuple[str, ...]] = {
         "ordering": f"-{field}",
-        first: _text(start or BEGINNING),
+        first: time_text(start or BEGINNING),
     }
     if end is not None:
-        query[last] = _text(end)
+        query[last] = time_text(end)
     if request.statuses and dialect is Dialect.V2026:
         query["status"] = request.statuses
     return query
 
 
-def _text(moment: datetime) -> str:
-    return str(Instant().canonical(moment))
+async def cancel(
+    name: str,
+    row_id: str | None,
+    workspace: WorkspaceOptions,
+    runtime: Runtime,
+    begin: Callable[[], None] = lambda: None,
+) -> tuple[str, ...]:
+    """Cancel a backfill of the object that a text names, or all that run; return their ids.
+
+    `begin` is called before the first is cancelled. One that ended meanwhile is left out.
+
+    Raises BadUsage, NotOffered, Interrupted, ServiceError.
+    """
+    async with opened(workspace, name, runtime, tab="backfills") as world:
+        calls = world.calls
+        if row_id is not None and id_text(row_id) is None:
+            raise BadUsage(f"invalid id {quoted(row_id)}")
+        ids = (row_id,) if row_id is not None else await _running(calls)
+        begin()
+        cancelled: list[str] = []
+        for item in ids:
+            try:
+                if await _cancelled(calls, item, chosen=row_id is not None):
+                    cancelled.append(item)
+            except ReconcilerError as error:
+                if not cancelled:
+                    raise
+                before = printable(", ".join(cancelled))
+                raise error.reworded(f"{error.message}\n  cancelled before: {before}") from None
+        return tuple(cancelled)
+
+
+async def cancel_run(
+    name: str,
+    run: str,
+    workspace: WorkspaceOptions,
+    runtime: Runtime,
+    begin: Callable[[], None] = lambda: None,
+) -> Address:
+    """Cancel a run of the object that a text names; return the address of the object.
+
+    `begin` is called before it is cancelled.
+
+    Raises BadUsage, NotOffered, NotFound, Invalid for a run that has ended, ServiceError.
+    """
+    async with opened(workspace, name, runtime, tab="runs") as world:
+        calls = world.calls
+        calls.check("cancel_run")
+        await read_run(calls, run)
+        begin()
+        try:
+            await calls.send("cancel_run", query=ALL_TIME, run=run)
+        except Invalid as error:
+            # An attempt before, whose answer was lost, may have taken effect.
+            if not error.unclear or (await read_run(calls, run)).status != _CANCELLED:
+                raise
+        return world.subject.address
+
+
+async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
+    """Cancel a backfill; return whether this did. Raise the refusal of one that was `chosen`.
+
+    A refusal after an attempt without an answer may mean that the attempt took effect.
+    """
+    try:
+        await calls.send("cancel_backfill", backfill=row_id)
+    except Invalid as error:
+        row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
+        if row.status == _CANCELLED and error.unclear:
+            return True
+        if chosen or row.pending:
+            raise
+        return False
+    return True
+
+
+async def _running(calls: ObjectCalls) -> tuple[str, ...]:
+    if not calls.offered("backfills"):
+        raise NotOffered("this server does not list backfills, so none can be cancelled")
+    rows = await read_backfills(calls) or ()
+    return tuple(row.id for row in rows if row.pending)

@@ -25,7 +25,7 @@ from reconciler.cli.signals import stop_on_signals
 from reconciler.cli.streams import write_message, write_report
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import printable, quoted, several
-from reconciler.operations.projects import project, project_activity, project_demo_data
+from reconciler.operations.projects import project, project_answer
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _YES = ("y", "yes")
 _SHOWN: Mapping[str, Callable[[ProjectRequest, Runtime], Awaitable[ProjectDetails]]] = {
     "show": project,
-    "activity": project_activity,
-    "demo-data": project_demo_data,
+    "activity": partial(project_answer, "activity"),
+    "demo-data": partial(project_answer, "demo_data"),
 }
 _ACTIONS = ("list", *_SHOWN, "reset-token")
 _BROKEN = """\
@@ -173,7 +173,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[ProjectDetails, Mask]:
     from reconciler.cli.running import read_line, run_shown, runtime
-    from reconciler.operations.projects import ResetRequest, reset_token
+    from reconciler.operations.projects import reset_token
 
     world = runtime()
     if asks and not world.interactive:
@@ -192,8 +192,8 @@ def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[Pr
         stop_on_signals(world.stop)
         return True
 
-    reset = ResetRequest(request, out)
-    return run_shown(lambda runtime: reset_token(reset, runtime, approve), world), world.mask
+    details = run_shown(lambda runtime: reset_token(request, runtime, approve, out), world)
+    return details, world.mask
 
 
 def _check_options(action: str, name: str | None, options: Mapping[str, Any]) -> None:

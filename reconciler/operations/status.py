@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from statistics import median
+from typing import Any
 
 from msgspec import Struct, field
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
-from reconciler.model.live import LiveObject
 from reconciler.model.policy import PlanOptions
 from reconciler.model.run import (
     BILLING,
@@ -42,39 +41,37 @@ _MOST_MISSED = 100_000
 _ORDER = {state: position for position, state in enumerate(State)}
 
 
-class Judged(Struct, frozen=True):
-    """A live export to judge, and what is known about it from elsewhere."""
-
-    address: Address
-    live: LiveObject
-    parent_name: str | None = None
-    managed: bool = False
-    differs: bool | None = None
-    page: str | None = None
-
-
-def status_of(item: Judged, dialect: Dialect | None, now: datetime) -> ExportStatus:
-    """Return the state of an export at a moment."""
+def status_of(
+    target: Target,
+    dialect: Dialect | None,
+    now: datetime,
+    *,
+    differs: bool | None = None,
+    page: str | None = None,
+) -> ExportStatus:
+    """Return the state of an export at a moment, with what is known about it from elsewhere."""
+    live = target.live
+    facts: dict[str, Any] = {}
     try:
-        case = _Case(item, dialect, now)
+        case = _Case(target, dialect, now)
     except (InvalidRun, UnknownSchedule) as error:
-        return _status(item, State.UNKNOWN, [StatusNote("unreadable", str(error))])
-    state = case.state
-    return _status(
-        item,
-        state,
-        case.notes(state),
-        runs=case.runs,
-        failures=case.failures,
-        all_failed=case.all_failed,
-        unsettled=len(case.unsettled),
-        lag=case.lag,
-        lag_is_least=case.lag is not None and case.last_end is None and len(case.runs) >= _SHOWN,
-        rows_a_day=case.rows_a_day,
-        next_run=case.schedule.next_tick(now),
-        paused_since=case.paused_since,
-        paused_by_service=case.paused_by_service,
-        missed=case.missed,
+        state, notes = State.UNKNOWN, [StatusNote("unreadable", str(error))]
+    else:
+        state, facts = case.state, case.facts()
+        notes = case.notes(state)
+    if differs:
+        notes.append(StatusNote("differs", "differs from the configuration"))
+    return ExportStatus(
+        address=target.address,
+        name=live.name,
+        parent_name=target.parent_name or live.parent_id,
+        managed=target.resource is not None,
+        state=state,
+        interval=str(live.body.get("interval") or ""),
+        differs=differs,
+        page=page,
+        notes=tuple(notes),
+        **facts,
     )
 
 
@@ -104,7 +101,7 @@ def time_limit_of(schedule: Schedule) -> timedelta:
 class _Case:
     """The runs and the schedule of one export at a moment."""
 
-    def __init__(self, item: Judged, dialect: Dialect | None, now: datetime) -> None:
+    def __init__(self, item: Target, dialect: Dialect | None, now: datetime) -> None:
         body = item.live.body
         self.address = item.address
         self.schedule = Schedule.of(body, dialect)
@@ -211,6 +208,24 @@ class _Case:
         if self.lagging:
             return State.LAGGING
         return State.OK if self.runs else State.NEVER_RUN
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields of its status that follow from runs and schedule."""
+        return {
+            "runs": self.runs,
+            "failures": self.failures,
+            "all_failed": self.all_failed,
+            "unsettled": len(self.unsettled),
+            "lag": self.lag,
+            "lag_is_least": self.lag is not None
+            and self.last_end is None
+            and len(self.runs) >= _SHOWN,
+            "rows_a_day": self.rows_a_day,
+            "next_run": self.schedule.next_tick(self.now),
+            "paused_since": self.paused_since,
+            "paused_by_service": self.paused_by_service,
+            "missed": self.missed,
+        }
 
     @property
     def paused_by_service(self) -> bool:
@@ -322,24 +337,6 @@ def _latest_runs(body: JSONObject) -> tuple[Run, ...]:
     return tuple(map(Run.of, runs))
 
 
-def _status(
-    item: Judged, state: State, notes: Sequence[StatusNote], **facts: object
-) -> ExportStatus:
-    differs = [StatusNote("differs", "differs from the configuration")] if item.differs else []
-    return ExportStatus(
-        address=item.address,
-        name=item.live.name,
-        parent_name=item.parent_name,
-        managed=item.managed,
-        state=state,
-        interval=str(item.live.body.get("interval") or ""),
-        differs=item.differs,
-        page=item.page,
-        notes=(*notes, *differs),
-        **facts,  # type: ignore[arg-type]
-    )
-
-
 def _time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
@@ -375,9 +372,11 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
     differing = {change.address for change in plan.changes if change.action is not Action.NO_OP}
     states = [
         status_of(
-            _judged(target, differing, connection.base_url),
+            target,
             targets.live.dialect,
             now,
+            differs=None if target.resource is None else target.address in differing,
+            page=page_of(target, connection.base_url),
         )
         for target in chosen
     ]
@@ -390,15 +389,3 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
         missing=() if request.names or request.parents else targets.missing,
     )
     return Reported(report, session.warnings(plan), calls)
-
-
-def _judged(target: Target, differing: set[Address], base_url: str) -> Judged:
-    live, managed = target.live, target.resource is not None
-    return Judged(
-        address=target.address,
-        live=live,
-        parent_name=target.parent_name or live.parent_id,
-        managed=managed,
-        differs=target.address in differing if managed else None,
-        page=page_of(target, base_url),
-    )

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from functools import cached_property
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
@@ -21,6 +22,13 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, ParentRef, Resource, State
+
+_Start = TypeVar("_Start")
+_Key = TypeVar("_Key")
+Handle: TypeAlias = tuple[str, str]
+"""What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
+Links: TypeAlias = Mapping[Handle, AbstractSet[Handle]]
+"""The handles that one key had together, and what each of them leads to."""
 
 
 class Base(Struct, frozen=True):
@@ -164,39 +172,38 @@ def _is_repeat(kind: Kind, former: Version, later: Version) -> bool:
     return first is second or first == second
 
 
-ScopedName: TypeAlias = tuple[str | None, str]
-"""The id of the parent, and a name in it."""
+class Names(Struct, frozen=True, dict=True):
+    """The live objects of one kind by id and by name. `plain` are names to use for some ids.
 
-_Start = TypeVar("_Start")
-
-Handle: TypeAlias = tuple[str, str]
-"""What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
-Links: TypeAlias = Mapping[Handle, AbstractSet[Handle]]
-"""The handles that one key had together, and what each of them leads to."""
-
-
-class Names(Struct, frozen=True):
-    """The live objects of one kind by id, and by parent and name."""
+    Most plans look in known parents only, and each index takes memory, so both are made when used.
+    """
 
     by_id: Mapping[str, LiveObject]
-    by_name: Mapping[ScopedName, Sequence[LiveObject]]
+    plain: Mapping[str, str]
 
-    @classmethod
-    def of(cls, kind: Kind, objects: Iterable[LiveObject], plain: Mapping[str, str]) -> Names:
-        """Index objects. `plain` are names that replace those of some ids.
+    def named(self, parent_id: str | None, name: str) -> Sequence[LiveObject]:
+        """Return the objects of a name below a parent, or anywhere without one.
 
-        Objects of a kind with parents are also listed without one: an export of the organization
-        may be in any project.
+        An export of the organization may be in any project.
         """
-        by_id: dict[str, LiveObject] = {}
-        by_name: dict[ScopedName, list[LiveObject]] = {}
-        for item in objects:
-            by_id[item.id] = item
-            name = plain.get(item.id, item.name.strip())
-            scopes = {item.parent_id, None} if kind.parent is not None else {None}
-            for scope in scopes:
-                by_name.setdefault((scope, name), []).append(item)
-        return cls(by_id, by_name)
+        if parent_id is None:
+            return self._anywhere.get(name, ())
+        return self._below.get((parent_id, name), ())
+
+    @cached_property
+    def _anywhere(self) -> Mapping[str, Sequence[LiveObject]]:
+        return self._indexed(lambda _, name: name)
+
+    @cached_property
+    def _below(self) -> Mapping[tuple[str | None, str], Sequence[LiveObject]]:
+        return self._indexed(lambda item, name: (item.parent_id, name))
+
+    def _indexed(self, key_of: Callable[[LiveObject, str], _Key]) -> dict[_Key, list[LiveObject]]:
+        index: dict[_Key, list[LiveObject]] = {}
+        for item in self.by_id.values():
+            key = key_of(item, self.plain.get(item.id, item.name.strip()))
+            index.setdefault(key, []).append(item)
+        return index
 
 
 class RemovedResource(Struct, frozen=True):
@@ -276,15 +283,17 @@ class FormerObjects(Struct):
         at_base = [version.resource for version in certain if version.number == 0]
         return Declared(
             self.history.base,
-            min(at_base, key=lambda was: self._rank(was, live), default=None),
+            min(at_base, key=lambda was: self._rank(was, live))
+            if len(at_base) > 1
+            else next(iter(at_base), None),
             [version.resource for version in versions],
             adopted=live is not None and not (versions and versions[0].number == 0),
         )
 
     def _rank(self, resource: Resource, live: LiveObject | None) -> tuple[bool, bool]:
         """Return what counts less the larger it is: a match by id, by name or by a former name."""
-        by_name = self.names[resource.address.kind].by_name
-        is_named = live in by_name.get((None, resource.name.strip()), ())
+        names = self.names[resource.address.kind]
+        is_named = live in names.named(None, resource.name.strip())
         return resource.pinned_id is None, not is_named
 
     def elsewhere(self, kind: Kind, address: Address) -> list[LiveObject]:
@@ -295,7 +304,7 @@ class FormerObjects(Struct):
         parents that are connected with its parents by names that one key had.
         """
         objects: dict[str, LiveObject] = {}
-        by_name = self.names[kind.name].by_name
+        names = self.names[kind.name]
         for version in self.history.versions.get(address, ()):
             resource = version.resource
             if kind.parent is None or resource.parent is None or resource.pinned_id is not None:
@@ -303,7 +312,7 @@ class FormerObjects(Struct):
             group = self._group(kind.parent, resource.parent)
             for name in (resource.name, *resource.lifecycle.renamed_from):
                 for parent in group:
-                    same = by_name.get((parent.id, name.strip()), ())
+                    same = names.named(parent.id, name.strip())
                     objects |= {item.id: item for item in same}
         return list(objects.values())
 
@@ -316,8 +325,8 @@ class FormerObjects(Struct):
         is_placed = any(scopes) or any(of_versions)
         if not is_placed:
             # No parent that it had is live under its name of then, so it may be in any.
-            is_certain, by_name = False, self.names[kind.name].by_name
-            of_versions = [list(by_name.get((None, item.resource.name), ())) for item in versions]
+            is_certain, names = False, self.names[kind.name]
+            of_versions = [list(names.named(None, item.resource.name)) for item in versions]
         own = {item.id: item for items in of_versions for item in items}
         objects = own | {item.id: item for item in self.elsewhere(kind, resource.address)}
         return RemovedResource(
@@ -335,7 +344,7 @@ class FormerObjects(Struct):
                 item.id: item
                 for name in of_then
                 for at in scopes
-                for item in names.by_name.get((at, name.strip()), ())
+                for item in names.named(at, name.strip())
             }
             if objects:
                 return list(objects.values())
@@ -349,7 +358,7 @@ class FormerObjects(Struct):
         if ref.id is not None:
             return (ref.id,)
         if ref.name is not None:
-            objects = self.names[kind.parent].by_name.get((None, ref.name.strip()), ())
+            objects = self.names[kind.parent].named(None, ref.name.strip())
             return tuple(item.id for item in objects)
         place = (kind.parent, ref.key or "", id(version.desired))
         if place not in self._declared:
@@ -393,7 +402,7 @@ class FormerObjects(Struct):
             objects: dict[str, LiveObject] = {}
             for what, text in handles:
                 if what == "name":
-                    named = self.names[kind].by_name.get((None, text), ())
+                    named = self.names[kind].named(None, text)
                     objects |= {it.id: it for it in (*named, *self.known_as.get((kind, text), ()))}
                 elif (today := self.current(Address(kind, text))) is not None:
                     objects[today.id] = today

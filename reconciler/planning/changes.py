@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+<<<<<<< HEAD
 from operator import eq
+=======
+from functools import cached_property
+>>>>>>> main
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
@@ -22,7 +27,7 @@ from reconciler.model.comparison import (
 )
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import Live, LiveObject, parse_marked_name
+from reconciler.model.live import Identity, Live, LiveObject, parse_marked_name
 from reconciler.model.plan import (
     Change,
     FieldChange,
@@ -59,7 +64,8 @@ _REASON_OF = {
 }
 
 
-class ChangeContext(Struct):
+# With a dict, since cached properties need one.
+class ChangeContext(Struct, frozen=True, dict=True):
     """The input of every decision besides the resource itself.
 
     `rotate` are the resources whose secrets are sent again.
@@ -68,22 +74,24 @@ class ChangeContext(Struct):
     matching: Matching
     known: Known
     rotate: Container[Address]
-    _children: dict[tuple[str, str], list[LiveObject]] | None = None
 
     @property
     def live(self) -> Live:
         """The live state."""
         return self.matching.live
 
+    @cached_property
+    def _children(self) -> Mapping[Identity, Sequence[LiveObject]]:
+        children: dict[Identity, list[LiveObject]] = defaultdict(list)
+        for child in self.live.by_identity.values():
+            parent_kind = self.matching.kinds[child.kind].parent
+            if parent_kind is not None and child.parent_id is not None:
+                children[parent_kind, child.parent_id].append(child)
+        return children
+
     def children(self, parent: LiveObject) -> Sequence[LiveObject]:
-        """Return the live children of an object, managed or not. Indexed on first use."""
-        if self._children is None:
-            self._children = {}
-            for child in self.live.by_identity.values():
-                parent_kind = self.matching.kinds[child.kind].parent
-                if parent_kind is not None and child.parent_id is not None:
-                    self._children.setdefault((parent_kind, child.parent_id), []).append(child)
-        children = self._children.get(parent.identity, [])
+        """Return the live children of an object, managed or not."""
+        children = self._children.get(parent.identity, ())
         return sorted(children, key=lambda child: (child.name, child.id))
 
     def declared(self, match: Match, live: LiveObject | None) -> Declared:
@@ -494,15 +502,11 @@ def _rest_of_replacement(
     left = difference(kind, resource, new, context.declared_since_base(match, live))
     unmanaged = _unmanaged_settings(match, live, differs, context)
     if not reasons:
-        raise interrupted(
-            kind, resource.address, live, new, "the configuration does not need it any more"
-        )
+        raise interrupted(match, "the configuration does not need it any more")
     if any(_reasons_to_replace(of_new, left, context)):
-        raise interrupted(
-            kind, resource.address, live, new, "a fixed field of the new object differs"
-        )
+        raise interrupted(match, "a fixed field of the new object differs")
     if unmanaged != _unmanaged_settings(match, new, differs, context):
-        raise interrupted(kind, resource.address, live, new, "the old object was modified since")
+        raise interrupted(match, "the old object was modified since")
     secrets = _secrets(match, left.changes, context)
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     patch = update_body(

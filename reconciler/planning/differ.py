@@ -54,6 +54,8 @@ from reconciler.model.values import (
 )
 from reconciler.planning.base import Base, Declared
 
+_SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
+
 
 class Difference(Struct, frozen=True):
     """What differs, in field order.
@@ -215,9 +217,6 @@ def _reset(leaf: Leaf, live: JSON) -> FieldChange | None:
     if comparable(field, live) == comparable(field, after):
         after = before
     return FieldChange(leaf.path, before, after, reset=True, origin=Origin.FILES)
-
-
-_SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
 
 
 def secret_notes(

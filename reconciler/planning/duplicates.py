@@ -33,14 +33,19 @@ from reconciler.planning.places import Parts, Place, Places
 _ON_PURPOSE = {Reason.STATE_ABSENT, Reason.REMOVED_FROM_FILES}
 """Why an object is deleted that may be replaced by a created one. `prune: true` is no such reason:
 it deletes what it does not know."""
-
-
 _Doubled: TypeAlias = tuple[LiveObject, tuple[Address, ...]]
 """An object, and the resources that would double what is in it."""
-
-
 _Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
 """A kind, a place, and what is written there as text."""
+_MOST_OBJECTS = 3
+_MOST_NOTES = 20
+_MOST_COMPARED = 200
+"""Unmanaged objects of a kind up to which names and fields are compared one by one."""
+_MOST_AT_A_PLACE = 20
+_SIMILAR = 0.85
+_DIGITS = re.compile(r"\d+")
+_MOST_LISTED = 5
+_MOST_COLLISIONS = 20
 
 
 def duplicates_of(
@@ -250,18 +255,6 @@ def _ways_on(duplicate: Duplicate) -> str:
     )
 
 
-_MOST_OBJECTS = 3
-_MOST_NOTES = 20
-_MOST_COMPARED = 200
-"""Unmanaged objects of a kind up to which names and fields are compared one by one."""
-_MOST_AT_A_PLACE = 20
-_SIMILAR = 0.85
-_DIGITS = re.compile(r"\d+")
-
-_MOST_LISTED = 5
-_MOST_COLLISIONS = 20
-
-
 class _Alike(NamedTuple):
     """An object that looks like a resource, and what is alike."""
 
@@ -277,7 +270,7 @@ class LookAlikes:
         self.by_id: dict[str, dict[str, LiveObject]] = defaultdict(dict)
         self.by_name: dict[Identity, list[LiveObject]] = defaultdict(list)
         self.by_place: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
-        self.places = {name: Places.of(kind) for name, kind in self.kinds.items()}
+        self.places = draft.known.of_kind
         for item in objects:
             if parse_marked_name(item.name) is None:
                 self.by_id[item.kind][item.id] = item
@@ -454,8 +447,7 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
     Refused creates have a violation. Objects that the policy ignores count for resources that
     change.
     """
-    matching, refused = draft.matching, draft.refused
-    places = {name: Places.of(kind) for name, kind in matching.kinds.items()}
+    matching, refused, places = draft.matching, draft.refused, draft.known.of_kind
     users = _users(matching, places)
     others: dict[Parts, list[tuple[str, Address]]] = defaultdict(list)
     watched = {change.address for change in draft.changes} - refused

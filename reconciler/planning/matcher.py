@@ -83,16 +83,6 @@ class Ambiguities(Struct):
         )
 
 
-def interrupted(
-    kind: Kind, address: Address, old: LiveObject, new: LiveObject, reason: str
-) -> AmbiguousIdentity:
-    """Return the error for a replacement that was interrupted and can't be continued."""
-    problems = Ambiguities()
-    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
-    problems.add_choice(kind, address, problem, [old, new])
-    return problems.error()
-
-
 def _age(live: LiveObject) -> tuple[str, str]:
     return (str(live.body.get("created_at")), live.id)
 
@@ -204,6 +194,14 @@ class Matching(Struct, frozen=True, dict=True):
         return self._parent_names.get((self.kinds[kind].parent or "", parent_id or ""))
 
 
+def interrupted(match: Match, reason: str) -> AmbiguousIdentity:
+    """Return the error for a replacement that was interrupted and can't be continued."""
+    problems, objects = Ambiguities(), [item for item in (match.live, match.new) if item]
+    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
+    problems.add_choice(match.kind, match.resource.address, problem, objects)
+    return problems.error()
+
+
 def match(
     desired: Desired,
     live: Live,
@@ -297,7 +295,7 @@ class _Matcher(Struct, dict=True):
         """Match by id, then by name; what is left by former names."""
         objects = self.live.of(kind.name)
         plain, unfinished = _marked(objects, {resource.name for resource in resources})
-        names = self.names[kind.name] = Names.of(kind, objects, plain)
+        names = self.names[kind.name] = Names({item.id: item for item in objects}, plain)
         pinned = {resource.pinned_id for resource in resources}
         single: list[Match] = []
         unmatched: list[Match] = []
@@ -413,14 +411,14 @@ class _Matcher(Struct, dict=True):
             return [live.id] if live is not None else []
         if ref.id is not None:
             return [ref.id]
-        named = self.names[kind].by_name.get((None, (ref.name or "").strip()), ())
+        named = self.names[kind].named(None, (ref.name or "").strip())
         return sorted(item.id for item in named)
 
     def _named(self, start: Match, name: str) -> list[LiveObject]:
         """Return the objects of a name in the place of a resource, without ignored ones."""
         if start.resource.parent is not None and start.parent_id is None:
             return []
-        named = self.names[start.kind.name].by_name.get((start.parent_id, name.strip()), ())
+        named = self.names[start.kind.name].named(start.parent_id, name.strip())
         return [item for item in named if item.identity not in self.ignored]
 
     def _match_pinned(self, start: Match, live: LiveObject | None) -> None:

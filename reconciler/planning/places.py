@@ -332,9 +332,8 @@ class Known(Struct, frozen=True, dict=True):
 
     @cached_property
     def of_kind(self) -> Mapping[str, Places]:
-        """The places of each kind that has any."""
-        kinds = self.matching.kinds.items()
-        return {name: Places.of(kind) for name, kind in kinds if any(kind.variants)}
+        """The places of each kind."""
+        return {name: Places.of(kind) for name, kind in self.matching.kinds.items()}
 
     @cached_property
     def index(self) -> tuple[_Users, Mapping[SecretSource, Collection[str]]]:
@@ -347,7 +346,7 @@ class Known(Struct, frozen=True, dict=True):
         base, matching = self.matching.base, self.matching
         for address, resource in base.desired.resources.items() if base is not None else ():
             places = self.of_kind.get(address.kind)
-            if places is None or resource.state is State.ABSENT:
+            if places is None or not places.holders or resource.state is State.ABSENT:
                 continue
             match = matching.matches.get(address)
             live = _fields(match) if match else {}
@@ -375,10 +374,10 @@ class Known(Struct, frozen=True, dict=True):
 
         `at_base` is how the git base declares the object, None if it does not.
         """
-        kind, places = match.kind, self.of_kind.get(match.kind.name)
+        kind, places = match.kind, self.of_kind[match.kind.name]
         if change.action not in _REACHING:
             return (), ()
-        if places is None:
+        if not places.holders:
             reach = Reach(address=str(change.address))
             return (), tuple(_Judge(self, change, reach, Reach(), Reach(), None).references())
         live = _fields(match)

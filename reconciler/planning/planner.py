@@ -16,7 +16,6 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
@@ -36,6 +35,18 @@ from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import notes_of, notes_since_base
 from reconciler.planning.places import Known
 from reconciler.planning.selection import Candidates, PrunedObject, Selected, select, to_prune
+
+_PHASES = {
+    Action.PAUSE: 1,
+    Action.CREATE: 2,
+    Action.UPDATE: 2,
+    Action.REPLACE: 2,
+    Action.UNPAUSE: 3,
+    Action.DELETE: 4,
+}
+_FREEING_PHASE = 0
+_Needs: TypeAlias = dict[str, set[str]]
+"""The ids of changes, each with those of the changes that come before it."""
 
 
 def make_plan(
@@ -65,18 +76,18 @@ def make_plan(
         versions = (desired, *((base.desired, *base.later) if base is not None else ()))
         if wanted := details_of_changes((*changes, *no_ops), live, versions, kinds):
             raise DetailsNotRead(wanted)
-    ordered = in_order(changes, matching.kinds)
+    ordered, name_cycles = in_order(changes, matching.kinds)
     draft = Draft(
         policy,
         context,
         desired.environment if context.has_environments else "",
         *(matching, decision.known, selected.addresses, pruned),
-        *(ordered.changes, ordered.name_cycles),
-        duplicates_of(matching, base, context.now, ordered.changes, context.elsewhere),
+        *(ordered, name_cycles),
+        duplicates_of(matching, base, context.now, ordered, context.elsewhere),
     )
     return Plan(
         _source(desired, live, context),
-        (*ordered.changes, *no_ops),
+        (*ordered, *no_ops),
         tuple(_described(draft.unmanaged, matching)),
         tuple(_described(matching.ignored, matching)),
         notes=(*notes, *notes_of(draft), *notes_since_base(desired, matching)),
@@ -144,30 +155,13 @@ def _described(objects: Iterable[LiveObject], matching: Matching) -> Iterator[Un
         yield Unmanaged.of(item, matching.parent_name(item.kind, item.parent_id))
 
 
-_PHASES = {
-    Action.PAUSE: 1,
-    Action.CREATE: 2,
-    Action.UPDATE: 2,
-    Action.REPLACE: 2,
-    Action.UNPAUSE: 3,
-    Action.DELETE: 4,
-}
-_FREEING_PHASE = 0
-_Needs: TypeAlias = dict[str, set[str]]
-"""The ids of changes, each with those of the changes that come before it."""
-
-
-class Ordered(Struct, frozen=True):
-    """The changes in order, each with what it depends on, and resources that swap names."""
-
-    changes: tuple[Change, ...]
-    name_cycles: tuple[tuple[Address, ...], ...]
-
-
-def in_order(changes: Sequence[Change], kinds: Mapping[str, Kind]) -> Ordered:
+def in_order(
+    changes: Sequence[Change], kinds: Mapping[str, Kind]
+) -> tuple[list[Change], list[tuple[Address, ...]]]:
     """Sort by dependency, then by phase, level and address: the same for any input order.
 
-    No-ops must be left out.
+    Return the changes, each with what it depends on, and the resources that swap names. No-ops must
+    be left out.
     """
     by_id = {change.id: change for change in sorted(changes, key=lambda change: change.id)}
     needs: _Needs = {change_id: set() for change_id in by_id}
@@ -179,14 +173,11 @@ def in_order(changes: Sequence[Change], kinds: Mapping[str, Kind]) -> Ordered:
     cycles = _cut_cycles(needs, freeing)
     levels = {kind: level for level, kind in enumerate(kinds)}
     ordered = _sorted_by_need(by_id, needs, levels, set().union(*freeing.values()))
-    return Ordered(
-        tuple(replace(change, depends_on=tuple(sorted(needs[change.id]))) for change in ordered),
-        tuple(
-            tuple(sorted(by_id[change_id].address for change_id in cycle))
-            for cycle in cycles
-            if any(kinds[by_id[change_id].address.kind].unique_names for change_id in cycle)
-        ),
-    )
+    return [replace(change, depends_on=tuple(sorted(needs[change.id]))) for change in ordered], [
+        tuple(sorted(by_id[change_id].address for change_id in cycle))
+        for cycle in cycles
+        if any(kinds[by_id[change_id].address.kind].unique_names for change_id in cycle)
+    ]
 
 
 def _add_parents(by_id: Mapping[str, Change], needs: _Needs, kinds: Mapping[str, Kind]) -> None:

@@ -25,6 +25,8 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 _SENT_AGAIN = (SecretUse.ROTATE, SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
 """Secrets that a plan sends until its base or its options change: reading never settles them."""
 _IN_PLACE = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
+_LONGEST_VALUE: Final = 60
+_ABSENT = "(not set)"
 
 
 class _Comparer(Struct):
@@ -371,10 +373,6 @@ def _closed(changes: Iterable[Change], contained: Collection[str]) -> Iterable[C
         elif change.id in contained and kept.issuperset(change.depends_on):
             kept.add(change.id)
             yield change
-
-
-_LONGEST_VALUE: Final = 60
-_ABSENT = "(not set)"
 
 
 def addition(change: Change) -> Iterator[str]:

@@ -8,17 +8,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from reconciler.model.values import SECRET
-from reconciler.providers.provider import FillContext, Provider, SecretContext
+from reconciler.providers.provider import Provider
 
-__all__ = [
-    "FillContext",
-    "Provider",
-    "SecretContext",
-    "plain_names",
-    "plain_usage",
-    "providers",
-    "secret_usage",
-]
 _NOT_PROVIDERS = ("provider",)
 
 

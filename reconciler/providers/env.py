@@ -28,7 +28,7 @@ _RUNNER = (
 
 
 def _fill(argument: str, context: FillContext) -> JSON:
-    name, default = with_default(argument)
+    rules, (name, default) = context.rules, with_default(argument)
     if not NAME.match(name):
         return _refuse_name(name, context)
     refused = (
@@ -37,12 +37,16 @@ def _fill(argument: str, context: FillContext) -> JSON:
         or _refused_as_unlisted(name, context)
     )
     if refused is not None:
-        return context.unknown_text(f"({name})") if context.of_commit else context.refuse(*refused)
-    is_read = context.of_commit or not context.assume_env
-    value = context.environ.get(name) if is_read else None
+        return (
+            context.unknown_text(f"({name})")
+            if context.rules.of_commit
+            else context.refuse(*refused)
+        )
+    is_read = context.rules.of_commit or not context.rules.assume_env
+    value = context.rules.environ.get(name) if is_read else None
     if value is not None and (value or default is None):
         return _read(name, value, context)
-    if default is None and context.assume_env:
+    if default is None and rules.assume_env:
         return context.unknown_text(f"({name})")
     return default if default is not None else _refuse_unset(name, context)
 
@@ -51,7 +55,7 @@ def _refused_as_secret(name: str, context: FillContext) -> tuple[str, str, str] 
     """Return the error for a variable that may be secret, None for others."""
     if name.startswith(PLAIN_PREFIX):
         return None
-    secrets = context.declared.secrets | context.trusted.secrets
+    secrets = context.rules.declared.secrets | context.rules.trusted.secrets
     if name.startswith(SECRET_PREFIX) or name in secrets:
         reason = "is a secret of this workspace"
     elif looks_secret(name):
@@ -67,12 +71,12 @@ def _refused_as_secret(name: str, context: FillContext) -> tuple[str, str, str] 
 
 def _refused_as_unlisted(name: str, context: FillContext) -> tuple[str, str, str] | None:
     """Return the error for a variable that `env:` does not list, None for others."""
-    trusted = context.trusted
+    trusted = context.rules.trusted
     if name.startswith(PLAIN_PREFIX) or name in trusted.env:
         return None
-    if context.of_commit and not trusted.strict and name in context.declared.env:
+    if context.rules.of_commit and not trusted.strict and name in context.rules.declared.env:
         return None
-    if trusted.strict and name in context.declared.env:
+    if trusted.strict and name in context.rules.declared.env:
         hint = (
             f"merge it to the trusted branch first, use a variable {PLAIN_PREFIX}…, or trust these "
             "files with --trust-workspace"
@@ -94,7 +98,7 @@ def _refused_as_reserved(name: str, context: FillContext) -> tuple[str, str, str
     """Return the error for the API key and for tokens of the CI runner, None for others."""
     if re.fullmatch(_RUNNER, name):
         content = "a token of the CI runner"
-    elif (name == API_KEY or name in context.key_variables) and not context.for_api_key:
+    elif (name == API_KEY or name in context.rules.key_variables) and not context.rules.for_api_key:
         content = "the API key"
     else:
         return None
@@ -146,7 +150,7 @@ def _accepts(argument: str, context: FillContext) -> bool:
         _refuse_name(name, context)
         return False
     refused = _refused_secret(name, context)
-    if refused is None or context.of_commit:
+    if refused is None or context.rules.of_commit:
         return True
     context.refuse(*refused)
     return False
@@ -157,8 +161,8 @@ def _refused_secret(name: str, context: FillContext) -> tuple[str, str, str] | N
     reserved = _refused_as_reserved(name, context)
     if reserved is not None:
         return reserved
-    listed = context.declared.secrets
-    if context.for_api_key or name.startswith(SECRET_PREFIX) or name in listed:
+    listed = context.rules.declared.secrets
+    if context.rules.for_api_key or name.startswith(SECRET_PREFIX) or name in listed:
         return None
     return (
         "unlisted-variable",

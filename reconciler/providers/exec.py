@@ -15,11 +15,11 @@ _HOW_TO_ALLOW = "set `policy: {allow_exec_secrets: true}` in reconciler.yaml"
 
 
 def _accepts(_: str, context: FillContext) -> bool:
-    if not context.allow_exec:
+    if not context.rules.allow_exec:
         context.refuse(
             "exec-not-allowed", "secrets from commands are not allowed by the policy", _HOW_TO_ALLOW
         )
-    return context.allow_exec
+    return context.rules.allow_exec
 
 
 def _look_up(source: SecretSource, context: SecretContext) -> str:

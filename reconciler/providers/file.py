@@ -67,9 +67,10 @@ def _refuse_hidden(path: str, context: FillContext) -> JSON:
 
 def _accepts(path: str, context: FillContext) -> bool:
     """Return whether a path is allowed as it is written. Links are judged when it is read."""
-    if context.of_commit:
+    rules = context.rules
+    if rules.of_commit:
         return True
-    roots = _roots((*context.declared.secret_files, *context.trusted.secret_files), context.environ)
+    roots = _roots((*rules.declared.secret_files, *rules.trusted.secret_files), rules.environ)
     if any(_is_below(PurePosixPath(os.path.normpath(path)), root) for root in roots):
         return True
     if context.is_outside(path):

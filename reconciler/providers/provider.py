@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.connection import SecretSettings, Trusted
 from reconciler.model.values import JSON, FieldOrigin, SecretSource
 
 
-class FillContext(Struct, frozen=True):
-    """What a provider can use while files are loaded.
+class FillRules(Struct, kw_only=True):
+    """What references may read.
 
     environ
         The environment variables.
@@ -21,7 +21,8 @@ class FillContext(Struct, frozen=True):
     allow_exec
         Whether the policy allows secrets from commands.
     assume_env
-        Whether unset environment variables have an unknown value. Only those of a commit are read.
+        Whether unset environment variables have an unknown value, so that checks do not depend on
+        the machine. Only those of a commit are read.
     declared
         The lists of the files that are loaded.
     trusted
@@ -33,6 +34,24 @@ class FillContext(Struct, frozen=True):
     of_commit
         Whether the files are those of a commit. Lists may have changed since, so a reference that
         may not be read is no error and has an unknown value.
+    """
+
+    environ: Mapping[str, str]
+    variables: Mapping[str, JSON]
+    allow_exec: bool = False
+    assume_env: bool = False
+    declared: Trusted = field(default_factory=Trusted)
+    trusted: Trusted = field(default_factory=Trusted)
+    key_variables: frozenset[str] = frozenset()
+    for_api_key: bool = False
+    of_commit: bool = False
+
+
+class FillContext(Struct, frozen=True):
+    """What a provider can use while files are loaded.
+
+    rules
+        What references may read.
     expanding
         The variables that are being expanded, outermost first.
     expand
@@ -49,15 +68,7 @@ class FillContext(Struct, frozen=True):
         The unknown value, for use after an error.
     """
 
-    environ: Mapping[str, str]
-    variables: Mapping[str, JSON]
-    allow_exec: bool
-    assume_env: bool
-    declared: Trusted
-    trusted: Trusted
-    key_variables: frozenset[str]
-    for_api_key: bool
-    of_commit: bool
+    rules: FillRules
     expanding: Sequence[str]
     expand: Callable[[str], JSON]
     read: Callable[[str], bytes | None]

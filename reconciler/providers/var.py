@@ -15,9 +15,9 @@ def _fill(name: str, context: FillContext) -> JSON:
             f"variable cycle: {cycle}",
             "set one of them to a value without a reference",
         )
-    if name not in context.variables:
+    if name not in context.rules.variables:
         hint = (
-            choice(name, frozenset(context.variables) or ["none"], "variables")
+            choice(name, frozenset(context.rules.variables) or ["none"], "variables")
             if with_default(name)[1] is None
             else "remove the default, and set the value in `vars:`"
         )

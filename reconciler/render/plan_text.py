@@ -62,7 +62,10 @@ def entry_lines(
         for reason in entry.reasons:
             yield from wrapped(reason, " " * _INDENT, style, Colour.DIM)
         if not _beside(entry, style):
-            yield from _fields(entry.lines, style)
+            names = [width_of(line.name) for line in entry.lines if not line.hunk]
+            size = max((name for name in names if name <= _LONGEST_NAME), default=0)
+            for line in entry.lines:
+                yield from _field(line, size, style)
     for remark in remarks:
         yield from _remark(remark, entry, style)
     for note in () if dangers_only else entry.notes:
@@ -138,13 +141,6 @@ def _members(entry: Entry, options: RenderOptions) -> Iterator[str]:
     for change in entry.changes:
         text = f"{title(change)}  {_place(change)}".rstrip()
         yield from wrapped(text, " " * _INDENT, options.style)
-
-
-def _fields(lines: tuple[FieldLine, ...], style: Style) -> Iterator[str]:
-    names = [width_of(line.name) for line in lines if not line.hunk]
-    size = max((name for name in names if name <= _LONGEST_NAME), default=0)
-    for line in lines:
-        yield from _field(line, size, style)
 
 
 def _field(line: FieldLine, size: int, style: Style) -> Iterator[str]:

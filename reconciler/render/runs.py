@@ -212,20 +212,15 @@ def logs_document(report: LogReport, options: RenderOptions) -> Document:
     where = subject_line(report)
     if report.run is not None:
         where += (Cell(f"· run {interval(report.run)}"),)
-    rows = (
-        Row(
-            (
-                Cell(_time(entry), Colour.DIM),
-                Cell(entry.level, _LEVELS.get(entry.level)),
-                Cell(entry.message),
-            )
-        )
-        for entry in report.entries
-    )
-    entries = Table(_LOG_COLUMNS, tuple(rows), headed=False, noun="line")
+    entries = Table(_LOG_COLUMNS, tuple(map(_entry, report.entries)), headed=False, noun="line")
     remarks = tuple(f"note: {text}" for text in _log_remarks(report))
     blocks = (entries if report.entries else Lines(("no entries",)), Lines(remarks, attached=True))
     return Document((Cell("Log of"), *where), where, blocks, after=page_of(report, options))
+
+
+def _entry(entry: LogEntry) -> Row:
+    level = Cell(entry.level, _LEVELS.get(entry.level))
+    return Row((Cell(_time(entry), Colour.DIM), level, Cell(entry.message)))
 
 
 def entry_as_text(entry: LogEntry, style: Style) -> str:
@@ -252,7 +247,7 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
     where = Cell(f"{plan.source.environment} · {plan.source.base_url}")
     rows = tuple(_backfill_row(item, of) for of in plan.objects for item in of.backfills)
     rules = _common(plan, lambda of: of.consequences)
-    notes = [_about(note, where) for note, where in _common(plan, lambda of: of.notes)]
+    notes = [note + of_some for note, of_some in _common(plan, lambda of: of.notes)]
     return Document(
         (Cell(f"Backfills of {plan.source.environment}"),),
         (),
@@ -273,20 +268,16 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
 def _common(
     plan: BackfillPlan, parts: Callable[[ObjectBackfills], Iterable[_T]]
 ) -> list[tuple[_T, str]]:
-    """Return each part of some objects once, with these objects; "" if it concerns all."""
+    """Return each part of some objects once, and ` (…)` with these objects unless it is of all."""
     users: dict[_T, list[Address]] = {}
     for item in plan.objects:
         for part in parts(item):
             users.setdefault(part, []).append(item.address)
     every = len(plan.objects)
     return [
-        (part, "" if len(names) == every else listed(names, _MOST_LISTED))
+        (part, "" if len(names) == every else f" ({listed(names, _MOST_LISTED)})")
         for part, names in users.items()
     ]
-
-
-def _about(text: str, where: str) -> str:
-    return f"{text} ({where})" if where else text
 
 
 def _backfill_row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
@@ -298,9 +289,9 @@ def _backfill_row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
     return Row(tuple(map(Cell, cells)), "↻", group=group)
 
 
-def _consequence(item: Consequence, where: str) -> Row:
-    cells = Cell(item.severity.value, _SEVERITIES.get(item.severity)), Cell(item.rule, code=True)
-    return Row((*cells, Cell(_about(item.message, where))))
+def _consequence(item: Consequence, of_some: str) -> Row:
+    severity = Cell(item.severity.value, _SEVERITIES.get(item.severity))
+    return Row((severity, Cell(item.rule, code=True), Cell(item.message + of_some)))
 
 
 def ends_as_text(ended: Sequence[ObjectBackfills], style: Style) -> str:

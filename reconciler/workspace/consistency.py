@@ -42,11 +42,8 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
         hint = choice(name, names, "environments")
         check.error("unknown-environment", ("default",), message, hint)
     _check_defaults(context)
-    consequences = [rule for kind in context.kinds.values() for rule in kind.consequences]
-    refusals = [known.id for kind in context.kinds.values() for known in kind.refusals]
-    ids = {"deny": consequences, "attempt": [*refusals, POSSIBLE_DUPLICATE, UNKNOWN_VALUE]}
     for path in workspace.policies:
-        _check_policy(workspace.section(*path), path, ids, resolved, check)
+        _check_policy(workspace.section(*path), path, resolved, check)
     for declaration in resolved.declared.values():
         _check_environments(declaration, context.problems)
     for resource in resolved.desired.resources.values():
@@ -129,23 +126,30 @@ def _check_default_values(
             problems.diagnostics.append(diagnostic)
 
 
+def _known_ids(key: str, kinds: Iterable[Kind]) -> Sequence[str]:
+    """Return the ids that a key of the policy may list. The behaviours of kinds are imported."""
+    if key == "deny":
+        return [rule for kind in kinds for rule in kind.consequences]
+    refusals = (known.id for kind in kinds for known in kind.refusals)
+    return [*refusals, POSSIBLE_DUPLICATE, UNKNOWN_VALUE]
+
+
 def _check_policy(
-    policy: Mapping[str, Any],
-    path: Path,
-    ids: Mapping[str, Sequence[str]],
-    resolved: ResolvedWorkspace,
-    check: CheckContext,
+    policy: Mapping[str, Any], path: Path, resolved: ResolvedWorkspace, check: CheckContext
 ) -> None:
     """Report unknown ids in `deny`, `attempt` and `rules`, and unknown scopes of `prune`."""
-    words = {"consequence": ids["deny"], "kind": tuple(resolved.context.kinds)}
-    check_rule_words(policy.get("rules"), words, check, (*path, "rules"))
+    kinds = resolved.context.kinds
+    if policy.get("rules"):
+        words = {"consequence": _known_ids("deny", kinds.values()), "kind": tuple(kinds)}
+        check_rule_words(policy["rules"], words, check, (*path, "rules"))
     for key, word in (("deny", "consequence"), ("attempt", "refusal")):
-        listed = policy.get(key)
-        for position, rule in enumerate(listed if isinstance(listed, list) else ()):
+        given = policy.get(key)
+        known = _known_ids(key, kinds.values()) if given else ()
+        for position, rule in enumerate(given if isinstance(given, list) else ()):
             is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
-            if is_text and rule not in ids[key]:
+            if is_text and rule not in known:
                 message = f"unknown {word} '{rule}' in {path_text((*path, key))}"
-                hint = choice(rule, ids[key])
+                hint = choice(rule, known)
                 check.error("not-allowed", (*path, key, position), message, hint)
     for scope in mapping_of(policy.get("prune")):
         code, scopes = _unknown_scope(scope, resolved)

@@ -50,7 +50,7 @@ from reconciler.workspace.schema.annotations import (
     tags_of,
 )
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, converted
-from reconciler.workspace.schema.values import ANNOTATIONS, check_fields, relevant
+from reconciler.workspace.schema.values import ANNOTATIONS, check_fields
 from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, policy_of
 from reconciler.workspace.yaml.document import (
@@ -577,7 +577,7 @@ def managed_in(
             names[own] = name
     shapes = {own: written[name] for own, name in names.items()}
     spec = tuple(part for item in shapes.items() for part in item)
-    carriers = relevant(carriers_of(kind.name, _ANNOTATIONS, spec), spec)
+    carriers = carriers_of(kind.name, _ANNOTATIONS, spec)
     inside = ((holder, shapes[holder]) for holder in holders if holder in shapes)
     leaves = (leaf for holder, below in inside for leaf in leaf_shapes(below, (holder,)))
     return ManagedFields(

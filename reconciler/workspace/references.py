@@ -33,10 +33,11 @@ from reconciler.model.values import (
     text_parts,
     with_default,
 )
-from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
+from reconciler.providers import plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import API_KEY
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.env import PROVIDER as ENVIRONMENT
+from reconciler.providers.provider import FillContext, FillRules
 from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.sources import (
     MAX_DEPTH,
@@ -118,31 +119,19 @@ class Place(Protocol):
         ...
 
 
-class References(Struct):
+class References(FillRules, kw_only=True):
     """What references resolve to in one environment.
 
-    `places` are those of variables: an error in a variable is reported there, once. `assume_env`
-    gives unset environment variables an unknown value, so that checks do not depend on the machine.
-    `literals` collects literal secrets; None where the policy forbids them. `has_inputs` is set by
-    the first input. `declared` are the lists of the loaded files, `trusted` those that decide.
-    `key_variables` are the environment variables with API keys. The files are those of a commit if
-    `of_commit`.
+    `places` are those of variables: an error in a variable is reported there, once. `literals`
+    collects literal secrets; None where the policy forbids them. `has_inputs` is set by the first
+    input.
     """
 
-    variables: Mapping[str, JSON]
-    environ: Mapping[str, str]
     source: Source
     problems: DiagnosticCollector
     places: Places
-    allow_exec: bool = False
-    assume_env: bool = False
     literals: dict[str, SecretValue] | None = None
     has_inputs: bool = False
-    declared: Trusted = field(default_factory=Trusted)
-    trusted: Trusted = field(default_factory=Trusted)
-    key_variables: frozenset[str] = frozenset()
-    for_api_key: bool = False
-    of_commit: bool = False
     expansion: Expansion = field(default_factory=Expansion)
     _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
@@ -248,15 +237,7 @@ class References(Struct):
 
     def _context(self, at: _Mark, part: str | None) -> FillContext:
         return FillContext(
-            environ=self.environ,
-            variables=self.variables,
-            allow_exec=self.allow_exec,
-            assume_env=self.assume_env,
-            declared=self.declared,
-            trusted=self.trusted,
-            key_variables=self.key_variables,
-            for_api_key=self.for_api_key,
-            of_commit=self.of_commit,
+            rules=self,
             expanding=self._expanding,
             expand=self._expand,
             read=self.source.read,
@@ -354,7 +335,7 @@ def _suggestion(reference: Reference, context: FillContext) -> str | None:
     if not rest:
         if f"${{{first.lower()}}}" == UNSET:
             return UNSET
-        if first in context.variables:
+        if first in context.rules.variables:
             return f"${{{VARIABLES.name}:{first}}}"
         if not (ENV_NAME.match(first) and first.isupper()):
             return None

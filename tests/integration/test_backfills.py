@@ -23,8 +23,8 @@ from reconciler.model.decoding import InvalidPlanFile, decode_backfills
 from reconciler.model.event import Event, Sent, Waiting
 from reconciler.model.public import as_json
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
-from reconciler.operations.cancelling import cancel
 from reconciler.operations.gaps import GapRequest, gaps
+from reconciler.operations.runs import cancel
 from reconciler.render.options import PLAIN
 from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService

@@ -15,8 +15,7 @@ from reconciler.commands.runtime import Reported
 from reconciler.model.connection import ClientOptions, Window
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
-from reconciler.operations.gaps import GapRequest, gaps
-from reconciler.operations.gaps_report import GapReport
+from reconciler.operations.gaps import GapReport, GapRequest, gaps
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.authoring.drifting import pull_summary, pulled_as_text
+from reconciler.authoring.pulling import pull_summary, pulled_as_text
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text

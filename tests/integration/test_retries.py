@@ -15,9 +15,8 @@ from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.run import Run
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Retries, Screen, backfill
-from reconciler.operations.cancelling import cancel_run
 from reconciler.operations.gaps import GapRequest, gaps
-from reconciler.operations.runs import RunsRequest, runs
+from reconciler.operations.runs import RunsRequest, cancel_run, runs
 from reconciler.reading.calls import NotOffered
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler

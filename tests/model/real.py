@@ -13,8 +13,7 @@ from typing import Any
 import yaml
 
 from reconciler.authoring.comparing import Pair, compare_files
-from reconciler.authoring.drift import Drift
-from reconciler.authoring.drifting import DriftRequest, drift
+from reconciler.authoring.drift import Drift, DriftRequest, drift
 from reconciler.authoring.environments import EnvironmentComparison
 from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.authoring.pulling import PullRequest, pull

@@ -223,7 +223,7 @@ FAULTS = (
     Fault(
         "F8",
         "drift reports what the base deletes as deleted",
-        "reconciler/authoring/drifting.py",
+        "reconciler/authoring/drift.py",
         "change.address in base.present",
         "change.address in base.desired.resources",
         runs=True,

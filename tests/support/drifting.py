@@ -10,9 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconciler.authoring.drift import Drift, Pulled
-from reconciler.authoring.drifting import DriftRequest, drift
-from reconciler.authoring.pulling import PullRequest, pull
+from reconciler.authoring.drift import Drift, DriftRequest, drift
+from reconciler.authoring.pulling import Pulled, PullRequest, pull
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.model.redaction import masked_in

@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.behaviour import Outcome, RuleContext, Rules
-from reconciler.model.field_types import Instant, time_text
+from reconciler.model.field_types import Instant
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Effect, FieldChange, Novelty, Severity
 from reconciler.model.run import BILLING, COMPLETED, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import listed, quoted, several, shortened
-from reconciler.model.times import step_of
+from reconciler.model.times import moment_as_option, step_of
 from reconciler.model.values import JSON, MISSING, JSONObject, value_at
 
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
@@ -48,11 +48,6 @@ def moment(value: JSON) -> datetime | None:
         return datetime.fromisoformat(canonical) if isinstance(canonical, str) else None
     except ValueError:
         return None
-
-
-def moment_text(instant: datetime) -> str:
-    """Return an instant in ISO 8601, to the second."""
-    return time_text(instant.replace(microsecond=0))
 
 
 def live_value(context: RuleContext, *path: str) -> JSON:
@@ -173,10 +168,10 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
         return None
     count = several(missed, "run") if missed is not None else "runs"
     verb = "is" if missed == 1 else "are"
+    begin, first, end_of_gap = map(moment_as_option, (since, start, last))
     return (
-        f"{count}{_volume(context)} skipped since {moment_text(since)} {verb} not made up for; "
-        f"fill the gap with: reconciler backfill {context.address} --from {moment_text(start)} "
-        f"--to {moment_text(last)}"
+        f"{count}{_volume(context)} skipped since {begin} {verb} not made up for; fill the gap "
+        f"with: reconciler backfill {context.address} --from {first} --to {end_of_gap}"
     )
 
 
@@ -423,7 +418,7 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     end = moment(wanted(context, "end_at"))
     if end is None or end > context.now:
         return None
-    return f"end_at {moment_text(end)} has passed: no more runs are scheduled"
+    return f"end_at {moment_as_option(end)} has passed: no more runs are scheduled"
 
 
 @RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_UPDATES, of="start_at")
@@ -434,7 +429,7 @@ def start_moved(context: RuleContext) -> Outcome:
     """
     start = moment(context.sides("start_at")[1])
     if start is not None and start > context.now:
-        return f"no runs are scheduled before {moment_text(start)}"
+        return f"no runs are scheduled before {moment_as_option(start)}"
     text = "an earlier start schedules no runs for past time; use a backfill for that"
     return Severity.INFO, text
 

@@ -40,29 +40,10 @@ _ACCOUNTS = {
     "project_id": "project {}",
 }
 """The known keys of `config`: others may be secret."""
-
-
-def integration_of(body: JSONObject) -> Integration | None:
-    """Return the integration in an answer, None for one that no destination uses."""
-    number, kind, config = body.get("id"), body.get("kind"), mapping_of(body.get("config"))
-    if not isinstance(number, int) or kind not in _KINDS.values():
-        return None
-    plain = {key: str(value) for key, value in config.items() if isinstance(value, (str, int))}
-    texts = {key: text for key, text in plain.items() if not holds_secret(text)}
-    name = next((texts[key] for key in _NAMES if key in texts), "")
-    if not name and {"host", "port", "user"} <= texts.keys():
-        name = "{host}:{port}/{user}".format_map(texts)
-    if not name and kind == "azure-blob":
-        name = str(body.get("display_name") or "").partition(": ")[2]
-    accounts = (form.format(texts[key]) for key, form in _ACCOUNTS.items() if key in texts)
-    return Integration(str(number), str(kind), name, next(accounts, ""))
-
-
 _BUCKETS, _SERVERS = ("S3", "AwsS3", "S3Compatible"), ("Postgres", "Redshift")
 _BUCKET = {"bucket_name": "bucket", "prefix": "prefix", "endpoint_url": "endpoint"}
 _TABLE = {"database": "database", "schema": "schema", "table_name": "table"}
 _SERVER = {"host": "host", "port": "port", **_TABLE}
-
 PLACES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(_BUCKETS, _BUCKET),
     "AzureBlob": {"container_name": "container", "prefix": "prefix"},
@@ -77,7 +58,6 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 What computes or signs in is not a place: `warehouse` and `role` of Snowflake, `http_path` of
 Databricks, `copy_inputs` of Redshift. Nor is `region`, which a bucket cannot change.
 """
-
 OUTERMOST: Mapping[str, tuple[str, str]] = {
     "host": ("host", "{host}:{port}"),
     "account": ("host", "Snowflake account {account}"),
@@ -88,17 +68,14 @@ OUTERMOST: Mapping[str, tuple[str, str]] = {
     "catalog": ("bucket", "Databricks catalog {catalog}"),
 }
 """The sort of a place and what it is called without what is inside, by the word of its address."""
-
 ADDRESSED_BY: Mapping[str, str] = dict.fromkeys(
     ("S3Compatible", "AzureBlob", "BigQuery", "Databricks", "Postgres", "Redshift", "Snowflake"),
     "integration",
 )
 """The field beside the config that may hold the address, by type (service.md 1.3)."""
-
 _FILES = (", {file_format}", " {compression}")
 _IN_TABLE = ("{database}", ".{schema}", ".{table_name}")
 _IN_BUCKET = ("s3://{bucket_name}/", "{prefix}", " ({region})", " at {endpoint_url}", *_FILES)
-
 SUMMARIES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_BUCKETS, _IN_BUCKET),
     "AzureBlob": ("{container_name}/", "{prefix}", *_FILES),
@@ -111,7 +88,6 @@ SUMMARIES: Mapping[str, tuple[str, ...]] = {
 }
 """One line about a destination: parts of text, without those of which a field is not set."""
 _EVENTS = SetOf(Text(), empty_is_null=True)
-
 _SPECIAL = (
     Field("exclude_events", _EVENTS),
     Field("include_events", _EVENTS),
@@ -131,7 +107,6 @@ _SPECIAL = (
     # without them and always sent as a whole.
     Field("copy_inputs", OpenObject(numbers_as_text=True), sent_with=("mode",)),
 )
-
 DESTINATION = variant_of(
     "batch_export",
     "destination",
@@ -145,3 +120,19 @@ DESTINATION = variant_of(
     summaries=SUMMARIES,
     integrations=INTEGRATIONS,
 )
+
+
+def integration_of(body: JSONObject) -> Integration | None:
+    """Return the integration in an answer, None for one that no destination uses."""
+    number, kind, config = body.get("id"), body.get("kind"), mapping_of(body.get("config"))
+    if not isinstance(number, int) or kind not in _KINDS.values():
+        return None
+    plain = {key: str(value) for key, value in config.items() if isinstance(value, (str, int))}
+    texts = {key: text for key, text in plain.items() if not holds_secret(text)}
+    name = next((texts[key] for key in _NAMES if key in texts), "")
+    if not name and {"host", "port", "user"} <= texts.keys():
+        name = "{host}:{port}/{user}".format_map(texts)
+    if not name and kind == "azure-blob":
+        name = str(body.get("display_name") or "").partition(": ")[2]
+    accounts = (form.format(texts[key]) for key, form in _ACCOUNTS.items() if key in texts)
+    return Integration(str(number), str(kind), name, next(accounts, ""))

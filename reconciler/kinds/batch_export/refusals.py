@@ -8,7 +8,6 @@ from datetime import timedelta
 from reconciler.kinds.batch_export.consequences import (
     live_value,
     moment,
-    moment_text,
     runs_of,
     wanted,
     wanted_type,
@@ -18,6 +17,7 @@ from reconciler.model.behaviour import Objection, RuleContext, Rules
 from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import printable, quoted
+from reconciler.model.times import moment_as_option
 from reconciler.model.values import MISSING, JSONObject, mapping_of, value_at
 
 REFUSALS = Rules()
@@ -361,8 +361,8 @@ def schedule_deleted(context: RuleContext) -> Objection | None:
     if context.dialect in (None, Dialect.INTERFACE) or context.now - last <= _SCHEDULE_KEPT:
         return None
     return Objection(
-        f"its end_at {moment_text(end)} passed more than 7 days ago, and the service has deleted "
-        "its schedule",
+        f"its end_at {moment_as_option(end)} passed more than 7 days ago, and the service has "
+        "deleted its schedule",
         "delete it with `state: absent` and apply; then declare it again",
         ("end_at",),
     )

@@ -55,10 +55,10 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "resolved": _document("render.resolved:resolved_document"),
     "imported": _document("authoring.importing:imported_document"),
     "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},
-    "drift": _document("authoring.drifting:drift_document"),
+    "drift": _document("authoring.drift:drift_document"),
     "compared": _document("authoring.comparing:compared_document"),
-    "gaps": _document("operations.gaps_report:gaps_document"),
-    "all_gaps": _document("operations.gaps_report:all_gaps_document")
+    "gaps": _document("operations.gaps:gaps_document"),
+    "all_gaps": _document("operations.gaps:all_gaps_document")
     | {"json": "render.environments:reports_as_json"},
     "statuses": _document("operations.status_report:statuses_document")
     | {"json": "render.environments:reports_as_json"},

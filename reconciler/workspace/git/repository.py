@@ -136,19 +136,20 @@ class Repository(Struct, frozen=True):
         None if it does not exist. Raises GitUnavailable for a link or a folder.
         """
         path = f"{self.path}/{name}" if self.path else name
-        listed = _checked(self._run("ls-tree", "-z", "--full-tree", commit, "--", path)).stdout
-        if not listed:
-            return None
-        mode, kind, blob = listed.partition(b"\t")[0].decode().split()
-        if kind != "blob" or mode == _LINK:
+        mode, kind, blob = self._entry(commit, path)
+        if blob and (kind != "blob" or mode == _LINK):
             raise GitUnavailable(f"{printable(path)} in {commit[:7]} is not a regular file")
-        return blob
+        return blob or None
 
     def link(self, commit: str, path: str) -> bytes | None:
         """Return the target of a link in a commit, None if there is no link at this path."""
+        mode, _, blob = self._entry(commit, path)
+        return self.blobs([blob])[blob] if mode == _LINK else None
+
+    def _entry(self, commit: str, path: str) -> Sequence[str]:
+        """Return the mode, the type and the id of an entry in a commit, empty without one."""
         listed = _checked(self._run("ls-tree", "-z", "--full-tree", commit, "--", path)).stdout
-        mode, _, blob = listed.partition(b"\t")[0].decode().rpartition(" ")
-        return self.blobs([blob])[blob] if mode.startswith(_LINK) else None
+        return listed.partition(b"\t")[0].decode().split() or ("", "", "")
 
     def head(self) -> Commit | None:
         """Return the commit of HEAD, None before the first one."""

@@ -189,14 +189,11 @@ def _violation(name: str, value: JSON, error: Error) -> _Violation:
 def _is_reported(violation: _Violation) -> bool:
     """Return whether the value is unknown: its error is reported already, or it may be valid."""
     if isinstance(violation.value, UnknownText):
-        return violation.keyword != "type" or _may_be_valid(violation)
+        # An unknown input may be converted to the type that its field wants.
+        is_input = isinstance(violation.value, UnknownInput)
+        return violation.keyword != "type" or (is_input and converts_to(violation.types))
     # A secret where no text is valid is reported as a secret in a plain field.
     return isinstance(violation.value, (Unknown, SecretRef))
-
-
-def _may_be_valid(violation: _Violation) -> bool:
-    """Return whether an unknown text may be converted to the type that its field wants."""
-    return isinstance(violation.value, UnknownInput) and converts_to(violation.types)
 
 
 def _report(violation: _Violation, context: CheckContext, path: Path) -> None:

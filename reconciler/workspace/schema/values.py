@@ -16,11 +16,7 @@ from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 from reconciler.workspace.schema.annotations import (
     Carriers,
-    Shape,
     annotated,
-    is_mapping,
-    members,
-    shape_at,
 )
 from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.yaml.document import Unknown
@@ -62,23 +58,6 @@ def check_fields(
     for word, places in carriers.items():
         if word in _CHECKS:
             _CHECKS[word](context, places)
-
-
-def relevant(carriers: Carriers, shape: Shape) -> Carriers:
-    """Return the annotated fields of a shape without those that no value can make invalid."""
-    fields = members(shape)
-    ordered = [place for place in carriers.get(_ORDERED, ()) if _has_both(fields, place[1])]
-    bodies = [place for place in carriers.get(_BODIES, ()) if not _has_body(shape, *place)]
-    changed = {**carriers, _ORDERED: ordered, _BODIES: bodies}
-    return {word: places for word, places in changed.items() if places}
-
-
-def _has_both(fields: Mapping[str, Shape], node: Mapping[str, Any]) -> bool:
-    return any(first in fields and second in fields for first, second in node[_ORDERED])
-
-
-def _has_body(shape: Shape, path: Path, node: Mapping[str, Any]) -> bool:
-    return is_mapping(shape_at(shape, (*path, node[_BODIES]["body"])))
 
 
 def _check_zones(context: _ResourceContext, places: _Places) -> None:

@@ -24,7 +24,7 @@ from reconciler.workspace.yaml.document import (
     TEXT_TAG,
     TOO_DEEP,
     TOO_MANY,
-    Nodes,
+    Document,
     Unknown,
     tagged_value,
 )
@@ -36,7 +36,7 @@ _COMMENT_AS_VALUE = re.compile(r"\s+#\w")
 class Constructor(Struct):
     """The values of one file, and what is known after the last one."""
 
-    places: Nodes
+    places: Document
     problems: DiagnosticCollector
     nodes: int = 0
     above: set[int] = field(default_factory=set)

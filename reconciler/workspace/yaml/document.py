@@ -220,24 +220,70 @@ def place(file: str, text: str, position: int) -> Mark:
     return Mark(file, len(lines), len(lines[-1]) + 1)
 
 
-class Nodes:
-    """The composed nodes of a file, to find places. `top` is None for an empty file."""
+# Without slots, since cached properties need a dict.
+@dataclass(frozen=True)
+class Document:
+    """One YAML document: its value and text. Its nodes are composed again when needed.
 
-    def __init__(self, file: str, text: str, top: Node | None) -> None:
-        self.file = file
-        self.text = text
-        self.top = top
-        self._members: dict[int, Members] = {}
+    `unread` is True for a file that cannot be parsed, which is reported; False for an empty one.
+    `keys` are the places of resources, which are always needed. `nodes` is the number of values
+    with aliases expanded. `composed` are the nodes, if they are kept.
+    """
+
+    file: str
+    value: JSON = None
+    text: str = field(default="", repr=False)
+    unread: bool = False
+    keys: Mapping[Path, Mark] = field(default_factory=dict, repr=False)
+    nodes: int = 0
+    composed: Node | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def node(self) -> Node | None:
+        """The node of the whole document, None for an empty or unread one."""
+        if self.composed is not None or self.unread:
+            return self.composed
+        return compose(self.text)
+
+    @cached_property
+    def _members(self) -> dict[int, Members]:
+        return {}
 
     @cached_property
     def lines(self) -> Sequence[str]:
         """The source lines."""
         return self.text.splitlines()
 
+    @cached_property
+    def has_unset(self) -> bool:
+        """Whether `${unset}` occurs in the text."""
+        return UNSET in self.text
+
+    def mark(self, path: Path, part: str | None = None) -> Mark:
+        """Return the place of the value at a path, or of the nearest part above it.
+
+        `part` is a reference in its text.
+        """
+        node = self.nearest(path)[1]
+        within = self.mark_within(node, part) if part is not None else None
+        return within or self.mark_of(node)
+
+    def key_mark(self, path: Path) -> Mark:
+        """Return the place of the key of the value at a path."""
+        mark = self.keys.get(path)
+        if mark is not None:
+            return mark
+        key, value = self.nearest(path)
+        return self.mark_of(key if key is not None else value)
+
+    def line(self, number: int) -> str:
+        """Return a source line, counted from 1."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
     def nearest(self, path: Path) -> tuple[Node | None, Node | None]:
         """Return the key and value nodes at a path, or of the nearest part above it."""
         key: Node | None = None
-        value = self.top
+        value = self.node
         for part in path:
             if isinstance(value, yaml.MappingNode):
                 below = self.members(value).get(str(part))
@@ -291,76 +337,15 @@ class Nodes:
 
     def upper_keys(self) -> Mapping[Path, Mark]:
         """Return the places of the keys at the second level: those of resources."""
-        if not isinstance(self.top, yaml.MappingNode):
+        if not isinstance(self.node, yaml.MappingNode):
             return {}
         marks: dict[Path, Mark] = {}
-        for upper, below in self.top.value:
+        for upper, below in self.node.value:
             if isinstance(upper, yaml.ScalarNode) and isinstance(below, yaml.MappingNode):
                 for key, _ in below.value:
                     if isinstance(key, yaml.ScalarNode):
                         marks.setdefault((upper.value, key.value), self.mark_of(key))
         return marks
-
-
-# Without slots, since cached properties need a dict.
-@dataclass(frozen=True)
-class Document:
-    """One YAML document: its value and text. Its nodes are composed again when needed.
-
-    `unread` is True for a file that cannot be parsed, which is reported; False for an empty one.
-    `keys` are the places of resources, which are always needed. `nodes` is the number of values
-    with aliases expanded. `composed` are the nodes, if they are kept.
-    """
-
-    file: str
-    value: JSON = None
-    text: str = field(default="", repr=False)
-    unread: bool = False
-    keys: Mapping[Path, Mark] = field(default_factory=dict, repr=False)
-    nodes: int = 0
-    composed: Nodes | None = field(default=None, repr=False, compare=False)
-
-    @cached_property
-    def _nodes(self) -> Nodes:
-        if self.composed is not None:
-            return self.composed
-        return Nodes(self.file, self.text, None if self.unread else compose(self.text))
-
-    @property
-    def node(self) -> Node | None:
-        """The node of the whole document, None for an empty or unread one."""
-        return self._nodes.top
-
-    @cached_property
-    def lines(self) -> Sequence[str]:
-        """The source lines."""
-        return self.text.splitlines()
-
-    @cached_property
-    def has_unset(self) -> bool:
-        """Whether `${unset}` occurs in the text."""
-        return UNSET in self.text
-
-    def mark(self, path: Path, part: str | None = None) -> Mark:
-        """Return the place of the value at a path, or of the nearest part above it.
-
-        `part` is a reference in its text.
-        """
-        node = self._nodes.nearest(path)[1]
-        within = self._nodes.mark_within(node, part) if part is not None else None
-        return within or self._nodes.mark_of(node)
-
-    def key_mark(self, path: Path) -> Mark:
-        """Return the place of the key of the value at a path."""
-        mark = self.keys.get(path)
-        if mark is not None:
-            return mark
-        key, value = self._nodes.nearest(path)
-        return self._nodes.mark_of(key if key is not None else value)
-
-    def line(self, number: int) -> str:
-        """Return a source line, counted from 1."""
-        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
 
 def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:

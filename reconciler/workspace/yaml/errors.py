@@ -22,7 +22,6 @@ from reconciler.workspace.yaml.document import (
     LINE_BREAK,
     OTHER_BREAK,
     Document,
-    Nodes,
     Parser,
     nodes_in,
     place,
@@ -68,100 +67,170 @@ def report_syntax(
     error: yaml.YAMLError, text: str, document: Document, problems: DiagnosticCollector
 ) -> None:
     """Report the error for which the parser stopped, at its cause if that is known."""
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    file, what = document.file, str(getattr(error, "problem", None) or "syntax error")
-    at = Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
     unprintable = _NOT_YAML.search(text) if isinstance(error, ReaderError) else None
     if unprintable is not None:
         problems.error(
             "control-character",
             f"control character U+{ord(unprintable[0]):04X} is not allowed in YAML",
-            at=place(file, text, unprintable.start()),
+            at=place(document.file, text, unprintable.start()),
         )
         return
-    if document.lines and at.line > len(document.lines):
-        # The end of the file has no line to show: use the end of the last line.
-        at = Mark(file, len(document.lines), len(document.line(len(document.lines))) + 1)
+    stop = _Stop.of(error, document, problems)
     if not (
-        _report_conflict(text, file, problems)
-        or _report_break(mark, text, file, problems)
-        or _report_whitespace(error, what, at, document, problems)
-        or _report_anchor(error, what, at, document, problems)
-        or _report_text_after_value(what, at, mark, text, problems)
+        stop.report_conflict()
+        or stop.report_break()
+        or stop.report_whitespace()
+        or stop.report_anchor()
+        or stop.report_text_after_value()
     ):
-        _report_other(error, what, at, document, problems)
+        stop.report_other()
 
 
-def _report_conflict(text: str, file: str, problems: DiagnosticCollector) -> bool:
-    marker = _CONFLICT_MARKER.search(text)
-    if marker is None:
-        return False
-    shown = marker["marker"] or marker["middle"]
-    at = place(file, text, marker.start())
-    problems.error("conflict-marker", f"merge conflict marker {shown}", at=at)
-    return True
+class _Stop(Struct, frozen=True):
+    """Why and where the parser stopped. `began` is where the part begins that it was reading."""
 
+    document: Document
+    problems: DiagnosticCollector
+    what: str
+    at: Mark
+    mark: yaml.Mark | None
+    began: Mark | None
+    context: str
 
-def _report_break(
-    mark: yaml.Mark | None, text: str, file: str, problems: DiagnosticCollector
-) -> bool:
-    """Report an invisible line break above the error, between the values before it."""
-    if text.isascii() and "\r" not in text:
-        return False
-    stop, end = mark.index if mark is not None else len(text), 0
-    try:
-        for token in yaml.scan(text, Loader=Parser):
-            start = token.start_mark.index
-            if start > end and report_breaks(file, text, (end, min(start, stop)), problems):
-                return True
-            end = max(end, token.end_mark.index)
-    except yaml.YAMLError:
-        below = _COMMENTS.match(text, end)
-        last = min(below.end() if below is not None else end, stop)
-        return report_breaks(file, text, (end, last), problems)
-    return False
+    @classmethod
+    def of(cls, error: yaml.YAMLError, document: Document, problems: DiagnosticCollector) -> _Stop:
+        """Return what an error of the parser says."""
+        context = getattr(error, "context_mark", None)
+        mark = getattr(error, "problem_mark", None) or context
+        what = str(getattr(error, "problem", None) or "syntax error")
+        at = _place_of(document, mark) or Mark(document.file)
+        if document.lines and at.line > len(document.lines):
+            # The end of the file has no line to show: use the end of the last line.
+            at = Mark(at.file, len(document.lines), len(document.line(len(document.lines))) + 1)
+        began, words = _place_of(document, context), str(getattr(error, "context", None))
+        return cls(document, problems, what, at, mark, began, words)
 
-
-def _report_whitespace(
-    error: yaml.YAMLError, what: str, at: Mark, document: Document, problems: DiagnosticCollector
-) -> bool:
-    """Report a tab at the error, or an unusual space that changes the indentation."""
-    line = document.line(at.line)
-    if "\t" in line[: len(line) - len(line.lstrip())]:
-        at = Mark(at.file, at.line, line.index("\t") + 1)
-        problems.error("tab-indent", "tab in the indentation", at=at)
+    def report_conflict(self) -> bool:
+        """Report the first marker of a merge conflict."""
+        marker = _CONFLICT_MARKER.search(self.document.text)
+        if marker is None:
+            return False
+        shown = marker["marker"] or marker["middle"]
+        at = place(self.document.file, self.document.text, marker.start())
+        self.problems.error("conflict-marker", f"merge conflict marker {shown}", at=at)
         return True
-    if line[at.column - 1 : at.column] == "\t" and "token" in what:
-        message = f"tab after {line[: at.column - 1].rstrip()[-1:]}"
-        problems.error("tab-indent", message, at=at, hint="replace the tab by a space")
-        return True
-    began = getattr(error, "context_mark", None)
-    first = began.line + 1 if began is not None else at.line
-    for number in range(at.line, min(first, at.line - 1) - 1, -1):
-        space = _SPACE_IN_INDENT.match(document.line(number))
-        if space is not None:
-            name = "no-break space" if space["space"] == _NO_BREAK_SPACE else "unusual space"
-            here = Mark(at.file, number, space.start("space") + 1)
-            message = f"invalid YAML: {name} in the indentation"
-            problems.error("bad-yaml", message, at=here, hint="indent with ordinary spaces")
+
+    def report_break(self) -> bool:
+        """Report an invisible line break above the error, between the values before it."""
+        file, text = self.document.file, self.document.text
+        if text.isascii() and "\r" not in text:
+            return False
+        stop, end = self.mark.index if self.mark is not None else len(text), 0
+        try:
+            for token in yaml.scan(text, Loader=Parser):
+                start = token.start_mark.index
+                between = (end, min(start, stop))
+                if start > end and report_breaks(file, text, between, self.problems):
+                    return True
+                end = max(end, token.end_mark.index)
+        except yaml.YAMLError:
+            below = _COMMENTS.match(text, end)
+            last = min(below.end() if below is not None else end, stop)
+            return report_breaks(file, text, (end, last), self.problems)
+        return False
+
+    def report_whitespace(self) -> bool:
+        """Report a tab at the error, or an unusual space that changes the indentation."""
+        at, line = self.at, self.document.line(self.at.line)
+        if "\t" in line[: len(line) - len(line.lstrip())]:
+            at = Mark(at.file, at.line, line.index("\t") + 1)
+            self.problems.error("tab-indent", "tab in the indentation", at=at)
             return True
-    return False
-
-
-def _report_anchor(
-    error: yaml.YAMLError, what: str, at: Mark, document: Document, problems: DiagnosticCollector
-) -> bool:
-    first = getattr(error, "context_mark", None)
-    if what == "second occurrence" and first is not None:
-        named = _ANCHOR.match(document.line(at.line), at.column - 1)
-        name = f"anchor '{named['name']}'" if named is not None else "anchor"
-        related = ((Mark(at.file, first.line + 1, first.column + 1), "first defined here"),)
-        problems.error("duplicate-anchor", f"{name} is defined twice", at=at, related=related)
-    elif "undefined alias" in what:
-        problems.error("unknown-alias", "unknown alias: no anchor above it in this file", at=at)
-    else:
+        if line[at.column - 1 : at.column] == "\t" and "token" in self.what:
+            message = f"tab after {line[: at.column - 1].rstrip()[-1:]}"
+            hint = "replace the tab by a space"
+            self.problems.error("tab-indent", message, at=at, hint=hint)
+            return True
+        first = self.began.line if self.began is not None else at.line
+        for number in range(at.line, min(first, at.line - 1) - 1, -1):
+            space = _SPACE_IN_INDENT.match(self.document.line(number))
+            if space is not None:
+                name = "no-break space" if space["space"] == _NO_BREAK_SPACE else "unusual space"
+                at = Mark(at.file, number, space.start("space") + 1)
+                hint = "indent with ordinary spaces"
+                self._report_invalid(f"{name} in the indentation", at, hint)
+                return True
         return False
-    return True
+
+    def report_anchor(self) -> bool:
+        """Report an anchor that is defined twice, or never."""
+        if self.what == "second occurrence" and self.began is not None:
+            named = _ANCHOR.match(self.document.line(self.at.line), self.at.column - 1)
+            name = f"anchor '{named['name']}'" if named is not None else "anchor"
+            message, related = f"{name} is defined twice", ((self.began, "first defined here"),)
+            self.problems.error("duplicate-anchor", message, at=self.at, related=related)
+        elif "undefined alias" in self.what:
+            message = "unknown alias: no anchor above it in this file"
+            self.problems.error("unknown-alias", message, at=self.at)
+        else:
+            return False
+        return True
+
+    def report_text_after_value(self) -> bool:
+        """Report text that follows a value in quotes or brackets, such as in `{year}/{month}`."""
+        text, mark = self.document.text, self.mark
+        if self.what not in _AFTER_A_VALUE or mark is None:
+            return False
+        ended = [value for value in _values(text) if value.end <= mark.index]
+        if not ended or text[ended[-1].end : mark.index].strip(" "):
+            return False
+        if text[mark.index : mark.index + 1] in ",]}":  # Or at the end of the text.
+            return False
+        value = ended[-1]
+        rest = _ENDS_WITH_COMMENT.sub("", text[value.start :].splitlines()[0])
+        if value.closing in "]}":
+            hint = f"quote a value that begins with {rest[0]}"
+            hint += "" if "'" in rest else f": '{rest.rstrip()}'"
+        elif value.closing == "'":
+            hint = "write an apostrophe inside single quotes twice, or use double quotes"
+        else:
+            hint = 'write \\" for a quote inside double quotes, or use single quotes'
+        name = value.closing if value.closing in "]}" else "quote"
+        began = place(self.at.file, text, value.start)
+        related = ((began, "the value starts here"),) if began.line != self.at.line else ()
+        self._report_invalid(f"text after the closing {name}", self.at, hint, related)
+        return True
+
+    def report_other(self) -> None:
+        """Report what no other method explains."""
+        at, began, what = self.at, self.began, self.what
+        if "but found another document" in what:
+            message = "a file must contain one document, but another one starts here"
+            self.problems.error("several-documents", message, at=at)
+            return
+        hint = _HINTS.get(what, "look for an unclosed quote or bracket above")
+        if what in _REPORTED_LATE and began is not None:
+            what, at = _REPORTED_LATE[what], began
+        elif what in _UNCLOSED and began is not None and began.line < at.line:
+            related = ((at, "it is not closed before this"),)
+            self._report_invalid(_UNCLOSED[what], began, hint, related)
+            return
+        if _NO_BREAK_SPACE in self.document.line(at.line):
+            hint = "replace the no-break space in this line by a space"
+        words = _CONTEXTS.get(self.context)
+        starts: tuple[tuple[Mark, str], ...] = ()
+        if began is not None and words is not None and began != at:
+            starts = ((began, f"the {words} starts here"),)
+        self._report_invalid(what, at, hint, starts)
+
+    def _report_invalid(
+        self, what: str, at: Mark, hint: str, related: tuple[tuple[Mark, str], ...] = ()
+    ) -> None:
+        self.problems.error("bad-yaml", f"invalid YAML: {what}", at=at, hint=hint, related=related)
+
+
+def _place_of(document: Document, mark: yaml.Mark | None) -> Mark | None:
+    return Mark(document.file, mark.line + 1, mark.column + 1) if mark is not None else None
 
 
 class _Value(NamedTuple):
@@ -186,70 +255,6 @@ def _values(text: str) -> Iterator[_Value]:
                 yield _Value(start, end, token.style)
     except yaml.YAMLError:
         return
-
-
-def _report_text_after_value(
-    what: str, at: Mark, mark: yaml.Mark | None, text: str, problems: DiagnosticCollector
-) -> bool:
-    """Report text that follows a value in quotes or brackets, such as in `{year}/{month}`."""
-    if what not in _AFTER_A_VALUE or mark is None:
-        return False
-    ended = [value for value in _values(text) if value.end <= mark.index]
-    if not ended or text[ended[-1].end : mark.index].strip(" "):
-        return False
-    if text[mark.index : mark.index + 1] in ",]}":  # Or at the end of the text.
-        return False
-    value = ended[-1]
-    rest = _ENDS_WITH_COMMENT.sub("", text[value.start :].splitlines()[0])
-    if value.closing in "]}":
-        hint = f"quote a value that begins with {rest[0]}"
-        hint += "" if "'" in rest else f": '{rest.rstrip()}'"
-    elif value.closing == "'":
-        hint = "write an apostrophe inside single quotes twice, or use double quotes"
-    else:
-        hint = 'write \\" for a quote inside double quotes, or use single quotes'
-    name = value.closing if value.closing in "]}" else "quote"
-    began = place(at.file, text, value.start)
-    related = ((began, "the value starts here"),) if began.line != at.line else ()
-    message = f"invalid YAML: text after the closing {name}"
-    problems.error("bad-yaml", message, at=at, hint=hint, related=related)
-    return True
-
-
-def _report_other(
-    error: yaml.YAMLError, what: str, at: Mark, document: Document, problems: DiagnosticCollector
-) -> None:
-    if "but found another document" in what:
-        problems.error(
-            "several-documents",
-            "a file must contain one document, but another one starts here",
-            at=at,
-        )
-        return
-    began = getattr(error, "context_mark", None)
-    hint = _HINTS.get(what, "look for an unclosed quote or bracket above")
-    if what in _REPORTED_LATE and began is not None:
-        what = _REPORTED_LATE[what]
-        at = Mark(at.file, began.line + 1, began.column + 1)
-    elif what in _UNCLOSED and began is not None and began.line + 1 < at.line:
-        related = ((at, "it is not closed before this"),)
-        at = Mark(at.file, began.line + 1, began.column + 1)
-        message = f"invalid YAML: {_UNCLOSED[what]}"
-        problems.error("bad-yaml", message, at=at, hint=hint, related=related)
-        return
-    if _NO_BREAK_SPACE in document.line(at.line):
-        hint = "replace the no-break space in this line by a space"
-    message = f"invalid YAML: {what}"
-    problems.error("bad-yaml", message, at=at, hint=hint, related=_context(error, at))
-
-
-def _context(error: yaml.YAMLError, at: Mark) -> tuple[tuple[Mark, str], ...]:
-    """Return the place where the invalid part starts, if the parser knows it."""
-    mark, context = getattr(error, "context_mark", None), getattr(error, "context", None)
-    words = _CONTEXTS.get(str(context))
-    if mark is None or words is None or (mark.line + 1, mark.column + 1) == (at.line, at.column):
-        return ()
-    return ((Mark(at.file, mark.line + 1, mark.column + 1), f"the {words} starts here"),)
 
 
 _CONTEXTS = {
@@ -467,9 +472,9 @@ def report_breaks(
     return False
 
 
-def check_look_alikes(nodes: Nodes, problems: DiagnosticCollector) -> None:
+def check_look_alikes(document: Document, problems: DiagnosticCollector) -> None:
     """Report quotes and spaces that YAML takes for ordinary characters of a text."""
-    for node in nodes_in(nodes.top):
+    for node in nodes_in(document.node):
         if len(problems.diagnostics) >= _MOST:
             return
         if not isinstance(node, ScalarNode) or node.style or node.value.isascii():
@@ -481,13 +486,13 @@ def check_look_alikes(nodes: Nodes, problems: DiagnosticCollector) -> None:
             problems.error(
                 "curly-quotes",
                 f"{text[0]} and {text[-1]} are not quotes in YAML",
-                at=nodes.mark_of(node),
+                at=document.mark_of(node),
                 hint=hint if "'" not in text else None,
             )
         elif text[0].isspace() or text[-1].isspace():
             problems.error(
                 "ambiguous-yaml",
                 "a no-break space or another unusual space at the edge of a text",
-                at=nodes.mark_of(node),
+                at=document.mark_of(node),
                 hint="replace it by an ordinary space, or quote the text",
             )

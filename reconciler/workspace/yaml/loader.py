@@ -46,7 +46,6 @@ from reconciler.workspace.yaml.document import (
     TOO_DEEP,
     TOO_MANY,
     Document,
-    Nodes,
     Parser,
     TooDeep,
     TooMany,
@@ -195,8 +194,8 @@ def read_nodes(
     # Most files are read without it.
     from reconciler.workspace.yaml.construct import Constructor
 
-    nodes = Nodes(file, text, node)
-    constructor = Constructor(nodes, problems)
+    places = Document(file, text=text, composed=node)
+    constructor = Constructor(places, problems)
     reported = len(problems.diagnostics)
     value = constructor.value(node, 0) if node is not None else None
     misread = DiagnosticCollector(lenient=problems.lenient)
@@ -206,14 +205,14 @@ def read_nodes(
 
         if suspicious:
             check_tokens(file, text, misread)
-        check_look_alikes(nodes, misread)
+        check_look_alikes(places, misread)
     if misread.failed:
         # Errors in values that are read wrongly would be misleading.
         problems.diagnostics[reported:] = misread.diagnostics
         return Document(file, text=text, unread=True)
     problems.diagnostics += misread.diagnostics
-    kept = nodes if keep else None
-    return Document(file, value, text, False, nodes.upper_keys(), constructor.nodes, kept)
+    kept = node if keep else None
+    return Document(file, value, text, False, places.upper_keys(), constructor.nodes, kept)
 
 
 def is_suspicious(text: str) -> bool:
@@ -251,6 +250,8 @@ class _Reader:
         self.keys: dict[Path, Mark] = {}
         self.known: dict[str, str] = {}
         """Keys that are text, quoted or not. Most keys repeat."""
+        self.texts: dict[str, str] = {}
+        """Values that are text. Many repeat, and one object for them takes less memory."""
 
     def document(self) -> JSON:
         """Return the value of the only document, which is a mapping."""
@@ -287,7 +288,8 @@ class _Reader:
 
     def _fill_mapping(self, members: dict[str, JSON], depth: int, upper: str | None) -> Any:
         """Read the members of a mapping. Return the event that ends it."""
-        next_event, known, decorated = self.event, self.known, self.decorated
+        next_event, known, texts = self.event, self.known, self.texts
+        decorated = self.decorated
         while True:
             event = next_event()
             if event.__class__ is not ScalarEvent:
@@ -305,7 +307,7 @@ class _Reader:
                 if decorated and _is_decorated(event):
                     raise _Unusual
                 plain = text and text[0] not in NOT_ALWAYS_TEXT
-                members[key] = text if plain else self._scalar(event)
+                members[key] = texts.setdefault(text, text) if plain else self._scalar(event)
             elif event.__class__ is AliasEvent:
                 raise _Unusual
             else:

@@ -16,7 +16,7 @@ from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.model.times import Interval, Schedule
-from reconciler.operations.backfill_ranges import (
+from reconciler.operations.backfills import (
     aligned_range,
     approval_of_backfills,
     bound,
@@ -25,7 +25,7 @@ from reconciler.operations.backfill_ranges import (
     of_range,
     with_trial,
 )
-from reconciler.operations.gaps_report import Gap, GapState
+from reconciler.operations.gaps import Gap, GapState
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 6, 1, tzinfo=UTC)

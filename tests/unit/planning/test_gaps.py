@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.model.times import Interval, Schedule
-from reconciler.operations.gaps import History, gaps_of
-from reconciler.operations.gaps_report import GapState
+from reconciler.operations.gaps import GapState, gaps_of
 
 HOUR = timedelta(hours=1)
 DAY_ONE = datetime(2026, 6, 1, tzinfo=UTC)
@@ -45,10 +44,10 @@ def row(first: float, last: float, status: str = "Completed", **fields: object) 
 def gaps(
     plan: Schedule, history: Iterable[Run], rows: Iterable[BackfillRow] | None = ()
 ) -> list[tuple[float, float, str]]:
-    seen = History(tuple(history), None if rows is None else tuple(rows))
+    seen = None if rows is None else tuple(rows)
     return [
         ((gap.start - DAY_ONE) / HOUR, (gap.end - DAY_ONE) / HOUR, gap.state.value)
-        for gap in gaps_of(plan, seen, WINDOW, NOW)
+        for gap in gaps_of(plan, tuple(history), WINDOW, NOW, seen)
     ]
 
 
@@ -96,7 +95,7 @@ def test_trap_15_51_a_run_without_a_start_covers_everything_before_its_end() -> 
 
 def test_trap_15_52_a_run_is_not_missing_before_its_delayed_start() -> None:
     early = Interval(DAY_ONE, hour(12))
-    seen = History(runs(0, 11))
+    seen = runs(0, 11)
     assert gaps_of(schedule(), seen, early, hour(12) + timedelta(minutes=19)) == ()
     (late,) = gaps_of(schedule(), seen, early, hour(12) + timedelta(minutes=20))
     assert (late.start, late.state) == (hour(11), GapState.MISSING)
@@ -128,7 +127,7 @@ def test_trap_15_57_another_grid_covers_by_time() -> None:
     assert gaps(schedule(), history) == []
     minutes = [run(number / 4, (number + 1) / 4) for number in range(16)]
     assert gaps(schedule(), [*minutes[:-1], *runs(4, 12)]) == [(3, 4, "missing")]
-    (partly,) = gaps_of(schedule(), History([*minutes[:-1], *runs(4, 12)]), WINDOW, NOW)
+    (partly,) = gaps_of(schedule(), [*minutes[:-1], *runs(4, 12)], WINDOW, NOW)
     assert partly.partly == 1
 
 
@@ -146,7 +145,7 @@ SPANS = st.tuples(st.integers(0, 47), st.integers(1, 8), STATUSES)
 @given(st.lists(SPANS, max_size=30))
 def test_exported_time_and_gaps_are_all_of_the_time(spans: list[tuple[int, int, str]]) -> None:
     history = [run(start / 4, (start + length) / 4, status) for start, length, status in spans]
-    listed = gaps_of(schedule(), History(history), WINDOW, NOW)
+    listed = gaps_of(schedule(), history, WINDOW, NOW)
     done = [item for item in history if item.completed]
     for number in range(48):
         first, last = hour(number / 4), hour((number + 1) / 4)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.authoring.drifting import drift_of
+from reconciler.authoring.drift import drift_of
 from reconciler.model.address import Address
 from reconciler.model.connection import Trusted
 from reconciler.model.live import LiveObject

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.times import rough_duration
-from reconciler.operations.status import Judged, status_of, worst_first
+from reconciler.operations.status import status_of, worst_first
 from reconciler.operations.status_report import ExportStatus, State
+from reconciler.operations.targets import Target
 
 NOW = datetime(2026, 6, 10, 12, 40, tzinfo=UTC)
 MADE = "2026-01-01T00:30:00Z"
@@ -47,7 +49,12 @@ def judged(
 ) -> ExportStatus:
     fields = {"interval": "hour", "created_at": MADE, "paused": False, **body}
     live = LiveObject("batch_export", "e1", "Lake", {**fields, "latest_runs": runs}, "1")
-    return status_of(Judged(Address("batch_export", "lake"), live, "Web"), dialect, now)
+    return status_of(target(live), dialect, now)
+
+
+def target(live: LiveObject) -> Target:
+    kind = next(kind for kind in all_kinds() if kind.name == live.kind)
+    return Target(Address(kind.name, "lake"), kind, live, parent_name="Web")
 
 
 def codes(export: ExportStatus) -> list[str]:
@@ -284,7 +291,7 @@ def test_a_run_from_the_beginning_of_time_counts_by_its_end() -> None:
 def test_what_cannot_be_read_is_unknown_and_not_ok(body: dict[str, Any]) -> None:
     fields = {"interval": "hour", "created_at": MADE, "latest_runs": [], **body}
     live = LiveObject("batch_export", "e1", "Lake", fields, "1")
-    export = status_of(Judged(Address("batch_export", "lake"), live), Dialect.V2026, NOW)
+    export = status_of(target(live), Dialect.V2026, NOW)
     assert export.state is State.UNKNOWN
     assert codes(export) == ["unreadable"]
 

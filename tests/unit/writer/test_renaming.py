@@ -151,6 +151,16 @@ SHORT_DOS = SHORT.replace("\n", "\r\n")
                 "lifecycle: {renamed_from: [Old]}}}\n"
             ),
         ),
+        (
+            (
+                f"{SHORT}    name: Old\n    lifecycle: &l\n      protect: true\n"
+                "  b: {lifecycle: *l}\n"
+            ),
+            (
+                f"{SHORT}    name: 'New: #1'\n    lifecycle: &l\n      protect: true\n"
+                "      renamed_from: [Old]\n  b: {lifecycle: {protect: true}}\n"
+            ),
+        ),
     ],
 )
 def test_a_former_name_is_added_in_any_style(before: str, after: str) -> None:
@@ -161,7 +171,6 @@ def test_a_former_name_is_added_in_any_style(before: str, after: str) -> None:
     "text",
     [
         f"{SHORT}    name: >-\n      Old\n",
-        f"{SHORT}    name: Old\n    lifecycle: &l\n      protect: true\n  b: {{lifecycle: *l}}\n",
         "batch_exports:\n  a: &a {name: Old}\n  lake: *a\n",
     ],
 )
