@@ -25,7 +25,6 @@ Method: TypeAlias = Annotated[
     str, Meta(extra_json_schema={"enum": ["DELETE", "GET", "PATCH", "POST", "PUT"]})
 ]
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
-_NONE: Mapping[str, Change] = MappingProxyType({})
 _TEXTS = (
     *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
     *("twin_id", "twin_ids", "message"),
@@ -348,16 +347,6 @@ Event: TypeAlias = (
 )
 Listener: TypeAlias = Callable[[Event], None]
 _Event = TypeVar("_Event", bound=Event)
-<<<<<<< HEAD
-
-
-_TEXTS = (
-    *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
-    *("twin_id", "twin_ids", "message"),
-)
-"""The attributes of events that are texts, or tuples of texts."""
-=======
->>>>>>> main
 
 
 def redact_event(event: _Event, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> _Event:

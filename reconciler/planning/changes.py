@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-<<<<<<< HEAD
-from operator import eq
-=======
 from functools import cached_property
->>>>>>> main
+from operator import eq
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
