@@ -38,7 +38,21 @@ def calls(settings: Settings) -> Result:
     }
     for name, (workload, words) in commands.items():
         counted[name] = _calls(workload, words, settings)
+    counted["apply of a saved plan, 5 % different"] = _calls_of_saved(settings)
     return Result("calls of fixed commands", calls=counted)
+
+
+def _calls_of_saved(settings: Settings) -> int:
+    """Count the calls of an apply of a saved plan, which reads again what the plan depends on."""
+    with tempfile.TemporaryDirectory() as name:
+        place = write(Workload(200, 10, different=5), Path(name))
+        file = str(Path(name) / "saved.json")
+        with running(place.seed) as service:
+            for words in (["plan", "--out", file], ["apply", file]):
+                service.clear_requests()
+                task = connected(service, *words, *_at(place, words), codes=_CODES)
+                run(task.command, environ=task.environ, checkout=settings.checkout, codes=(0, 2))
+            return len(service.requests)
 
 
 def _calls(workload: Workload, words: Sequence[str], settings: Settings, *options: str) -> int:

@@ -46,7 +46,8 @@ class Bus(Struct):
     """The listener to which a run sends its events, and which passes them on to its outputs.
 
     An output that fails gets no more events; the run continues. `problems` reports it. The changes
-    of the plan are masked with the plan: every secret that they send is resolved before.
+    of the plan are masked with the plan: every secret that they send is resolved before. `masked`
+    returns those that are masked already, by id.
 
     Raises on the first event:
         ReconcilerError: a required output can't be written; nothing was sent.
@@ -57,17 +58,19 @@ class Bus(Struct):
     mask: Mask
     now: Callable[[], datetime]
     run: RunInfo
+    masked: Callable[[], Mapping[str, Change]] = dict
+    changes: Mapping[str, Change] = field(default_factory=dict)
     _sequence: int = 0
-    _changes: Mapping[str, Change] = field(default_factory=dict)
     _failures: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def __call__(self, event: Event) -> None:
         """Pass an event on to every output that has not failed."""
         self._sequence += 1
         time = self.now().isoformat()
-        masked = redact_event(event, self.mask, self._changes)
+        known = self.masked() if isinstance(event, Planned) else self.changes
+        masked = redact_event(event, self.mask, known)
         if isinstance(masked, Planned):
-            self._changes = {change.id: change for change in masked.plan.changes}
+            self.changes = {change.id: change for change in masked.plan.changes}
         record = Record(self.run, self._sequence, time, masked)
         for output in self.outputs:
             if output.name not in self._failures:

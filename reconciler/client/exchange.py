@@ -331,12 +331,13 @@ def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
     )
     connect = min(_CONNECT_SECONDS, settings.timeout / 2)
     # Reading the certificate authorities takes 60 ms, and plain HTTP needs none.
-    verify = _authorities() if encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    verify = _authorities() if encrypted else None
     try:
         return httpx.AsyncClient(
             timeout=httpx.Timeout(settings.timeout, connect=connect),
             limits=limits,
-            verify=verify,
+            verify=verify or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            transport=_direct(verify, settings) if local or not _has_proxies() else None,
             # A proxy would receive what is sent to a service of this machine, with the key.
             trust_env=not local,
             follow_redirects=False,
@@ -348,6 +349,19 @@ def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
         )
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         raise _bad_proxy(error) from None
+
+
+def _direct(context: ssl.SSLContext | None, settings: ClientSettings) -> httpx.AsyncBaseTransport:
+    from reconciler.client.connections import DirectTransport  # It imports httpx.
+
+    return DirectTransport(context, most_idle=settings.parallelism, idle_seconds=IDLE_SECONDS)
+
+
+def _has_proxies() -> bool:
+    """Return whether the environment or the system names a proxy, as httpx looks for them."""
+    from urllib.request import getproxies
+
+    return not getproxies().keys().isdisjoint(("http", "https", "all"))
 
 
 def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeAlias
@@ -201,7 +201,9 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         plan = planned.plan
         session.resolve_sent(plan)
         shown = await session.named(transport, plan)
-        screen.show(PlanResult.of(shown, session, transport, verify=request.verify))
+        result = PlanResult.of(shown, session, transport, verify=request.verify)
+        redactor = session.secrets.redactor
+        screen.show(result)
         if request.plan_id is not None:
             _check_id(plan, request.plan_id)
         _check_policy(plan)
@@ -211,10 +213,16 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
             await stack.enter_async_context(lock)
             # Others had time while a person decided: every object is checked.
             planned = replace(planned, live=planned.live.of_old())
-        bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
+
+        def masked() -> Mapping[str, Change]:
+            """Return the changes that were shown, unless a secret was resolved since."""
+            is_known = session.secrets.redactor is redactor
+            return {change.id: change for change in result.plan.changes} if is_known else {}
+
+        bus = stack.enter_context(recording(request.outputs, runtime, session.mask, masked=masked))
         stack.enter_context(transport.reporting_to(bus))
         report = await _execute(planned, session, transport, bus)
-        screen.report(redact_report(report, session.mask))
+        screen.report(redact_report(report, session.mask, bus.changes))
         verification = await _verification(request, planned, session, transport, report)
         if isinstance(verification.error, Interrupted):
             report = replace(report, interrupted=True)

@@ -6,7 +6,7 @@ import getpass
 import os
 import platform
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from functools import partial
 from hashlib import sha256
@@ -22,6 +22,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.errors import ReconcilerError
 from reconciler.model.connection import Connection
 from reconciler.model.event import RunInfo
+from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
 from reconciler.version import __version__
 
@@ -121,8 +122,17 @@ class Outputs(Struct, frozen=True):
 
 
 @contextmanager
-def recording(outputs: Outputs, runtime: Runtime, mask: Mask) -> Iterator[Bus]:
-    """Yield the listener of a run. Raises ReconcilerError if the log can't be opened."""
+def recording(
+    outputs: Outputs,
+    runtime: Runtime,
+    mask: Mask,
+    *,
+    masked: Callable[[], Mapping[str, Change]] = dict,
+) -> Iterator[Bus]:
+    """Yield the listener of a run. `masked` returns its changes that are masked already, by id.
+
+    Raises ReconcilerError if the log can't be opened.
+    """
     with ExitStack() as stack:
         listeners = []
         if outputs.log_file is not None:
@@ -135,7 +145,7 @@ def recording(outputs: Outputs, runtime: Runtime, mask: Mask) -> Iterator[Bus]:
         listeners.append(Output.of("progress", runtime.listen))
         reason = mask(outputs.reason) if outputs.reason is not None else None
         run = replace(run_info(runtime.environ), reason=reason)
-        yield Bus(listeners, mask=mask, now=runtime.now, run=run)
+        yield Bus(listeners, mask=mask, now=runtime.now, run=run, masked=masked)
 
 
 def run_info(environ: Mapping[str, str]) -> RunInfo:

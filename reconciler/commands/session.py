@@ -38,6 +38,7 @@ from reconciler.model.resource import Desired
 from reconciler.model.text import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import (
+    DetailsNotRead,
     declared_parents,
     needed_details,
     needed_parents,
@@ -229,12 +230,13 @@ class Session(Struct, frozen=True):
             return declared_parents(kind, parents, versions, policies)
 
         live = await self.read(transport, Depth(in_full=in_full, inside=inside))
+        context = replace(self.plan_context(options, base), needs_details=True)
         while True:
             try:
                 plan, live = await self.settled(
                     transport,
                     live,
-                    lambda live: self.plan(live, options, base),
+                    lambda live: self._planned(live, context),
                     needs=lambda plan, live: self.needed_details(plan, live, base),
                 )
                 wanted = needed_parents(plan, live, kinds, everything=has_others)
@@ -272,6 +274,8 @@ class Session(Struct, frozen=True):
                 wanted = short_forms(live).keys() & set(error.candidates)
                 if not wanted:
                     raise
+            except DetailsNotRead as error:
+                wanted = set(error.wanted)
             except IntegrationsNotRead as error:
                 from reconciler.reading.integrations import read_integrations  # Few files name any.
 
@@ -295,16 +299,18 @@ class Session(Struct, frozen=True):
 
     def plan(self, live: Live, options: PlanOptions, base: Base | None = None) -> Plan:
         """Return the plan that makes live state match the configuration."""
-        context = self.plan_context(options, base)
-        # Planning creates many values and no cycles, so collecting garbage only costs time.
-        with collector_paused():
-            plan = self._planned(live, context)
-            if context.has_environments and _may_concern_others(plan):
-                elsewhere = frozenset(self.claimed_elsewhere(live))
-                plan = self._planned(live, replace(context, elsewhere=elsewhere))
-        return replace(plan, refusals=(*plan.refusals, *self._unsafe()))
+        return self._planned(live, self.plan_context(options, base))
 
     def _planned(self, live: Live, context: PlanContext) -> Plan:
+        # Planning creates many values and no cycles, so collecting garbage only costs time.
+        with collector_paused():
+            plan = self._judged_plan(live, context)
+            if context.has_environments and _may_concern_others(plan):
+                elsewhere = frozenset(self.claimed_elsewhere(live))
+                plan = self._judged_plan(live, replace(context, elsewhere=elsewhere))
+        return replace(plan, refusals=(*plan.refusals, *self._unsafe()))
+
+    def _judged_plan(self, live: Live, context: PlanContext) -> Plan:
         options = context.options
         # The trusted policy may prune less than the own one, so options may match nothing there.
         again = replace(options, planned_before=options.planned_before or {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct, field
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from reconciler.errors import ExitCode
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
-from reconciler.model.plan import Change, Plan, redact_change, redact_plan
+from reconciler.model.plan import NO_CHANGES, Change, Plan, redact_change, redact_plan
 from reconciler.model.public import Count, Positive, Public, derived
 from reconciler.model.redaction import Mask, masked_in, redact_value
 
@@ -26,7 +25,6 @@ Method: TypeAlias = Annotated[
     str, Meta(extra_json_schema={"enum": ["DELETE", "GET", "PATCH", "POST", "PUT"]})
 ]
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
-_NONE: Mapping[str, Change] = MappingProxyType({})
 _TEXTS = (
     *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
     *("twin_id", "twin_ids", "message"),
@@ -351,7 +349,7 @@ Listener: TypeAlias = Callable[[Event], None]
 _Event = TypeVar("_Event", bound=Event)
 
 
-def redact_event(event: _Event, mask: Mask, changes: Mapping[str, Change] = _NONE) -> _Event:
+def redact_event(event: _Event, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> _Event:
     """Return the event with every known secret masked.
 
     They may be in a field that the API returns. Values are redacted, not encoded text, in which an
@@ -364,7 +362,7 @@ def redact_event(event: _Event, mask: Mask, changes: Mapping[str, Change] = _NON
         case BackfillsPlanned() | BackfillsEnded():
             return masked_in(event, mask)
         case Planned(plan):
-            parts["plan"] = redact_plan(plan, mask)
+            parts["plan"] = redact_plan(plan, mask, changes)
         case Ended(report):
             parts["report"] = redact_report(report, mask, changes)
         case OfChange(change):
@@ -372,7 +370,7 @@ def redact_event(event: _Event, mask: Mask, changes: Mapping[str, Change] = _NON
     return replace(event, **parts)
 
 
-def redact_report(report: Report, mask: Mask, changes: Mapping[str, Change] = _NONE) -> Report:
+def redact_report(report: Report, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> Report:
     """Return the report with every known secret masked, like its events."""
     masked: dict[str, Any] = {
         name: tuple(redact_event(event, mask, changes) for event in getattr(report, name))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 import orjson
@@ -348,7 +349,7 @@ class Refusal(Public, frozen=True):
     """A violation of the policy."""
 
     recent = frozenset({"after_merge", "objects"})
-    with_texts = frozenset({"message"})
+    with_texts = frozenset({"message", "allow", "objects"})
 
     rule: str
     """Stable id of the rule."""
@@ -531,20 +532,24 @@ class Plan(Public, frozen=True, dict=True):
         return {action: counts[action] for action in Action}
 
 
-def redact_plan(plan: Plan, mask: Mask) -> Plan:
-    """Return the plan with every known secret masked.
+NO_CHANGES: Mapping[str, Change] = MappingProxyType({})
+
+
+def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> Plan:
+    """Return the plan with every known secret masked. `changes` are masked already, by id.
 
     Nothing is applied from a masked plan: bodies may contain live values, settings that a
     replacement keeps. Most changes are no-ops, which have nothing but names. These are searched for
     secrets at once, as the lines of one text.
     """
-    plain = [change for change in plan.changes if _has_only_names(change)]
+    plain = [change for change in plan.changes if _has_only_names(change)] if not changes else []
     names = "\n".join({name for item in plain for name in (item.name, item.parent_name) if name})
     skipped = {id(change) for change in plain} if mask(names) == names else set()
-    changes = (
-        change if id(change) in skipped else redact_change(change, mask) for change in plan.changes
+    masked = (
+        changes.get(change.id) or (change if id(change) in skipped else redact_change(change, mask))
+        for change in plan.changes
     )
-    return replace(redacted(plan, mask), changes=tuple(changes))
+    return replace(redacted(plan, mask), changes=tuple(masked))
 
 
 _BESIDE_NAMES = Change.with_texts - {"name", "parent_name"} | {"seen"}

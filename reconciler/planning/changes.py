@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from operator import eq
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
@@ -161,6 +162,53 @@ def seen_of_object(
 
 
 ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]
+
+
+class Decisions(Struct):
+    """What was decided from earlier readings, for the resources that a later one does not touch.
+
+    No decision on one object depends on fields of another that has no parent and no places.
+    """
+
+    _context: ChangeContext | None = None
+    _made: dict[Address, tuple[Match, ChangesAndNotes]] = field(default_factory=dict)
+
+    def of(self, match: Match, context: ChangeContext) -> ChangesAndNotes:
+        """Return every change of one resource, with notes for the reader of the plan."""
+        if context is not self._context:
+            if self._context is None or not _same_surroundings(self._context, context):
+                self._made.clear()
+            self._context = context
+        address = match.resource.address
+        former = self._made.get(address)
+        if former is None or not _is_same_match(former[0], match):
+            former = self._made[address] = (match, resource_changes(match, context))
+        return former[1]
+
+
+def _same_surroundings(former: ChangeContext, now: ChangeContext) -> bool:
+    """Return whether two contexts differ in nothing but fields that no other object depends on."""
+
+    def values(context: ChangeContext) -> Iterator[object]:
+        matching, live = context.matching, context.live
+        yield from (context.known.now, context.rotate, live.dialect, live.integrations)
+        yield from (matching.matches.keys(), matching.untouchable.keys())
+        for kind in matching.kinds.values():
+            stands_alone = kind.parent is None and not any(kind.variants)
+            items = live.of(kind.name)
+            yield [(item.id, item.name) for item in items] if stands_alone else items
+
+    is_same_base = former.matching.base is now.matching.base
+    return is_same_base and all(map(eq, values(former), values(now)))
+
+
+def _is_same_match(former: Match, now: Match) -> bool:
+    is_same_object = former.live is now.live and former.new is now.new
+    return (
+        is_same_object
+        and former.resource is now.resource
+        and (former.parent_id, former.moved) == (now.parent_id, now.moved)
+    )
 
 
 def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:

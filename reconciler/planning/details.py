@@ -7,14 +7,15 @@ the parents that it names. It is believed only when nothing that it depends on i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
+from reconciler.errors import ReconcilerError
 from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Change, Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import MISSING
@@ -23,6 +24,14 @@ from reconciler.planning.differ import is_ignored
 
 _Fields: TypeAlias = Mapping[tuple[str, str], AbstractSet[str]]
 """Names of fields by kind and a text that names a resource."""
+
+
+class DetailsNotRead(ReconcilerError):
+    """Changes depend on fields that only objects in full have: `wanted`."""
+
+    def __init__(self, wanted: frozenset[Identity]) -> None:
+        super().__init__("objects are needed in full, and only their short form was read")
+        self.wanted = wanted
 
 
 def needed_details(
@@ -37,13 +46,26 @@ def needed_details(
     deletion, and objects with a managed field that is not in the short form. `versions` are the
     configuration and those of the git base.
     """
+    reasons = (item.address for refusal in plan.refusals for item in refusal.objects)
+    refused = {(item.kind, item.key.removeprefix(UNMANAGED_PREFIX)) for item in reasons}
+    of_changes = details_of_changes(plan.changes, live, versions, kinds)
+    return of_changes | (refused & short_forms(live).keys())
+
+
+def details_of_changes(
+    changes: Iterable[Change],
+    live: Live,
+    versions: Sequence[Desired],
+    kinds: Iterable[Kind],
+) -> frozenset[Identity]:
+    """Return the objects whose short form is not enough for changes, like `needed_details`."""
     short = short_forms(live)
     if not short:
         return frozenset()
     by_name = {kind.name: kind for kind in kinds}
     managed = _managed_fields(versions, {kind for kind, _ in short})
     needed: set[Identity] = set()
-    for change in plan.changes:
+    for change in changes:
         kind = by_name[change.address.kind]
         own = (kind.name, change.live_id or "")
         if change.action is not Action.NO_OP:
@@ -51,8 +73,6 @@ def needed_details(
             needed |= {own, (parent, change.parent_id or ""), (parent, change.old_parent_id or "")}
         elif own in short and _lacks_field(short[own], change.address, managed, kind):
             needed.add(own)
-    reasons = (item.address for refusal in plan.refusals for item in refusal.objects)
-    needed |= {(item.kind, item.key.removeprefix(UNMANAGED_PREFIX)) for item in reasons}
     return frozenset(needed & short.keys())
 
 

@@ -19,6 +19,7 @@ from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource
 from reconciler.model.values import Path
 from reconciler.planning.base import Base
+from reconciler.planning.changes import Decisions
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Known
 from reconciler.planning.selection import PrunedObject
@@ -30,7 +31,8 @@ class PlanContext(Struct, frozen=True):
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
     commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
     all environments, and `has_environments` says whether there are several. `elsewhere` are objects
-    that another environment declares, by kind and id.
+    that another environment declares, by kind and id. `decisions` are those of earlier readings.
+    With `needs_details`, changes that depend on more than short forms raise DetailsNotRead.
     """
 
     now: datetime
@@ -42,6 +44,8 @@ class PlanContext(Struct, frozen=True):
     declared: AbstractSet[Address] = frozenset()
     has_environments: bool = False
     elsewhere: AbstractSet[tuple[str, str]] = frozenset()
+    decisions: Decisions = field(default_factory=Decisions)
+    needs_details: bool = False
 
 
 class Duplicate(Struct, frozen=True):

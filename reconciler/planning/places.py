@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
@@ -336,13 +336,13 @@ class Known(Struct, frozen=True, dict=True):
         return {name: Places.of(kind) for name, kind in self.matching.kinds.items()}
 
     @cached_property
-    def index(self) -> tuple[_Users, Mapping[SecretSource, Sequence[str]]]:
+    def index(self) -> tuple[_Users, Mapping[SecretSource, Collection[str]]]:
         """What the objects of the base that run reach, and where their secrets are sent.
 
         What the base declares and no apply sends is not known: absent and ignored values.
         """
         users: dict[_Key, list[Address]] = defaultdict(list)
-        receivers: dict[SecretSource, list[str]] = defaultdict(list)
+        receivers: dict[SecretSource, dict[str, None]] = defaultdict(dict)
         base, matching = self.matching.base, self.matching
         for address, resource in base.desired.resources.items() if base is not None else ():
             places = self.of_kind.get(address.kind)
@@ -358,7 +358,7 @@ class Known(Struct, frozen=True, dict=True):
                 for place in reach.places:
                     users[place].append(address)
             for source in _sources(resource):
-                receivers[source].append(reach.receiver)
+                receivers[source][reach.receiver] = None
         return users, receivers
 
     def runs(self, kind: Kind, body: JSONObject) -> bool:

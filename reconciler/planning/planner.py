@@ -25,7 +25,8 @@ from reconciler.model.plan import Change, Note, Plan, PlanSource, Unmanaged
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.planning.base import History
-from reconciler.planning.changes import ChangeContext, deletion_of, resource_changes
+from reconciler.planning.changes import ChangeContext, Decisions, deletion_of
+from reconciler.planning.details import DetailsNotRead, details_of_changes
 from reconciler.planning.draft import Draft, PlanContext
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import refusals
@@ -60,7 +61,8 @@ def make_plan(
 
     Changes are in the order in which they can be applied, and no-ops follow, by address.
 
-    Raises AmbiguousIdentity, IntegrationsNotRead, and BadUsage for an option that selects nothing.
+    Raises AmbiguousIdentity, IntegrationsNotRead, DetailsNotRead, and BadUsage for an option that
+    selects nothing.
     """
     base, options = context.base, context.options
     history = replace(History.of(base, kinds), known=options.planned_before or {})
@@ -69,7 +71,11 @@ def make_plan(
     selected = select(Candidates(matching, pruned, desired.environment, context.declared), options)
     matching = with_integrations(matching, selected.addresses)
     decision = ChangeContext(matching, Known(matching, context.now), selected.rotated)
-    changes, no_ops, notes = _decided(pruned, selected, decision)
+    changes, no_ops, notes = _decided(pruned, selected, decision, context.decisions)
+    if context.needs_details:
+        versions = (desired, *((base.desired, *base.later) if base is not None else ()))
+        if wanted := details_of_changes((*changes, *no_ops), live, versions, kinds):
+            raise DetailsNotRead(wanted)
     ordered, name_cycles = in_order(changes, matching.kinds)
     draft = Draft(
         policy,
@@ -115,7 +121,10 @@ def _iso(time: datetime) -> str:
 
 
 def _decided(
-    pruned: Iterable[PrunedObject], selected: Selected, context: ChangeContext
+    pruned: Iterable[PrunedObject],
+    selected: Selected,
+    context: ChangeContext,
+    decisions: Decisions,
 ) -> tuple[list[Change], list[Change], list[Note]]:
     """Return the changes with the names of integrations, no-ops by address, and notes."""
     changes: list[Change] = []
@@ -124,7 +133,7 @@ def _decided(
     for address, pair in sorted(context.matching.matches.items(), key=itemgetter(0)):
         if address not in selected.addresses:
             continue
-        decided, resource_notes = resource_changes(pair, context)
+        decided, resource_notes = decisions.of(pair, context)
         for change in decided:
             if change.action is Action.NO_OP:
                 no_ops.append(change)

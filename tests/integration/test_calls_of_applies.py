@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
 
 DIALECTS = ("interface", "2025", "2026")
 DELETES = "version: 1\npolicy: {prune: true, allow_project_deletion: true}\n"
@@ -57,13 +58,35 @@ def test_performance_calls_of_an_apply(
         # A deletion is pending there, and read again.
         most += 100
     service = service_of(None, "--dialect", dialect)
-    write(tmp_path, {"reconciler.yaml": DELETES, "a.yaml": before})
-    apply = ("apply", "-C", tmp_path, "--auto-approve")
-    made = reconciler(*apply, environ=service.environ())
+    prepare(service, tmp_path, before, after)
+    assert calls_of(service, "apply", "-C", tmp_path, "--auto-approve") <= most
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_performance_calls_of_an_apply_of_a_saved_plan(
+    case: str, service_of: StartService, tmp_path: Path
+) -> None:
+    """It reads again what the plan depends on, however old the plan is."""
+    before, after, most = CASES[case]
+    service = service_of(None)
+    prepare(service, tmp_path, before, after)
+    file = tmp_path / "saved.json"
+    planned = reconciler("plan", "-C", tmp_path, "--out", file, environ=service.environ())
+    assert planned.code == 0, planned.err
+    assert calls_of(service, "apply", "-C", tmp_path, file) <= most + 100
+
+
+def prepare(service: RunningEmulator, folder: Path, before: str, after: str) -> None:
+    """Apply files, and write others in their place."""
+    write(folder, {"reconciler.yaml": DELETES, "a.yaml": before})
+    made = reconciler("apply", "-C", folder, "--auto-approve", environ=service.environ())
     assert made.code == 0, made.err
+    write(folder, {"a.yaml": after})
+
+
+def calls_of(service: RunningEmulator, *words: str | Path) -> int:
+    """Return the number of calls of a command."""
     service.clear_requests()
-    write(tmp_path, {"a.yaml": after})
-    ran = reconciler(*apply, environ=service.environ())
+    ran = reconciler(*words, environ=service.environ())
     assert ran.code == 0, ran.err
-    calls = service.requests()
-    assert len(calls) <= most
+    return len(service.requests())
