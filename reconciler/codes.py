@@ -33,9 +33,10 @@ class Meaning(Struct, frozen=True):
 def codes() -> Mapping[str, Meaning]:
     """Return the meaning of every code. Most runs have no diagnostics, and read no file."""
     import tomllib
-    from importlib.resources import files
 
-    text = files("reconciler").joinpath("codes.toml").read_text(encoding="utf-8")
+    from reconciler.packaged import packaged
+
+    text = packaged("codes.toml").read_text(encoding="utf-8")
     return {code: Meaning(**words) for code, words in tomllib.loads(text).items()}
 
 

@@ -1,4 +1,4 @@
-"""Folders of data: inside an installed package, or beside it in the repository.
+"""Files and folders of data: inside an installed package, or beside it in the repository.
 
 importlib.resources would take 15 ms to import.
 """
@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).parent
 
 
 @cache
-def packaged(folder: str) -> Path:
-    """Return the path of a folder of data, such as `schemas`."""
-    inside = _PACKAGE / folder
-    return inside if inside.is_dir() else _PACKAGE.parent / folder
+def packaged(name: str) -> Path:
+    """Return the path of a file or folder of data, such as `schemas`."""
+    inside = _PACKAGE / name
+    return inside if inside.exists() else _PACKAGE.parent / name

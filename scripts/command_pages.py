@@ -41,19 +41,18 @@ _WHEN = """\
 
 ## Which command when
 
-| You want to | Command | It compares | Changes |
-|---|---|---|---|
-| see what `apply` would do | [`plan`](plan.md) | files with live state | nothing |
-| see what changed in the service | [`drift`](drift.md) | live state with the git base | nothing |
-| keep what changed in the service | [`pull`](pull.md) | live state with the git base | files |
-| undo what changed in the service | [`apply`](apply.md) | files with live state | live state |
-| manage an object that no file declares | [`import`](import.md) | nothing | files |
-| see how two environments differ | [`compare`](compare.md) | A with B | nothing |
-| bring a tested change to production | [`promote`](promote.md) | A with B | files of B |
-| check files without a network | [`validate`](validate.md) | nothing | nothing |
-| know whether credentials work | [`preflight`](preflight.md) | nothing | nothing |
-| know why the tool does not work here | [`doctor`](doctor.md) | nothing | nothing |
-| know whether exports run | [`status`](status.md) | nothing | nothing |
+- see what `apply` would do: [`plan`](plan.md)
+- see what changed in the service since the git base: [`drift`](drift.md)
+- keep that in the files: [`pull`](pull.md); undo it: [`apply`](apply.md)
+- manage an object that no file declares: [`import`](import.md)
+- see how two environments differ: [`compare`](compare.md)
+- give one the values of the other: [`promote`](promote.md)
+- check files without a network: [`validate`](validate.md)
+- know whether credentials work: [`preflight`](preflight.md)
+- know whether exports run: [`status`](status.md)
+- know why the tool does not work here: [`doctor`](doctor.md)
+
+`import`, `pull` and `promote` change files, `apply` changes live state, the others nothing.
 """
 _OWN = "Options"
 _CODE = re.compile(r"(`[^`]*`)")
@@ -71,9 +70,9 @@ def _index() -> str:
     for section, commands in SECTIONS.items():
         parts.append(f"\n## {section}\n\n")
         parts += (f"- [{name}]({name}.md): {text}\n" for name, text in commands.items())
-    parts += [_WHEN, _EVERY, _table(_common()), _SHARED]
+    parts += [_WHEN, _EVERY, _listed(_common()), _SHARED]
     for heading, records in _shared().items():
-        parts.append(f"\n### {heading}\n\n{_table(records.items())}")
+        parts.append(f"\n### {heading}\n\n{_listed(records.items())}")
     return "".join(parts)
 
 
@@ -127,7 +126,7 @@ def _described(context: click.Context, level: str) -> Iterator[str]:
             once = _shared().get(heading, {})
             own = [(names, text) for names, text in records if once.get(names) != text]
             if own:
-                yield f"\n{level} {heading}\n\n{_table(own)}"
+                yield f"\n{level} {heading}\n\n{_listed(own)}"
             taken = [names for names, _ in records if names in once] if once else []
             if len(own) < len(records):
                 listed = "" if len(taken) == len(once) else f": `{'`, `'.join(taken)}`"
@@ -143,12 +142,8 @@ def _described(context: click.Context, level: str) -> Iterator[str]:
             yield from _described(click.Context(below, context, name), f"{level}#")
 
 
-def _table(records: Iterable[tuple[str, str]]) -> str:
-    rows = (
-        f"| `{names.replace('|', chr(92) + '|')}` | {_prose(' '.join(text.split()))} |\n"
-        for names, text in records
-    )
-    return f"| option | |\n|---|---|\n{''.join(rows)}"
+def _listed(records: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"- `{names}`: {_prose(' '.join(text.split()))}\n" for names, text in records)
 
 
 def _prose(text: str) -> str:

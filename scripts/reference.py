@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from posixpath import relpath
-from textwrap import fill
+from textwrap import dedent, fill
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,11 +63,9 @@ the version of the server, which is detected from live objects. If the server ac
 nevertheless, name the id in `policy.attempt`, or omit the resource with `--exclude`.
 """
 _RANKING_HEAD = """
-Plans show dangers first, then warnings, then notes; those of one severity in the order of this
-table. A rule may rank a change higher: another bucket ranks above another prefix.
+Plans show dangers first, then warnings, then notes; those of one severity in this order. A rule may
+rank a change higher: another bucket ranks above another prefix.
 
-| what it does to data | consequence | severity | kind |
-|---|---|---|---|
 """
 _REFUSALS_HEAD = "### Known refusals\n"
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -109,19 +107,17 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
 
 
 def _ranking(kinds: Sequence[Kind]) -> Iterator[str]:
-    """Yield the table of all consequences by what they do to data, then by severity."""
+    """Yield all consequences by what they do to data, then by severity."""
     yield _RANKING_HEAD
     for effect in Effect:
-        rules = [
-            (rule.severities[0].rank, rule.id, _severity(rule), known_schema(kind.name)["title"])
+        ranked = sorted(
+            (rule.severities[0].rank, rule.id)
             for kind in kinds
             for rule in kind.rules
             if rule.effect is effect
-        ]
-        first = effect.meaning
-        for _, rule_id, severity, title in sorted(rules):
-            yield f"| {first} | `{rule_id}` | {severity} | {title.lower()} |\n"
-            first = ""
+        )
+        item = f"- {effect.meaning} {', '.join(f'`{rule_id}`' for _, rule_id in ranked)}"
+        yield f"{_filled(item, '  ')}\n"
 
 
 def _severity(rule: Rule) -> str:
@@ -132,7 +128,11 @@ def _rule_entry(rule_id: str, label: str, meaning: str) -> str:
     """Return the item of a rule: its id, when it applies, why, and what to do."""
     sentences = " ".join(meaning.split())
     item = f"**`{rule_id}`**{label}{sentences}"
-    return f"\n{fill(item, 100, break_long_words=False, break_on_hyphens=False)}\n"
+    return f"\n{_filled(item)}\n"
+
+
+def _filled(text: str, indent: str = "") -> str:
+    return fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _diagnostics_page() -> str:
@@ -153,10 +153,16 @@ def _examples() -> dict[str, str]:
         names = _CODE.findall(case.expected)
         if len(names) == 1 and _is_plain(case.expected):
             # The place only: the message and the fix are in the text above it.
-            shown = "".join(_SHOWN.findall(case.expected))
+            shown = _without_numbers("".join(_SHOWN.findall(case.expected)))
             if shown and len(shown) < len(texts.get(names[0], shown + " ")):
                 texts[names[0]] = shown
     return texts
+
+
+def _without_numbers(shown: str) -> str:
+    """Return lines of a file without their numbers and the indentation that all share."""
+    width = len(next(iter(re.findall(r"^ *\d+ \| ", shown, re.MULTILINE)), ""))
+    return dedent("".join(line[width:] for line in shown.splitlines(keepends=True)))
 
 
 def _is_plain(text: str) -> bool:

@@ -54,7 +54,9 @@ def test_every_link_resolves(page: Path) -> None:
     assert not broken
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/inside/architecture.md"])
+@pytest.mark.parametrize(
+    "name", ["CONTRIBUTING.md", "docs/inside/architecture.md", "docs/inside/maintaining.md"]
+)
 def test_every_path_of_the_repository_exists(name: str) -> None:
     """A path is relative to the root of the repository or of the package."""
     paths = _PATH.findall(_prose(ROOT / name))

@@ -8,7 +8,7 @@ that stay keep their lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
@@ -127,7 +127,6 @@ class _Editing:
         self.lines = document.lines
         self.starts = line_starts(document.text)
         self.ending = line_end(document.text.encode())
-        self.lists = ListText(document.text, self.starts, self.ending)
 
     def splices(self, wanted: Mapping[str, Any], schema: Schema) -> Iterator[Splice]:
         """Yield what changes in the text. Raises ReconcilerError for another layout."""
@@ -175,7 +174,7 @@ class _Editing:
             merged = _over(self.text[slice(*alias)], have, want)
             return [Splice(*alias, merged)] if self.with_shared else []
         if isinstance(have, list) and isinstance(want, list):
-            splices = self.lists.splices(value, have, want, self._inside)
+            splices = self._list(value, have, want)
             if splices is not None:
                 return splices
         if isinstance(value, yaml.MappingNode) and value.flow_style and are_mappings and want:
@@ -194,7 +193,7 @@ class _Editing:
     def _inside(self, node: Node, have: JSON, want: JSON) -> list[Splice] | None:
         """Return what changes inside an item of a list, None if it is written as a whole."""
         if isinstance(have, list) and isinstance(want, list):
-            return self.lists.splices(node, have, want, self._inside)
+            return self._list(node, have, want)
         if not (isinstance(have, dict) and isinstance(want, dict) and want):
             return None
         if isinstance(node, yaml.CollectionNode) and node.flow_style:
@@ -211,6 +210,116 @@ class _Editing:
                     return None
                 changes += changed
         return changes
+
+    def _list(self, node: Node, have: Sequence[JSON], want: Sequence[JSON]) -> list[Splice] | None:
+        """Return what changes in a list, None if it has to be written as a whole."""
+        if not isinstance(node, yaml.SequenceNode) or not have or not want:
+            return None
+        items = node.value
+        at = [item.start_mark.index for item in items]
+        if at[0] < node.start_mark.index or at != sorted(set(at)):
+            return None  # An alias has the node of its anchor.
+        if not node.flow_style and not all(map(self._has_own_lines, items)):
+            return None
+        splices: list[Splice] = []
+        changes = list(_changes(have, want))
+        moved = {source for *_, added in changes for _, source in added if source is not None}
+        lines = [self._lines_of(items, position, moved) for position in range(len(items))]
+        for pairs, low, high, added in changes:
+            for position, value in pairs:
+                changed = self._changed(items[position], have[position], value)
+                if changed is None:
+                    return None
+                splices += changed
+            if node.flow_style:
+                splices += self._in_flow(items, low, high, [value for value, _ in added])
+            else:
+                splices += self._in_block(lines, low, high, added)
+        removed = [splice for splice in splices if splice.end > splice.start]
+        scalars = [item for item in nodes_in(node) if isinstance(item, yaml.ScalarNode)]
+        if node.flow_style and any(
+            comments_in(self.text, splice.start, splice.end, scalars) for splice in removed
+        ):
+            return None
+        return splices
+
+    def _changed(self, item: Node, have: JSON, want: JSON) -> list[Splice] | None:
+        """Return what changes in an item, None if it cannot change in place."""
+        if isinstance(item, yaml.CollectionNode):
+            return self._inside(item, have, want)
+        is_line = item.start_mark.line == item.end_mark.line
+        return [Splice(_start(item), _end(item), flow_text(want))] if is_line else None
+
+    def _has_own_lines(self, item: Node) -> bool:
+        """Return whether an item begins its line after a dash, without text after | or >."""
+        begin = self.starts[item.start_mark.line]
+        before = self.text[begin : item.start_mark.index]
+        return before.strip(" ") == "-" and not any(map(is_block_text, nodes_in(item)))
+
+    def _in_flow(
+        self, items: Sequence[Node], low: int, high: int, added: Sequence[JSON]
+    ) -> Iterator[Splice]:
+        """Yield the changes of `[a, b]`."""
+        for item in range(low, high):
+            if high == len(items):
+                yield Splice(_end(items[item - 1]), _end(items[item]), "")
+            else:
+                yield Splice(_start(items[item]), _start(items[item + 1]), "")
+        texts = [flow_text(value) for value in added]
+        if texts and low:
+            at = _end(items[low - 1])
+            yield Splice(at, at, "".join(f", {text}" for text in texts))
+        elif texts:
+            at = _start(items[0])
+            yield Splice(at, at, "".join(f"{text}, " for text in texts))
+
+    def _in_block(
+        self, lines: Sequence[tuple[int, int]], low: int, high: int, added: Sequence[_Added]
+    ) -> Iterator[Splice]:
+        """Yield the changes of a list with a dash before each item.
+
+        An item that moves keeps its lines, with the comments above it and beside it.
+        """
+        for begin, end in lines[low:high]:
+            yield Splice(self.starts[begin], self.starts[end], "")
+        line = lines[low - 1][1] if low else lines[0][0]
+        begin = self.starts[lines[0][0]]
+        margin = self.text[begin : self.text.index("-", begin)]
+        is_open = line == len(self.starts) - 1 and not self.text.endswith(("\n", "\r"))
+        for value, source in added:
+            if source is None:
+                shown = self._block_text(value, margin)
+            else:
+                first, last = lines[source]
+                shown = self.text[self.starts[first] : self.starts[last]].rstrip("\r\n")
+                shown += self.ending
+            yield Splice(
+                self.starts[line], self.starts[line], f"{self.ending}{shown}" if is_open else shown
+            )
+            is_open = False
+
+    def _block_text(self, value: JSON, margin: str) -> str:
+        """Return the lines of a new item."""
+        lines = yaml_text([value]).splitlines() if isinstance(value, dict) else ()
+        shown = "".join(f"{margin}{text}{self.ending}" for text in lines)
+        return shown or f"{margin}- {flow_text(value)}{self.ending}"
+
+    def _lines_of(
+        self, items: Sequence[Node], position: int, moved: Collection[int]
+    ) -> tuple[int, int]:
+        """Return the first line of an item and the line below it.
+
+        The comments above one that moves are part of it. Those above the first item may be about
+        the list, and those above one that is removed about the items below.
+        """
+        line = items[position].start_mark.line
+        first = _line_after(items[position - 1]) if position and position in moved else line
+        while line > first and self._is_comment(line - 1):
+            line -= 1
+        return line, _line_after(items[position])
+
+    def _is_comment(self, line: int) -> bool:
+        return self.text[self.starts[line] : self.starts[line + 1]].lstrip().startswith("#")
 
     def _flow(self, node: Node, have: Any, want: Mapping[str, Any]) -> list[Splice] | None:
         """Return what changes in a mapping in flow style, None if that would remove comments."""
@@ -477,130 +586,6 @@ def _text_start(text: str, scalar: Node) -> int:
     """Return where a scalar begins, below the line of | or >, which may have a comment."""
     start = int(scalar.start_mark.index)
     return text.find("\n", start) + 1 if is_block_text(scalar) else start
-
-
-_Inside: TypeAlias = Callable[[Node, JSON, JSON], list[Splice] | None]
-"""Return what changes inside an item, None if it has to be written as a whole."""
-
-
-class ListText(Struct, frozen=True):
-    """Where a list is: the text of the file, the indices of its lines, and its line end."""
-
-    text: str
-    starts: Sequence[int]
-    ending: str
-
-    def splices(
-        self, node: Node, have: Sequence[JSON], want: Sequence[JSON], inside: _Inside
-    ) -> list[Splice] | None:
-        """Return what changes in a list, None if it has to be written as a whole."""
-        if not isinstance(node, yaml.SequenceNode) or not have or not want:
-            return None
-        items = node.value
-        at = [item.start_mark.index for item in items]
-        if at[0] < node.start_mark.index or at != sorted(set(at)):
-            return None  # An alias has the node of its anchor.
-        if not node.flow_style and not all(map(self._has_own_lines, items)):
-            return None
-        splices: list[Splice] = []
-        changes = list(_changes(have, want))
-        moved = {source for *_, added in changes for _, source in added if source is not None}
-        lines = [self._lines_of(items, position, moved) for position in range(len(items))]
-        for pairs, low, high, added in changes:
-            for position, value in pairs:
-                changed = self._changed(items[position], have[position], value, inside)
-                if changed is None:
-                    return None
-                splices += changed
-            if node.flow_style:
-                splices += self._in_flow(items, low, high, [value for value, _ in added])
-            else:
-                splices += self._in_block(lines, low, high, added)
-        removed = [splice for splice in splices if splice.end > splice.start]
-        scalars = [item for item in nodes_in(node) if isinstance(item, yaml.ScalarNode)]
-        if node.flow_style and any(
-            comments_in(self.text, splice.start, splice.end, scalars) for splice in removed
-        ):
-            return None
-        return splices
-
-    def _changed(self, item: Node, have: JSON, want: JSON, inside: _Inside) -> list[Splice] | None:
-        """Return what changes in an item, None if it cannot change in place."""
-        if isinstance(item, yaml.CollectionNode):
-            return inside(item, have, want)
-        is_line = item.start_mark.line == item.end_mark.line
-        return [Splice(_start(item), _end(item), flow_text(want))] if is_line else None
-
-    def _has_own_lines(self, item: Node) -> bool:
-        """Return whether an item begins its line after a dash, without text after | or >."""
-        begin = self.starts[item.start_mark.line]
-        before = self.text[begin : item.start_mark.index]
-        return before.strip(" ") == "-" and not any(map(is_block_text, nodes_in(item)))
-
-    def _in_flow(
-        self, items: Sequence[Node], low: int, high: int, added: Sequence[JSON]
-    ) -> Iterator[Splice]:
-        """Yield the changes of `[a, b]`."""
-        for item in range(low, high):
-            if high == len(items):
-                yield Splice(_end(items[item - 1]), _end(items[item]), "")
-            else:
-                yield Splice(_start(items[item]), _start(items[item + 1]), "")
-        texts = [flow_text(value) for value in added]
-        if texts and low:
-            at = _end(items[low - 1])
-            yield Splice(at, at, "".join(f", {text}" for text in texts))
-        elif texts:
-            at = _start(items[0])
-            yield Splice(at, at, "".join(f"{text}, " for text in texts))
-
-    def _in_block(
-        self, lines: Sequence[tuple[int, int]], low: int, high: int, added: Sequence[_Added]
-    ) -> Iterator[Splice]:
-        """Yield the changes of a list with a dash before each item.
-
-        An item that moves keeps its lines, with the comments above it and beside it.
-        """
-        for begin, end in lines[low:high]:
-            yield Splice(self.starts[begin], self.starts[end], "")
-        line = lines[low - 1][1] if low else lines[0][0]
-        begin = self.starts[lines[0][0]]
-        margin = self.text[begin : self.text.index("-", begin)]
-        is_open = line == len(self.starts) - 1 and not self.text.endswith(("\n", "\r"))
-        for value, source in added:
-            if source is None:
-                shown = self._block_text(value, margin)
-            else:
-                first, last = lines[source]
-                shown = self.text[self.starts[first] : self.starts[last]].rstrip("\r\n")
-                shown += self.ending
-            yield Splice(
-                self.starts[line], self.starts[line], f"{self.ending}{shown}" if is_open else shown
-            )
-            is_open = False
-
-    def _block_text(self, value: JSON, margin: str) -> str:
-        """Return the lines of a new item."""
-        lines = yaml_text([value]).splitlines() if isinstance(value, dict) else ()
-        shown = "".join(f"{margin}{text}{self.ending}" for text in lines)
-        return shown or f"{margin}- {flow_text(value)}{self.ending}"
-
-    def _lines_of(
-        self, items: Sequence[Node], position: int, moved: Collection[int]
-    ) -> tuple[int, int]:
-        """Return the first line of an item and the line below it.
-
-        The comments above one that moves are part of it. Those above the first item may be about
-        the list, and those above one that is removed about the items below.
-        """
-        line = items[position].start_mark.line
-        first = _line_after(items[position - 1]) if position and position in moved else line
-        while line > first and self._is_comment(line - 1):
-            line -= 1
-        return line, _line_after(items[position])
-
-    def _is_comment(self, line: int) -> bool:
-        return self.text[self.starts[line] : self.starts[line + 1]].lstrip().startswith("#")
 
 
 def _changes(have: Sequence[JSON], want: Sequence[JSON]) -> Iterator[_Change]:

@@ -16,23 +16,17 @@ from itertools import count
 from msgspec import Struct
 
 from reconciler.errors import BadUsage
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, written_value
 from reconciler.model.kind import Dialect, Field, Kind
-from reconciler.model.live import Live, LiveObject, plain_name
+from reconciler.model.live import Identity, Live, LiveObject, plain_name
 from reconciler.model.naming import Named, Names
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
 
-Identity = tuple[str, str]
-"""Kind and id of a live object."""
 _LONGEST_KEY = 60
-
-
-def identity_of(live: LiveObject) -> Identity:
-    """Return kind and id."""
-    return live.kind, live.id
 
 
 class ImportContext(Struct, frozen=True, dict=True):
@@ -43,7 +37,6 @@ class ImportContext(Struct, frozen=True, dict=True):
     """
 
     live: Live
-    kinds: Sequence[Kind]
     claims: Mapping[Identity, Address]
     declared: AbstractSet[Address]
     environment: str
@@ -53,12 +46,12 @@ class ImportContext(Struct, frozen=True, dict=True):
     @cached_property
     def kinds_by_name(self) -> Mapping[str, Kind]:
         """Return the kinds by name."""
-        return {kind.name: kind for kind in self.kinds}
+        return {kind.name: kind for kind in all_kinds()}
 
     @cached_property
     def objects(self) -> Mapping[Identity, LiveObject]:
         """Return all live objects, parents first."""
-        return {identity_of(live): live for kind in self.kinds for live in self.live.of(kind.name)}
+        return {live.identity: live for kind in all_kinds() for live in self.live.of(kind.name)}
 
     @cached_property
     def secret_names(self) -> AbstractSet[Identity]:
@@ -86,7 +79,7 @@ class ImportContext(Struct, frozen=True, dict=True):
 
     def name_of(self, live: LiveObject) -> str:
         """Return the name as files may contain it, "" if it contains a known secret."""
-        return "" if identity_of(live) in self.secret_names else live.name.strip()
+        return "" if live.identity in self.secret_names else live.name.strip()
 
     def shares_name(self, live: LiveObject) -> bool:
         """Return whether another object of its kind has the same name, below any parent."""
@@ -138,18 +131,16 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
     if not selected and (choice.names or choice.ids or choice.parents):
         given = ", ".join((*choice.parents, *choice.names, *choice.ids))
         raise BadUsage(f"no live object matches {given} together")
-    order = [kind.name for kind in context.kinds]
+    order = [kind.name for kind in all_kinds()]
     return tuple(sorted(selected, key=lambda live: (order.index(live.kind), live.name, live.id)))
 
 
-def may_choose(
-    choice: Choice, kinds: Iterable[Kind], resources: Iterable[Resource]
-) -> Callable[[LiveObject], bool]:
+def may_choose(choice: Choice, resources: Iterable[Resource]) -> Callable[[LiveObject], bool]:
     """Return the test whether a choice may select an object of which only the list is read.
 
     The object of a resource has its key, too.
     """
-    top_level = {kind.name for kind in kinds if kind.parent is None}
+    top_level = {kind.name for kind in all_kinds() if kind.parent is None}
     keyed: dict[tuple[str, str], list[Address]] = {}
     for resource in resources:
         for text in (resource.name, resource.pinned_id):
@@ -175,7 +166,7 @@ def may_choose(
 
 def _address(live: LiveObject, context: ImportContext) -> Address:
     """Return the address of the resource that has an object, or that of an unmanaged object."""
-    return context.claims.get(identity_of(live)) or Address.of_unmanaged(live.kind, live.id)
+    return context.claims.get(live.identity) or Address.of_unmanaged(live.kind, live.id)
 
 
 def _addresses(names: Names, texts: Sequence[str], option: str) -> AbstractSet[Address]:
@@ -199,8 +190,8 @@ def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Ad
     then the id as a further part. A claimed object keeps its address.
     """
     keys = {identity: address.key for identity, address in context.claims.items()}
-    for kind in context.kinds:
-        new = [live for live in objects if live.kind == kind.name and identity_of(live) not in keys]
+    for kind in all_kinds():
+        new = [live for live in objects if live.kind == kind.name and live.identity not in keys]
         keys |= _keys(kind, new, keys, context)
     ambiguous = _ambiguous(context)
     kinds = context.kinds_by_name
@@ -208,9 +199,9 @@ def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Ad
         Adoption(
             kind=kinds[live.kind],
             live=live,
-            address=Address(live.kind, keys[identity_of(live)]),
+            address=Address(live.kind, keys[live.identity]),
             parent=_parent(live, keys, context),
-            pinned=identity_of(live) in ambiguous
+            pinned=live.identity in ambiguous
             or live.kind in context.live.unlisted
             or _unlisted(live, kinds[live.kind]),
         )
@@ -227,9 +218,7 @@ def _keys(
     """Return a new key for each object of a kind: its first candidate that no other object has."""
     used = {address.key.casefold() for address in context.declared if address.kind == kind.name}
     elsewhere = used - {key.casefold() for key in assigned.values()}
-    waiting = {
-        identity_of(live): _candidates(live, assigned, elsewhere, context) for live in objects
-    }
+    waiting = {live.identity: _candidates(live, assigned, elsewhere, context) for live in objects}
     keys: dict[Identity, str] = {}
     while waiting:
         tried = {identity: next(candidates) for identity, candidates in waiting.items()}
@@ -257,7 +246,7 @@ def _candidates(
         parent = context.parent_of(live)
         with_parent = name
         if parent is not None:
-            prefix = assigned.get(identity_of(parent)) or key_of(context.name_of(parent))
+            prefix = assigned.get(parent.identity) or key_of(context.name_of(parent))
             with_parent = f"{prefix or parent.id}-{name}"
         yield name
         if environment:
@@ -303,7 +292,7 @@ def _ambiguous(context: ImportContext) -> frozenset[Identity]:
     Where names must be unique, names that differ in case only are ambiguous, too.
     """
     ambiguous: set[Identity] = set()
-    for kind in context.kinds:
+    for kind in all_kinds():
         scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
         for live in context.live.of(kind.name):
             name = live.name.strip()
@@ -314,7 +303,7 @@ def _ambiguous(context: ImportContext) -> frozenset[Identity]:
                 scopes.setdefault((None, name), []).append(live)
         for (scope, name), members in scopes.items():
             if len(members) > 1 or not name:
-                ambiguous |= {identity_of(live) for live in members if live.parent_id == scope}
+                ambiguous |= {live.identity for live in members if live.parent_id == scope}
     return frozenset(ambiguous)
 
 

@@ -9,20 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain, count
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.authoring.import_choice import Adoption, declared_values, is_given, managed_fields
+from reconciler.authoring.import_choice import (
+    Adoption,
+    ImportContext,
+    declared_values,
+    is_given,
+    managed_fields,
+)
 from reconciler.authoring.yaml_text import Draft, reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
-from reconciler.model.files import Left
-from reconciler.model.kind import Dialect, Integrations, Kind
+from reconciler.model.files import Left, NeededSecret
+from reconciler.model.kind import Integrations, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
-from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
 from reconciler.model.schemas import (
     holds_secret,
@@ -60,33 +65,30 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 class Drafting(Struct):
     """Makes drafts, and notes what is left out and which secrets they refer to.
 
-    `environment` is written to each resource, "" writes none. `variables` are those in use.
-    `resources` are those of the files: their references to secrets are kept. `mask` masks known
-    secrets. `dialect` is that of the server, if known. `integrations` are those of each parent:
-    their names are written if there are several environments, and are comments otherwise. `dropped`
-    are fields to leave out, with the reason. With `share_secrets`, exports with the same account
-    refer to the same variables.
+    `resources` are those of the files: their references to secrets are kept. `dropped` are fields
+    to leave out, with the reason. `variables` are those in use, `shared` those of accounts.
     """
 
-    environment: str
-    variables: set[str]
+    context: ImportContext
     resources: Mapping[Address, Resource]
-    mask: Mask
-    dialect: Dialect | None
-    integrations: Mapping[str, Integrations] = field(default_factory=dict)
-    dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
-    share_secrets: bool = False
+    dropped: Mapping[Address, Mapping[Path, str]]
     left: list[Left] = field(default_factory=list)
-    secrets: list[tuple[str, Address]] = field(default_factory=list)
+    secrets: list[NeededSecret] = field(default_factory=list)
+    variables: set[str] = field(default_factory=set)
     shared: dict[Account, SecretRef] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kinds = {kind.name: kind for kind in all_kinds()} if self.share_secrets else {}
         for address, resource in self.resources.items():
             for path, ref in secret_refs(resource.spec):
-                account = kinds and account_of(kinds[address.kind], resource.spec, path)
+                self.variables |= {source.argument for source in ref.sources}
+                account = self._account(
+                    self.context.kinds_by_name[address.kind], resource.spec, path
+                )
                 if account and not ref.is_literal:
                     self.shared.setdefault(account, ref)
+
+    def _account(self, kind: Kind, values: JSONObject, path: Path) -> Account | None:
+        return account_of(kind, values, path) if self.context.share_secrets else None
 
     def draft(self, adoption: Adoption, defaults: JSONObject) -> Draft | None:
         """Return the resource for an object, None if no file can contain it.
@@ -113,7 +115,7 @@ class Drafting(Struct):
         existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
         for _, ref in secret_refs(ordered):
             if ref not in existing:
-                self.secrets += [(source.argument, address) for source in ref.sources]
+                self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
         return Draft(kind.collection, address.key, ordered, dict(self._comments(adoption, ordered)))
 
     def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
@@ -122,18 +124,20 @@ class Drafting(Struct):
         for path, _ in adoption.kind.integration_fields(spec):
             item = table.of_id(value_at(spec, path))
             if item is not None and item.name:
-                yield path, safe_output(self.mask(printable(str(item))))
+                yield path, safe_output(self.context.mask(printable(str(item))))
 
     def _table(self, adoption: Adoption) -> Integrations:
-        return self.integrations.get(adoption.live.parent_id or "", Integrations())
+        return self.context.live.integrations.get(adoption.live.parent_id or "", Integrations())
 
     def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return the fields to write, with secrets as references."""
         kind, address, body = adoption.kind, adoption.address, adoption.live.body
-        if self.environment:
+        if self.context.environment:
             body = named(kind, body, self._table(adoption))
         explicit = declared_values(kind, defaults).keys()
-        managed, stale = managed_fields(kind, body, dialect=self.dialect, explicit=explicit)
+        managed, stale = managed_fields(
+            kind, body, dialect=self.context.live.dialect, explicit=explicit
+        )
         values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:
@@ -164,7 +168,7 @@ class Drafting(Struct):
         # A literal secret is not copied to another file.
         if isinstance(written, SecretRef) and not written.is_literal:
             return written
-        account = account_of(adoption.kind, values, path) if self.share_secrets else None
+        account = self._account(adoption.kind, values, path)
         if account in self.shared:
             return self.shared[account]
         variable = variable_for(account[1] if account else address.key, path, self.variables)
@@ -185,16 +189,16 @@ class Drafting(Struct):
             values[kind.parent_key] = _parent_value(adoption.parent)
         if adoption.pinned or (resource is not None and resource.pinned_id):
             values["id"] = _identity(adoption.live.id)
-        if self.environment:
-            values["environments"] = [self.environment]
+        if self.context.environment:
+            values["environments"] = [self.context.environment]
         return {**values, **_kept(resource)} if resource is not None else values
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
         together = "\n".join(leaves_of(values, str))
-        if self.mask(together) != together:
+        if self.context.mask(together) != together:
             # An item of a list can't be left out alone: the whole list is.
             for path, text in leaves(values):
-                if isinstance(text, str) and self.mask(text) != text:
+                if isinstance(text, str) and self.context.mask(text) != text:
                     yield tuple(part for part in path if isinstance(part, str))
 
 
@@ -264,11 +268,8 @@ def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
     One such as RECONCILER_SECRET_LAKE_PASSWORD needs no entry in `secrets:`.
     """
     plain = SECRET_PREFIX + _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
-    name, number = plain, 1
-    while name in taken:
-        number += 1
-        name = f"{plain}_{number}"
-    return name
+    names = chain((plain,), (f"{plain}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def without_unimportable(

@@ -7,7 +7,7 @@ reported.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias
@@ -21,8 +21,9 @@ from reconciler.authoring.import_drafts import Drafting
 from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schema_line
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address, matching
-from reconciler.model.files import FileChange, Layout, Left, Namesake, Side
+from reconciler.model.files import FileChange, Layout, Left, Lost, Namesake, Side
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Plan
 from reconciler.model.redaction import redact_line
@@ -104,22 +105,7 @@ def _drafted(
     placing: Placing,
     dropped: Mapping[Address, Mapping[Path, str]],
 ) -> Attempt:
-    used = {
-        source.argument
-        for resource in loaded.desired.in_order()
-        for _, ref in secret_refs(resource.spec)
-        for source in ref.sources
-    }
-    drafting = Drafting(
-        environment=context.environment,
-        variables=used,
-        resources=loaded.desired.resources,
-        mask=context.mask,
-        dialect=context.live.dialect,
-        integrations=context.live.integrations,
-        dropped=dropped,
-        share_secrets=context.share_secrets,
-    )
+    drafting = Drafting(context, loaded.desired.resources, dropped)
     drafts: dict[str, list[Draft]] = {}
     drafted: dict[Address, tuple[Adoption, str]] = {}
     for adoption in new:
@@ -177,7 +163,6 @@ class Placing(Struct, frozen=True):
 
     source: Source
     globs: tuple[str, ...]
-    kinds: Sequence[Kind]
     layout: Layout | None = None
     into: str = ""
     overwrite: bool = False
@@ -218,7 +203,7 @@ class Placing(Struct, frozen=True):
         elif kind.parent is None:
             parts = [kind.collection, _part(kind, adoption.address.key)]
         elif self.layout is not Layout.BY_RESOURCE:
-            parent = next(parent for parent in self.kinds if parent.name == kind.parent)
+            parent = next(parent for parent in all_kinds() if parent.name == kind.parent)
             parts = [parent.collection, _part(parent, _parent_stem(adoption))]
         else:
             stem = _part(kind, _parent_stem(adoption))
@@ -270,13 +255,13 @@ class Placing(Struct, frozen=True):
             )
 
 
-def siblings_of(resources: Iterable[Resource], kinds: Mapping[str, Kind]) -> Mapping[Place, str]:
+def siblings_of(resources: Iterable[Resource]) -> Mapping[Place, str]:
     """Return the file with most resources of each kind in each parent."""
-    counts: dict[Place, Counter[str]] = {}
+    inside = {kind.name for kind in all_kinds() if kind.parent is not None}
+    counts: dict[Place, Counter[str]] = defaultdict(Counter)
     for resource in resources:
-        if kinds[resource.address.kind].parent is not None and resource.mark is not None:
-            place = (resource.address.kind, resource.parent)
-            counts.setdefault(place, Counter())[resource.mark.file] += 1
+        if resource.address.kind in inside and resource.mark is not None:
+            counts[resource.address.kind, resource.parent][resource.mark.file] += 1
     return {
         place: min(files, key=lambda file: (-files[file], file)) for place, files in counts.items()
     }
@@ -328,24 +313,25 @@ def check_overwriting(loaded: Loaded, attempt: Attempt) -> None:
 
 def removed_from_files(
     loaded: Loaded, attempt: Attempt, before: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield each file with something that it no longer has: overrides, references, comments."""
+) -> Iterator[Lost]:
+    """Yield what the files no longer have: overrides, references, comments."""
     for address, (_, file) in attempt.written.items():
         declaration = loaded.declared.get(address)
         if declaration is None or declaration.document.file != file:
             continue
         if declaration.body.get("overrides"):
-            yield file, f"overrides of {address}"
+            yield Lost(file, f"overrides of {address}")
         for path, ref in secret_refs(loaded.desired.resources[address].spec):
             if ref.is_literal:
-                yield file, f"the literal secret in {path_text(path)} of {address}"
+                yield Lost(file, f"the literal secret in {path_text(path)} of {address}")
         for path, value in leaves(dict(declaration.body)):
             if "overrides" not in path[:1] and _has_plain_reference(value):
-                yield file, f"{value} in {path_text(path)} of {address} (replaced by its value)"
+                what = f"{value} in {path_text(path)} of {address} (replaced by its value)"
+                yield Lost(file, what)
     for file, text in before.items():
         if file in loaded.defaults:
-            yield file, f"its `{DEFAULTS}` (resources have the values)"
-        yield from ((file, what) for what in _removed_extras(text, attempt.texts[file]))
+            yield Lost(file, f"its `{DEFAULTS}` (resources have the values)")
+        yield from (Lost(file, what) for what in _removed_extras(text, attempt.texts[file]))
 
 
 def _removed_extras(before: str, after: str) -> Iterator[str]:

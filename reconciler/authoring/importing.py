@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from msgspec import Struct, field
@@ -16,11 +15,9 @@ from reconciler.authoring.difference import differences_as_text
 from reconciler.authoring.import_choice import (
     Adoption,
     Choice,
-    Identity,
     ImportContext,
     adoptions,
     chosen,
-    identity_of,
     may_choose,
 )
 from reconciler.authoring.import_texts import Placing, attempt_of, siblings_of
@@ -30,9 +27,9 @@ from reconciler.commands.session import Session
 from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.files import Adopted, Imported, Layout, Left, Lost, NeededSecret
+from reconciler.model.files import Adopted, Imported, Layout, Left
 from reconciler.model.kind import Dialect
-from reconciler.model.live import Live, LiveObject, other_tool_of
+from reconciler.model.live import Identity, Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
@@ -105,14 +102,13 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     placing = Placing(
         FolderSource(options.workspace.folder),
         session.loaded.globs,
-        all_kinds(),
         options.layout,
         options.into,
         options.force,
-        siblings_of(session.loaded.desired.in_order(), {kind.name: kind for kind in all_kinds()}),
+        siblings_of(session.loaded.desired.in_order()),
     )
     depth = Depth(
-        in_full=may_choose(choice, all_kinds(), session.loaded.desired.in_order()),
+        in_full=may_choose(choice, session.loaded.desired.in_order()),
         ids=frozenset(choice.ids),
         parents=frozenset(part for text in choice.parents for part in parts(text)),
     )
@@ -133,7 +129,18 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     """Return what is to be written and reported."""
     loaded = session.loaded
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
-    context = _context(session, live, matching, share_secrets=options.share_secrets)
+    context = ImportContext(
+        live,
+        claims={
+            match.live.identity: address
+            for address, match in matching.matches.items()
+            if match.live is not None
+        },
+        declared=loaded.declared.keys(),
+        environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
+        mask=session.mask,
+        share_secrets=options.share_secrets,
+    )
     renamed = _renamed(session, live, matching)
     selected = _selected(options.choice, context, matching, loaded, placing, renamed)
     users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
@@ -166,10 +173,10 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         ignored=selected.ignored,
         refused=(*selected.refused, *(left for left in drafting.left if not left.path)),
         left_out=tuple(left for left in drafting.left if left.path),
-        secrets=tuple(itertools.starmap(NeededSecret, drafting.secrets)),
+        secrets=tuple(drafting.secrets),
         calls=0,
         beside=attempt.beside,
-        gone=tuple(itertools.starmap(Lost, gone)),
+        gone=tuple(gone),
         namesakes=tuple(effects.namesakes(attempt, context, loaded)),
         changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
         unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
@@ -186,25 +193,6 @@ def _unlisted(choice: Choice, dialect: Dialect | None) -> Iterator[str]:
                     yield f"{kind.name} of type {tag}"
 
 
-def _context(
-    session: Session, live: Live, matching: Matching, *, share_secrets: bool
-) -> ImportContext:
-    loaded = session.loaded
-    return ImportContext(
-        live,
-        all_kinds(),
-        claims={
-            identity_of(match.live): address
-            for address, match in matching.matches.items()
-            if match.live is not None
-        },
-        declared=loaded.declared.keys(),
-        environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
-        mask=session.mask,
-        share_secrets=share_secrets,
-    )
-
-
 def _selected(
     choice: Choice,
     context: ImportContext,
@@ -218,50 +206,43 @@ def _selected(
     Raises BadUsage if a part of the choice matches no object.
     """
     objects = chosen(choice, context)
-    ignored_ids = {identity_of(live) for live in matching.ignored}
-    ignored = tuple(live for live in objects if identity_of(live) in ignored_ids)
-    wanted = [live for live in objects if identity_of(live) not in ignored_ids]
-    refused = {identity_of(left.live): left for left in _refused(wanted, context)}
-    if not (choice.names or choice.ids):
-        refused |= {identity_of(left.live): left for left in _unnamed(wanted, context, renamed)}
-    every = adoptions([live for live in wanted if identity_of(live) not in refused], context)
+    ignored_ids = {live.identity for live in matching.ignored}
+    ignored = tuple(live for live in objects if live.identity in ignored_ids)
+    wanted = [live for live in objects if live.identity not in ignored_ids]
+    among = None if choice.names or choice.ids else renamed
+    reasons = {live.identity: _reason_against(live, context, among) for live in wanted}
+    every = adoptions([live for live in wanted if reasons[live.identity] is None], context)
     new = tuple(
         adoption
         for adoption in every
-        if identity_of(adoption.live) not in context.claims
+        if adoption.live.identity not in context.claims
         or _is_overwritten(adoption, loaded, placing)
     )
-    return _Selected(new, len(every) - len(new), ignored, tuple(refused.values()))
+    refused = (Left(live, (), reason) for live in wanted if (reason := reasons[live.identity]))
+    return _Selected(new, len(every) - len(new), ignored, tuple(refused))
 
 
-def _refused(objects: Sequence[LiveObject], context: ImportContext) -> Iterator[Left]:
-    for live in objects:
-        if identity_of(live) in context.secret_names:
-            yield Left(live, (), "its name contains the value of a secret of this workspace")
-        elif live.parent_id is not None and context.parent_of(live) is None:
-            parent_kind = context.kinds_by_name[live.kind].parent
-            yield Left(live, (), f"its {parent_kind} (id {live.parent_id}) no longer exists")
-
-
-def _unnamed(
-    objects: Sequence[LiveObject], context: ImportContext, renamed: Mapping[Identity, Address]
-) -> Iterator[Left]:
-    """Yield the objects that are imported only if they are named. `renamed` are resources."""
-    for live in objects:
-        parent, other = context.parent_of(live), other_tool_of(live.name)
-        whole = (item for item in (live, parent) if item is not None)
-        address = next(filter(None, (renamed.get(identity_of(item)) for item in whole)), None)
-        if identity_of(live) in context.claims:
-            continue
-        if other is not None:
-            yield Left(live, (), f"it is managed by {other}; to import it, pass --id {live.id}")
-        elif address is not None:
-            yield Left(
-                live,
-                (),
-                f"it is probably {address}, renamed in the service: set its `name`, or "
-                f"`lifecycle.renamed_from`; to import it as another resource, pass --id {live.id}",
-            )
+def _reason_against(
+    live: LiveObject, context: ImportContext, renamed: Mapping[Identity, Address] | None
+) -> str | None:
+    """Return why an object is not imported. `renamed` are resources; None if it is named."""
+    parent, other = context.parent_of(live), other_tool_of(live.name)
+    if live.identity in context.secret_names:
+        return "its name contains the value of a secret of this workspace"
+    if live.parent_id is not None and parent is None:
+        parent_kind = context.kinds_by_name[live.kind].parent
+        return f"its {parent_kind} (id {live.parent_id}) no longer exists"
+    if renamed is None or live.identity in context.claims:
+        return None
+    if other is not None:
+        return f"it is managed by {other}; to import it, pass --id {live.id}"
+    address = renamed.get(live.identity) or (renamed.get(parent.identity) if parent else None)
+    if address is None:
+        return None
+    return (
+        f"it is probably {address}, renamed in the service: set its `name`, or "
+        f"`lifecycle.renamed_from`; to import it as another resource, pass --id {live.id}"
+    )
 
 
 def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identity, Address]:
@@ -273,7 +254,7 @@ def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identi
         if doubled and len(session.loaded.environments) > 1:
             elsewhere = frozenset(session.claimed_elsewhere(live))
             doubled = duplicates_of(matching, base, now, elsewhere=elsewhere)
-        return {identity_of(item.live): item.match.resource.address for item in doubled}
+        return {item.live.identity: item.match.resource.address for item in doubled}
     return {}
 
 
@@ -339,7 +320,7 @@ def remarks_on_import(imported: Imported) -> str:
             "differs into `overrides:`, and remove the other"
         )
     lines.append(f"{several(imported.calls, 'API call')}")
-    return _joined(lines)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _secrets(imported: Imported) -> Iterator[str]:
@@ -370,7 +351,3 @@ def _counts(imported: Imported) -> str:
         parts.append(f"into {files}" + (f" ({extended} existing)" if extended else ""))
     managed = f"; {imported.claimed} already in the configuration" if imported.claimed else ""
     return " ".join(parts) + managed
-
-
-def _joined(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)

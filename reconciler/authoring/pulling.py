@@ -24,7 +24,7 @@ from reconciler.authoring.drift import (
 )
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.import_drafts import doubtful_paths
-from reconciler.authoring.placing import Place, Placing, edited_texts, placing_of
+from reconciler.authoring.placing import Place, edited_texts, placing_of
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
@@ -231,7 +231,9 @@ class _Pulling:
         wanted = self._named(item.address, live, field.change.path, wanted)
         reason = self._reason_against(kind, live, field, wanted)
         places = tuple(
-            self._placing(item.address).places_of(field.path, wanted, field.change.after)
+            placing_of(self.session.loaded, item.address).places_of(
+                field.path, wanted, field.change.after
+            )
         )
         for place in places if reason is None else ():
             if place.replaces and not await self._is_accepted(item, field.path, place):
@@ -278,9 +280,6 @@ class _Pulling:
 
     def _leave_out(self, address: Address, path: Path, reason: str) -> None:
         self.left_out.append(LeftOut(address, path, reason))
-
-    def _placing(self, address: Address) -> Placing:
-        return placing_of(self.session.loaded, address)
 
     def _texts(self, values: Iterable[_Value]) -> dict[str, str]:
         """Return the new texts of the files with values written."""

@@ -326,7 +326,7 @@ def _address(text: str | None, old: Address) -> Address:
 
 def _renaming(options: MoveOptions, declaration: Declaration, new: Address) -> Renaming:
     """Return what to edit. Raises ReconcilerError for a name that overrides set."""
-    kind = _kind(new.kind)
+    kind = next(kind for kind in all_kinds() if kind.name == new.kind)
     old, name = declaration.address, declaration.body.get("name")
     if options.name is None or options.name == name:
         return Renaming(kind, old.key, new.key)
@@ -341,10 +341,6 @@ def _renaming(options: MoveOptions, declaration: Declaration, new: Address) -> R
     is_pinned = declaration.body.get("id") is not None
     former = None if is_pinned else str(name)
     return Renaming(kind, old.key, new.key, options.name, former)
-
-
-def _kind(name: str) -> Kind:
-    return next(kind for kind in all_kinds() if kind.name == name)
 
 
 def _check(

@@ -44,7 +44,6 @@ _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _WORDS = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*|\$[A-Za-z0-9_]+")
 """Text that needs no quotes anywhere, unless YAML 1.1 or 1.2 knows it as a value."""
 _KNOWN = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-_WRITTEN: Mapping[JSON, str] = {True: "true", False: "false", None: "null"}
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _REFERENCE = re.compile(r"\$\{secret:[a-z]+:[A-Za-z0-9_./-]+\}")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
@@ -246,20 +245,15 @@ def _members(values: JSONObject, margin: str = "") -> Iterator[str]:
 def _plain(value: JSON) -> str | None:
     """Return a value as PyYAML writes it in one line, None if only PyYAML knows how."""
     form = value.__class__
-    if form is str:
-        if _is_words(value) or _PLAIN.fullmatch(value):
-            return str(value)
-    elif form is list:
-        if all(item.__class__ is str and _is_words(item) for item in value) and _is_short(value):
-            return f"[{', '.join(value)}]"
-    elif form is SecretRef:
-        text = str(value)
-        return text if _REFERENCE.fullmatch(text) else None
-    elif form is int:
+    if form is str and (_is_words(value) or _PLAIN.fullmatch(value)):
         return str(value)
-    elif form is bool or value is None:
-        return _WRITTEN[value]
-    return None
+    if form is list and all(item.__class__ is str and _is_words(item) for item in value):
+        return f"[{', '.join(value)}]" if _is_short(value) else None
+    if form is SecretRef and _REFERENCE.fullmatch(str(value)):
+        return str(value)
+    if form is int:
+        return str(value)
+    return orjson.dumps(value).decode() if form is bool or value is None else None
 
 
 def _is_words(text: str) -> bool:

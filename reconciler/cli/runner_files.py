@@ -36,10 +36,11 @@ def write_runner_files(
     write = writer_of("markdown", result_name(plan))
     outputs, summary = os.environ.get("GITHUB_OUTPUT"), os.environ.get("GITHUB_STEP_SUMMARY")
     if outputs:
-        # A value cannot contain a delimiter that it does not know.
-        end = f"end_{token_hex(16)}"
-        values = outputs_of(plan, saved).items()
-        lines = "".join(f"{name}<<{end}\n{value}\n{end}\n" for name, value in values)
+        lines = ""
+        for name, value in outputs_of(plan, saved).items():
+            # A value cannot contain a delimiter that it does not know.
+            end = f"end_{token_hex(16)}"
+            lines += f"{name}<<{end}\n{value}\n{end}\n"
         _append(Path(outputs), lines.encode(errors="surrogateescape"))
     if summary and not _summarized(
         Path(summary), lambda limit: write(plan, replace(options, limit=limit))

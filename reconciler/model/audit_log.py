@@ -266,7 +266,9 @@ def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | Non
             check_version(event, name=where)
         line = _decoded(event, name=where)
         if _starts_run(event):
-            plans[line.run] = _plan(line, event["plan"], name=where)
+            is_plan = line.__declared__ is Planned
+            decode = decode_content if is_plan else decode_backfill_content
+            plans[line.run] = decode(event["plan"], name=where)
         elif line.run not in plans:
             raise InvalidPlanFile(f"{where}: this audit log contains no plan of run {line.run}")
         runs.setdefault(line.run, []).append(line)
@@ -291,11 +293,6 @@ def _decoded(event: dict[str, Any], *, name: str) -> Any:
         return convert(event, lines())
     except ValidationError as error:
         raise InvalidPlanFile(f"{name}: invalid event: {problem(error)}") from None
-
-
-def _plan(line: Any, content: object, *, name: str) -> Plan | BackfillPlan:
-    is_plan = line.__declared__ is Planned
-    return (decode_content if is_plan else decode_backfill_content)(content, name=name)
 
 
 def _run(lines: Sequence[Any], plan: Plan | BackfillPlan) -> LoggedRun:

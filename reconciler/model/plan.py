@@ -349,7 +349,7 @@ class Refusal(Public, frozen=True):
     """A violation of the policy."""
 
     recent = frozenset({"after_merge", "objects"})
-    with_texts = frozenset({"message"})
+    with_texts = frozenset({"message", "allow", "objects"})
 
     rule: str
     """Stable id of the rule."""

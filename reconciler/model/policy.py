@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, Mark
 from reconciler.model.address import Address
 from reconciler.model.public import Public, derived
-from reconciler.model.values import JSON, JSONObject
+from reconciler.model.values import JSON, JSONObject, mapping_of
 
 RULE_PREFIX: Final = "rules."
 """What the codes of violations and notes begin with, so that no id of a user equals one of ours."""
@@ -81,12 +81,11 @@ class PolicyRule(Struct, frozen=True):
 
 def rules_of(value: JSON) -> tuple[PolicyRule, ...]:
     """Return the rules of a mapping from ids. What its schema refuses is left out."""
-    rules = value.items() if isinstance(value, Mapping) else ()
-    return tuple(_rule(str(name), rule) for name, rule in rules if _is_rule(rule))
-
-
-def _is_rule(value: JSON) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("match"), Mapping)
+    return tuple(
+        _rule(str(name), rule)
+        for name, rule in mapping_of(value).items()
+        if isinstance(mapping_of(rule).get("match"), Mapping)
+    )
 
 
 def _rule(name: str, written: JSONObject) -> PolicyRule:

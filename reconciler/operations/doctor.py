@@ -134,13 +134,11 @@ class _Access(Struct, frozen=True):
         return self.session.loaded.reachable().organization
 
     async def checks(self) -> list[Check]:
-        """Return the checks. Raises SecretUnavailable if the key can't be resolved."""
+        """Return the checks. Raises ReconcilerError if the key can't be resolved or read."""
         try:
             key = await read_key(self.transport)
         except Unauthorized as error:
             return [Check.failed("key", error.message, f"{_NEW_KEY}, and set it here")]
-        except ReconcilerError as error:
-            return [_failure("key", error)]
         checks = list(self._about_key(key))
         if key is not None:
             checks.append(await self._user())
@@ -287,7 +285,7 @@ async def network_checks(session: Session, base_url: str) -> list[Check]:
     try:
         probed = await probe(base_url, KEY.path, settings)
     except ReconcilerError as error:
-        return [*checks, Check.failed("answer", error.message, error.hint or "")]
+        return [*checks, _failure("answer", error)]
     checks += _answer(base_url, probed, settings, environ, session.runtime.now())
     return checks
 
@@ -303,7 +301,7 @@ async def _address(base_url: str) -> Check:
     try:
         reached = await addresses_of(base_url, _SECONDS)
     except ReconcilerError as error:
-        return Check.failed("address", error.message, error.hint or "")
+        return _failure("address", error)
     return Check.fine(
         "address", f"{base_url} accepts connections ({listed(reached, _MOST_ADDRESSES)})"
     )
@@ -377,7 +375,7 @@ def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session
     except InvalidConfiguration as error:
         return None, Check.failed(name, error.message, "run `reconciler validate`")
     except ReconcilerError as error:
-        return None, Check.failed(name, error.message, error.hint or "")
+        return None, _failure(name, error)
     desired = session.loaded.desired
     text = f"{several(len(desired.resources), 'resource')} in environment {desired.environment}"
     count = len(session.loaded.diagnostics)
@@ -399,7 +397,7 @@ async def _service_checks(
         first = error.diagnostics[0]
         return [Check.failed(name, first.message, first.hint or "")]
     except ReconcilerError as error:
-        return [Check.failed(name, error.message, error.hint or "")]
+        return [_failure(name, error)]
     return [
         *await network_checks(used, base_url),
         *await access_checks(used, is_workspace=session is not None),
@@ -420,7 +418,7 @@ def _guarded(
     try:
         return list(check(options, runtime))
     except ReconcilerError as error:
-        return [Check.failed(name, error.message, error.hint or "")]
+        return [_failure(name, error)]
 
 
 def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
@@ -470,7 +468,7 @@ def _applied(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
     try:
         applied = history.applied if history is not None else None
     except GitUnavailable as error:
-        yield Check.failed(name, error.message, error.hint or "")
+        yield _failure(name, error)
         return
     if applied is None:
         yield Check.fine(name, "none recorded (`apply --mark` records it)")

@@ -244,22 +244,21 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
     if match.new is not None:
         if reasons or resource.pinned_id is None:
             return _rest_of_replacement(match, live, match.new, differs, reasons, context), notes
-        notes += tuple(filter(None, [interrupted_note(match.new)]))
+        notes += tuple(interrupted_notes([match.new]))
     if reasons:
         return (_replacement(match, live, differs, reasons, context),), notes
     return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
 
 
-def interrupted_note(live: LiveObject) -> Note | None:
-    """Return a note on the new object of an interrupted replacement, None for other objects."""
-    marked = parse_marked_name(live.name)
-    if marked is None:
-        return None
-    return Note(
-        "interrupted-replacement",
-        f"{live.kind} {quoted(live.name)} (id {printable(live.id)}) is the new object of an "
-        f"interrupted replacement of id {marked[1]}; declare or delete it",
-    )
+def interrupted_notes(objects: Iterable[LiveObject]) -> Iterator[Note]:
+    """Yield a note on each object that is the new one of an interrupted replacement."""
+    for live in objects:
+        if (marked := parse_marked_name(live.name)) is not None:
+            yield Note(
+                "interrupted-replacement",
+                f"{live.kind} {quoted(live.name)} (id {printable(live.id)}) is the new object of "
+                f"an interrupted replacement of id {marked[1]}; declare or delete it",
+            )
 
 
 def _updates(
@@ -403,6 +402,8 @@ def _update(
     kind, resource, dialect = match.kind, match.resource, context.live.dialect
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     body = update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect)
+    is_renamed = any(change.path == ("name",) for change in changes)
+    is_rest = is_renamed and parse_marked_name(live.name) is not None
     return _change(
         match,
         Action.UPDATE,
@@ -410,16 +411,9 @@ def _update(
         context,
         body=body,
         secrets=secrets,
-        reasons=(*_reasons(changes, secrets), *_rename_after_replacement(live, changes)),
+        reasons=(*_reasons(changes, secrets), *((Reason.INTERRUPTED,) if is_rest else ())),
         seen=seen_of_update(kind, resource, live, changes, body),
     )
-
-
-def _rename_after_replacement(live: LiveObject, changes: Sequence[FieldChange]) -> Iterator[Reason]:
-    """Yield why the new object of a replacement is renamed, if that is what is left of it."""
-    is_renamed = any(change.path == ("name",) for change in changes)
-    if is_renamed and parse_marked_name(live.name) is not None:
-        yield Reason.INTERRUPTED
 
 
 def _reasons(

@@ -17,6 +17,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource
+from reconciler.model.values import Path
 from reconciler.planning.base import Base
 from reconciler.planning.changes import Decisions
 from reconciler.planning.matcher import Match, Matching
@@ -100,10 +101,10 @@ class Draft(Struct, frozen=True, dict=True):
         """The deletions and replacements."""
         return [change for change in self.changes if change.action.destructive]
 
-    def mark_of(self, address: Address) -> Mark | None:
-        """Return the place of a resource, None if it has none."""
+    def mark_of(self, address: Address, path: Path = ()) -> Mark | None:
+        """Return the place of a resource, or of the field at a path, None if it has none."""
         resource = self.resources.get(address)
-        return resource.mark if resource is not None else None
+        return resource.near(path) if resource is not None else None
 
     @cached_property
     def deleted(self) -> AbstractSet[tuple[str, str]]:

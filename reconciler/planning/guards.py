@@ -365,12 +365,12 @@ def known_refusal(draft: Draft) -> Iterator[Refusal]:
             objection = known(rule_context)
             if objection is None or known.id in draft.policy.attempt:
                 continue
-            resource, cause = draft.resources.get(address), objection.because_of
+            cause = objection.because_of
             yield Refusal(
                 known.id,
                 printable(f"{address}: {objection.message}"),
                 (address,),
-                resource.near(objection.path) if resource is not None else None,
+                draft.mark_of(address, objection.path),
                 f"{objection.fix}; {to_send_anyway(known.id)}",
                 objects=(Unmanaged.of(cause, None),) if cause is not None else (),
             )
@@ -421,7 +421,7 @@ def misspelt_value(draft: Draft) -> Iterator[Refusal]:
                     UNKNOWN_VALUE,
                     f"unknown value {quoted(str(value))} for {path_text(path)} of {change.address}",
                     (change.address,),
-                    resource.near(path) if resource is not None else None,
+                    draft.mark_of(change.address, path),
                     joined(f"did you mean {quoted(close)}?", to_send_anyway(UNKNOWN_VALUE)),
                 )
 

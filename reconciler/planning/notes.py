@@ -17,7 +17,7 @@ from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import value_at
 from reconciler.planning.base import Base
-from reconciler.planning.changes import interrupted_note
+from reconciler.planning.changes import interrupted_notes
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import LookAlikes, collision_notes
 from reconciler.planning.matcher import Matching
@@ -46,7 +46,7 @@ def notes_of(draft: Draft) -> Iterator[Note]:
         yield from _never_live(draft)
     yield from _of_other_tools(draft)
     yield from _look_alikes(draft)
-    yield from filter(None, map(interrupted_note, draft.unmanaged))
+    yield from interrupted_notes(draft.unmanaged)
     yield from collision_notes(draft)
     yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values())
     yield from _not_read(draft)

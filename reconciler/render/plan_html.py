@@ -89,6 +89,7 @@ _BUTTONS = (
     '<button type="button" id="expand">Expand all</button>'
     '<button type="button" id="collapse">Collapse all</button>\n'
 )
+_SIDES = {"-": ' class="removed"', "+": ' class="added"'}
 _PageIds: TypeAlias = Mapping[str, str]
 """The ids of elements by those of changes."""
 
@@ -300,9 +301,6 @@ def _row(line: FieldLine) -> str:
     before = f'<td class="removed" data-label="before">{text(line.before)}</td>'
     after = f'<td class="added" data-label="after">{text(line.after)}</td>'
     return f"{head}{before}{after}</tr>\n"
-
-
-_SIDES = {"-": ' class="removed"', "+": ' class="added"'}
 
 
 def _notes(document: Document) -> Iterator[str]:

@@ -286,6 +286,15 @@ def test_security_14_the_deletion_of_an_unknown_type_shows_no_secrets() -> None:
         assert "hunter2" not in text
 
 
+def test_a_refusal_shows_no_secret_in_the_name_of_a_live_object() -> None:
+    twin = live_export("e9", "Lake pass-word-4711-x")
+    plan = planned(desired_of(project(), export()), live_of(live_project(), twin))
+    masked = redact_plan(plan, redactor("pass-word-4711-x").mask)
+    assert [item.name for refusal in masked.refusals for item in refusal.objects] == ["Lake ***"]
+    for text in (encode(masked).decode(), plan_as_text(masked), plan_as_markdown(masked)):
+        assert "4711" not in text
+
+
 def test_security_14_nested_live_fields_that_look_secret_are_masked() -> None:
     live = {"sasl": {"password": "hunter2", "mechanism": "PLAIN"}, "connectionString": "a=b"}
     assert redact_value(live, str) == {

@@ -179,8 +179,8 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
 def paused_by_service(context: RuleContext) -> Outcome:
     """The last runs failed, so the service probably paused the export.
 
-    No field of the API gives the reason of a pause. The failures still count: one more pauses the
-    export again, and cancels its backfills. Fix the cause first, then backfill a short range.
+    The failures still count: one more pauses it again, and cancels its backfills. Fix the cause,
+    then backfill a short range.
     """
     runs = runs_of(context.live)
     failed = failures_in_a_row(str(run.get("status")) for run in runs)
@@ -263,9 +263,8 @@ def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
 def credentials_to_new_address(context: RuleContext) -> Outcome:
     """A known secret, or credentials that the service stores, are sent to another address.
 
-    A secret is known if the git base uses it, and so are the addresses that get it there. Without
-    a git base, only the address of the object itself is known. Whoever controls the address can
-    read the credentials. Check it.
+    A secret is known if the git base uses it, and so are the addresses that get it there. Without a
+    git base, only the address of the object itself is known. Check who controls the address.
     """
     exposed = [item.full for item in context.change.new if item.sort is Novelty.SECRET]
     return "; ".join(exposed) or None
@@ -275,8 +274,7 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
 def certificate_not_checked(context: RuleContext) -> Outcome:
     """A server with a certificate of its own is accepted, so another one can take its place.
 
-    Whoever controls the network can read the credentials and the data. Check that the server has no
-    certificate of a known authority.
+    Check that the server has no certificate of a known authority.
     """
     before, after = context.sides(*_CONFIG, "has_self_signed_cert")
     text = "the certificate of the server is not checked: another server can take its place"
@@ -342,10 +340,9 @@ def query_without_interval(context: RuleContext) -> Outcome:
 
 @RULES.rule("events-changed", Severity.WARNING, Effect.LOST, on=_CHANGES)
 def events_changed(context: RuleContext) -> Outcome:
-    """Events that were exported are not any more, or events that were not are now.
+    """Events that were exported are not any more, or others are now, also by other filters.
 
-    Also by other filters. Check that no reader of the destination needs the first, and that all may
-    see the second. A backfill exports past ranges again.
+    Check that no reader needs the first, and that all may see the second.
     """
     (only, only_after), (but, but_after) = (
         [set(names or ()) for names in context.sides(*_CONFIG, field)]

@@ -73,10 +73,6 @@ def _missing(tag: str, config: JSONObject, release: Dialect | None) -> Iterator[
             yield name
 
 
-def _is_sent(context: RuleContext) -> bool:
-    return context.sent("destination") is not MISSING
-
-
 def _server(context: RuleContext) -> str:
     return "the server" + (f" (dialect {context.dialect})" if context.dialect else "")
 
@@ -89,7 +85,7 @@ def type_not_accepted(context: RuleContext) -> Objection | None:
     destination of an S3 export. Older servers do not have the newer types. Use another type.
     """
     tag, release = wanted_type(context), _release(context)
-    if release is None or tag not in DESTINATION.variants or not _is_sent(context):
+    if release is None or tag not in DESTINATION.variants or context.sent("destination") is MISSING:
         return None
     if _has(release, *_range_of(tag)):
         return None
@@ -152,8 +148,8 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
 def unknown_integration(context: RuleContext) -> Objection | None:
     """An id is not that of an integration of the project, or the integration has another kind.
 
-    Ids are checked in projects of which the configuration names an integration, since the others
-    are not read. Set the name or the id of an integration of the right kind.
+    Ids are checked only in projects of which the configuration names an integration. Set the name
+    or the id of an integration of the right kind.
     """
     table = context.integrations or Integrations(hidden="not read")
     for taken in INTEGRATIONS.get(wanted_type(context), ()) if not table.hidden else ():

@@ -341,7 +341,7 @@ class _Reader:
             raise _Unusual
         text: str = event.value
         if not event.implicit[0] or (text and text[0] not in NOT_ALWAYS_TEXT):
-            return text
+            return self.texts.setdefault(text, text)
         if not text:
             if _COMMENT.match(self.text, event.end_mark.index):
                 raise _Unusual

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.authoring.import_choice import Adoption
+from reconciler.authoring.import_choice import Adoption, ImportContext
 from reconciler.authoring.import_drafts import Drafting
 from reconciler.model.address import Address
+from reconciler.model.live import Live
 from reconciler.model.resource import ParentRef
 from tests.support.worlds import BY_NAME, live_export
 
@@ -17,7 +18,8 @@ def adopted(**body: Any) -> Adoption:
 
 
 def drafting() -> Drafting:
-    return Drafting("", set(), {}, lambda text: text, None)
+    context = ImportContext(Live({}), {}, frozenset(), "", mask=lambda text: text)
+    return Drafting(context, {}, {})
 
 
 def test_plan_v11_an_object_that_is_not_imported_has_one_cause() -> None:
