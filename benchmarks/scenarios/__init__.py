@@ -22,6 +22,7 @@ _HOMES: Mapping[str, tuple[str, str]] = {
     "marginal": ("plans", "marginal"),
     "different": ("plans", "different"),
     "creates": ("applies", "creates"),
+    "creates-cpu": ("applies", "creates_cpu"),
     "projects-500": ("terraform", "projects_500"),
     "validate-10000": ("files", "validate_10000"),
     "fmt-10000": ("files", "fmt_10000"),

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.measuring import CHILDREN, Settings, connected, cpu, peak, wall
+from benchmarks.measuring import CHILDREN, Settings, connected, cpu, peak, stages, wall
 from benchmarks.processes import Usage, run
 from benchmarks.results import Ratio, Result
 from benchmarks.service import Service, running
@@ -29,6 +29,29 @@ def creates(settings: Settings) -> Result:
     _measure(result, "exports", Workload(count, 20, exports_live=False), settings)
     share = Workload(count - 20, 20, projects_live=False)
     _measure(result, "projects and exports", share, settings)
+    return result
+
+
+def creates_cpu(settings: Settings) -> Result:
+    """Measure the CPU time of creates without latency, and the stages of the larger apply."""
+    result = Result("CPU of applies of creates without latency")
+    for count in (100,) if settings.quick else (300, 2_000):
+        with tempfile.TemporaryDirectory() as name:
+            place = write(Workload(count, 20, exports_live=False), Path(name))
+            with running(place.seed) as service:
+                at = ["-C", str(place.workspace), "-e", ENVIRONMENT, "--base", "HEAD"]
+                words = ["apply", *at, "--auto-approve", "--rate", "off"]
+                task = connected(service, *words)
+                usages = []
+                for _ in range(settings.rounds):
+                    service.reset()
+                    usages.append(
+                        run(task.command, environ=task.environ, checkout=settings.checkout)
+                    )
+                result.calls[f"{count:,} creates"] = len(service.requests)
+                service.reset()
+                result.stages = stages(task, words, Path(name), settings)
+        result.values[f"{count:,} creates, CPU s"] = min(cpu(usages))
     return result
 
 
