@@ -101,11 +101,25 @@ def unit_of(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(steps[:size])
 
 
-def levels_of(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...]:
+def levels_of(changes: Sequence[Change]) -> tuple[tuple[Change, ...], ...]:
     """Return the changes by the number of changes that must come before, one after another.
 
-    The changes must be in an order in which each comes after those that it depends on.
+    Deletions are in levels after all others, unless one of those needs them. The changes must be in
+    an order in which each comes after those that it depends on.
     """
+    needed: set[str] = set()
+    last: list[Change] = []
+    others: list[Change] = []
+    for change in reversed(changes):
+        if change.action is Action.DELETE and change.id not in needed:
+            last.append(change)
+        else:
+            needed.update(change.depends_on)
+            others.append(change)
+    return (*_by_depth(reversed(others)), *_by_depth(reversed(last)))
+
+
+def _by_depth(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...]:
     depths: dict[str, int] = {}
     levels: list[list[Change]] = []
     for change in changes:
