@@ -29,9 +29,7 @@ def approval_of(plan: Plan) -> Approval:
     named = list({(change.address, change.name): None for change in dangerous})
     if len(named) > 1:
         environment = plan.source.environment
-        question = (
-            f"Danger for {len(named)} objects: {plan.named_dangers}\nTo apply this plan, type"
-        )
+        question = f"Danger for {len(named)} objects: {plan.named_dangers}\nTo apply this plan,"
         return typed(f"{question} type the environment, {quoted(environment)}: ", environment)
     for address, name in named:
         question = f"Danger for {plan.named_dangers}: to apply this plan, type its name"

@@ -47,5 +47,6 @@ def test_plan_v6_several_dangers_are_named_and_ask_for_the_environment() -> None
     approval = approval_of(plan_of(deletion("a", "A", DANGER), deletion("b", "B", DANGER)))
     dangers = "batch_export.a, batch_export.b (history-lost)"
     assert approval.question.startswith(f"Danger for 2 objects: {dangers}\n")
+    assert "\nTo apply this plan, type the environment, " in approval.question
     assert approval.is_given_by("production\n")
     assert not any(map(approval.is_given_by, ("y", "A", "B", "")))
