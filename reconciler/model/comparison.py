@@ -117,8 +117,10 @@ def stamp_of(kind: Kind, body: JSONObject) -> dict[str, JSON]:
 def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
     """Return whether every declared value is literally in a live body, secrets aside.
 
-    True implies that nothing differs; False implies nothing. Most of a large plan ends here,
-    which keeps ten thousand unchanged resources cheap.
+    Lists in the body of a variant may have another order if that has no meaning: servers keep the
+    order that they got, and `import` writes a fixed one. True implies that nothing differs; False
+    implies nothing. Most of a large plan ends here, which keeps ten thousand unchanged resources
+    cheap.
     """
     for name, declared in spec.items():
         live = body.get(name, MISSING)
@@ -141,7 +143,27 @@ def _is_identical_variant(variant: Variant, declared: JSON, live: JSON) -> bool:
     outer = {name: value for name, value in declared.items() if name != variant.body}
     plain = {name: value for name, value in inner.items() if value.__class__ is not SecretRef}
     part = {name: live_inner[name] for name in plain if name in live_inner}
-    return outer.items() <= live.items() and is_same(plain, part)
+    if not outer.items() <= live.items():
+        return False
+    return is_same(plain, part) or _differs_in_order_only(variant, declared, plain, part)
+
+
+def _differs_in_order_only(
+    variant: Variant, declared: JSONObject, plain: JSONObject, live: JSONObject
+) -> bool:
+    fields = {field.name: field for field in variant.fields_of(declared)}
+    return all(
+        name in live
+        and (
+            is_same(value, live[name])
+            or (
+                isinstance(value, list)
+                and name in fields
+                and is_equal(fields[name], value, live[name])
+            )
+        )
+        for name, value in plain.items()
+    )
 
 
 class Leaf(Struct, frozen=True):
