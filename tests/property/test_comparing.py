@@ -111,9 +111,11 @@ def not_wanted(field: Field, place: Different, want: Any) -> bool:
 
 
 def null_removes(field: Field, place: Different, want: Any) -> bool:
-    """The server merges: null removes a key."""
-    # An item of a list is no key.
-    absent = all(side is None or side is MISSING for side in (place.want, place.have))
+    """The server merges: null removes a key, also one with an empty object.
+
+    That may be what is left of secrets. An item of a list is no key.
+    """
+    absent = all(side is None or is_hollow(side) for side in (place.want, place.have))
     absent = absent and all(isinstance(part, str) for part in place.path)
     return absent and 0 < len(place.path) <= _merged(field)
 
