@@ -187,12 +187,19 @@ class Decisions(Struct):
 
 
 def _same_surroundings(former: ChangeContext, now: ChangeContext) -> bool:
-    """Return whether two contexts differ in nothing but fields that no other object depends on."""
+    """Return whether two contexts differ in nothing but fields that no other object depends on.
+
+    Policies that ignore other objects, as the trusted one may, leave resources with other matches.
+    """
 
     def values(context: ChangeContext) -> Iterator[object]:
         matching, live = context.matching, context.live
         yield from (context.known.now, context.rotate, live.dialect, live.integrations)
-        yield from (matching.matches.keys(), matching.untouchable.keys())
+        yield [
+            (address, match.live.id if match.live is not None else None, match.parent_id)
+            for address, match in matching.matches.items()
+        ]
+        yield matching.untouchable.keys()
         for kind in matching.kinds.values():
             stands_alone = kind.parent is None and not any(kind.variants)
             items = live.of(kind.name)

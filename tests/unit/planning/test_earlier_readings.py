@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired
+from reconciler.model.resource import Desired, Lifecycle
 from reconciler.planning.details import DetailsNotRead
 from reconciler.planning.planner import make_plan
 from tests.support.worlds import (
@@ -20,6 +20,7 @@ from tests.support.worlds import (
     live_project,
     plan_context,
     project,
+    s3,
 )
 
 DESIRED = desired_of(project(timezone="Europe/Berlin"), export(interval="day"))
@@ -53,6 +54,21 @@ def test_a_plan_after_an_earlier_reading_is_that_without_it(
     for plan, name in zip(made, (before, after, before), strict=True):
         alone = plan_context(base=base)
         assert plan == make_plan(DESIRED, live_of(*READINGS[name]), Policy(), KINDS, context=alone)
+
+
+@pytest.mark.parametrize("names", [("Legacy", "Other"), ("Other", "Legacy")])
+def test_a_plan_of_another_policy_is_that_without_the_first_one(names: tuple[str, ...]) -> None:
+    renamed = export(lifecycle=Lifecycle(renamed_from=("Legacy",)))
+    new = export("new", sql_query="SELECT event FROM events", destination=s3(bucket_name="c"))
+    live = live_of(FULL, live_export(name="Legacy"))
+    context = plan_context()
+    for policy in (Policy(ignore=(name,)) for name in names):
+        plan, alone = (
+            make_plan(desired_of(project(), renamed, new), live, policy, KINDS, context=given)
+            for given in (context, plan_context())
+        )
+        # Whether its query has an entry of its own depends on what else is live.
+        assert plan == alone
 
 
 def test_details_that_changes_depend_on_are_asked_for() -> None:
