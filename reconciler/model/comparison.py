@@ -80,7 +80,9 @@ def compared(field: Field, wanted: JSON, live: JSON) -> tuple[JSON, JSON]:
     want, have = comparable(field, wanted), comparable(field, _without_returned(live, wanted))
     if isinstance(field.type, MergedObject) and isinstance(want, dict):
         part = field.type.part_of(have, want)
-        return field.type.without_nulls(want), {} if part is None else part
+        # An object of which null removes every key is empty, like one that had secrets only.
+        want, have = field.type.without_nulls(want), {} if part is None else part
+        return _without_secrets(want), _without_secrets(have)
     return want, have
 
 

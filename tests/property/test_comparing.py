@@ -51,7 +51,9 @@ def edited(draw: st.DrawFn, value: Any) -> Any:
         kept = [draw(edited(item)) for item in value if not draw(rarely)]
         return draw(st.permutations(kept)) if draw(rarely) else kept
     if isinstance(value, (bool, int, float)) and draw(rarely):
-        return draw(st.sampled_from([float(value), int(value), bool(value), str(value)]))
+        # JSON has whole numbers of 64 bits.
+        whole = int(value) if abs(value) < 2**63 else 0
+        return draw(st.sampled_from([float(value), whole, bool(value), str(value)]))
     return value
 
 
@@ -103,21 +105,30 @@ def is_hollow(value: Any) -> bool:
 
 
 def not_wanted(field: Field, place: Different, want: Any) -> bool:
-    """The server merges: what is not wanted stays as it is. Secrets alone are not wanted."""
+    """The server merges: what is not wanted stays as it is. Secrets alone are not wanted.
+
+    It replaces lists.
+    """
+    path = _outside_lists(place.path)
     return any(
-        is_hollow(value_at(want, place.path[:depth]))
-        for depth in range(1, min(_merged(field), len(place.path)) + 1)
+        is_hollow(value_at(want, path[:depth]))
+        for depth in range(1, min(_merged(field), len(path)) + 1)
     )
 
 
 def null_removes(field: Field, place: Different, want: Any) -> bool:
-    """The server merges: null removes a key, also one with an empty object.
+    """The server merges: null removes a key. An object without others is like one of secrets."""
+    # An item of a list is no key.
+    if not place.path or not all(isinstance(part, str) for part in place.path):
+        return False
+    levels = _merged(field) - len(place.path)
+    return is_removed(place.want, levels) and is_removed(place.have, levels)
 
-    That may be what is left of secrets. An item of a list is no key.
-    """
-    absent = all(side is None or is_hollow(side) for side in (place.want, place.have))
-    absent = absent and all(isinstance(part, str) for part in place.path)
-    return absent and 0 < len(place.path) <= _merged(field)
+
+def is_removed(value: Any, levels: int) -> bool:
+    if isinstance(value, Mapping):
+        return all(is_removed(item, levels - 1) for item in value.values())
+    return value is MISSING or (value is None and levels >= 0)
 
 
 def _merged(field: Field) -> int:
