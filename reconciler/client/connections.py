@@ -91,7 +91,8 @@ class DirectTransport(httpx.AsyncBaseTransport):
                 _, connection = await connecting
         except TimeoutError as error:
             raise httpx.ConnectTimeout("timed out", request=request) from error
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
+            # Python does not even ask for a name with an empty or a long label.
             raise httpx.ConnectError(str(error), request=request) from error
         return connection
 
@@ -107,6 +108,7 @@ class _Connection(asyncio.Protocol):
         self._ended = False
         self._error: Exception | None = None
         self._news = asyncio.Event()
+        self._is_idle = False
         self._idle_until = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -115,7 +117,10 @@ class _Connection(asyncio.Protocol):
             self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Keep what arrived until it is read."""
+        """Keep what arrived until it is read. Nothing may arrive while the connection is idle."""
+        if self._is_idle:
+            self.close()
+            return
         self._arrived += data
         self._news.set()
 
@@ -132,7 +137,7 @@ class _Connection(asyncio.Protocol):
     @property
     def is_open(self) -> bool:
         """Whether an idle connection may be used: the other end neither closed it nor sent more."""
-        if self._ended or self._arrived or monotonic() > self._idle_until:
+        if self._ended or self.transport.is_closing() or monotonic() > self._idle_until:
             return False
         # What happened while the loop did not run.
         socket = self.transport.get_extra_info("socket")
@@ -148,6 +153,7 @@ class _Connection(asyncio.Protocol):
             method=request.method, target=request.url.raw_path, headers=request.headers.raw
         )
         events = (head, h11.Data(data=content), h11.EndOfMessage())
+        self._is_idle = False
         # If the other end does not read it all, its answer counts, or the end of the connection.
         self.transport.write(b"".join(self._http.send(event) or b"" for event in events))
         while isinstance(event := await self._event(), h11.InformationalResponse):
@@ -169,6 +175,7 @@ class _Connection(asyncio.Protocol):
         if not is_complete or self._arrived or http.trailing_data != (b"", False):
             return False
         http.start_next_cycle()
+        self._is_idle = True
         self._idle_until = monotonic() + idle_seconds
         return True
 

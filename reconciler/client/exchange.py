@@ -386,7 +386,7 @@ def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceErr
         reason = f": the proxy answered {_shown(error)}"
     elif problem is not None:
         reason = f": TLS failed: {_shown(problem)}"
-    elif _cause(error, socket.gaierror) is not None:
+    elif _cause(error, socket.gaierror) or _cause(error, UnicodeError):
         reason = f": the name {_address(base_url).host} can't be resolved"
     elif _cause(error, ConnectionRefusedError) is not None:
         reason = ": connection refused"

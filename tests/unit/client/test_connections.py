@@ -253,3 +253,30 @@ def test_a_certificate_that_is_not_trusted_is_refused() -> None:
         assert service.requests == 0
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example"])
+def test_a_name_that_cannot_be_encoded_is_an_error_of_the_connection(host: str) -> None:
+    async def run() -> None:
+        transport = DirectTransport(None, most_idle=1, idle_seconds=1.0)
+        async with httpx.AsyncClient(transport=transport) as client:
+            with pytest.raises(httpx.ConnectError):
+                await client.get(f"http://{host}/")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_what_arrives_on_an_idle_connection_closes_it(encrypted: bool) -> None:
+    async def run() -> None:
+        async def answer(_: int, writer: asyncio.StreamWriter) -> None:
+            writer.write(OK)
+            await asyncio.sleep(0.1)
+            writer.write(b"x" * 1_000_000)
+
+        service = Service(answer)
+        async with running(service, encrypted=encrypted) as client:
+            await client.get("/")
+            await asyncio.wait_for(service.closed.wait(), 30)
+
+    asyncio.run(run())

@@ -16,7 +16,7 @@ from tests.support.cli import reconciler, write
 URL = "https://eu.example"
 
 
-def connect_error(cause: OSError) -> httpx.ConnectError:
+def connect_error(cause: Exception) -> httpx.ConnectError:
     """Return an error as httpx raises it: the cause is two levels below."""
     inner = OSError("All connection attempts failed")
     inner.__cause__ = cause
@@ -29,10 +29,11 @@ def connect_error(cause: OSError) -> httpx.ConnectError:
     ("cause", "reason"),
     [
         (socket.gaierror(-2, "Name or service not known"), "the name eu.example can't be resolved"),
+        (UnicodeError("label empty or too long"), "the name eu.example can't be resolved"),
         (ConnectionRefusedError(111, "Connection refused"), "connection refused"),
     ],
 )
-def test_apply_a8_the_reason_of_a_failed_connection_is_shown(cause: OSError, reason: str) -> None:
+def test_apply_a8_the_reason_of_a_failed_connection_is_shown(cause: Exception, reason: str) -> None:
     error = no_response("GET /x", URL, connect_error(cause))
     assert error.message == f"GET /x: can't connect to {URL}: {reason}"
 
