@@ -11,6 +11,7 @@ import ssl
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
 
 import httpx
@@ -341,6 +342,8 @@ def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
             # A proxy would receive what is sent to a service of this machine, with the key.
             trust_env=not local,
             follow_redirects=False,
+            # Cookies of answers are not kept: one with odd bytes would break every later request.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             headers={
                 "User-Agent": f"reconciler/{__version__}",
                 "Accept": "application/json",

@@ -17,6 +17,8 @@ from threading import Thread
 import httpx
 import pytest
 
+from reconciler.client.exchange import open_http
+from reconciler.client.limits import ClientSettings
 from reconciler.errors import ReconcilerError, ServiceError, Unavailable
 from reconciler.model.request import Answer, Repeat, Request
 from tests.security.witness import listener, witnessed
@@ -376,3 +378,36 @@ def test_security_12_a_response_that_never_ends_is_unavailable() -> None:
 
     with pytest.raises(Unavailable, match=r"no complete response from \S+ in 0\.1 s"):
         asyncio.run(run())
+
+
+def test_cookies_of_answers_are_not_kept() -> None:
+    """httpx would send them again, and fail on bytes that are not ASCII."""
+    cookies: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            cookies.append(self.headers["Cookie"])
+            self.send_response(200)
+            self.send_header("Set-Cookie", "a=\xe9")
+            self.send_header("Set-Cookie", "b=1")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    async def ask(address: str) -> None:
+        async with open_http(address, ClientSettings()) as client:
+            for _ in range(2):
+                assert (await client.get(f"{address}/x/")).status_code == 200
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        asyncio.run(ask(f"http://127.0.0.1:{server.server_port}"))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert cookies == [None, None]
