@@ -1,4 +1,8 @@
-"""Compare values: as configured, as live, as sent, as recorded. Nothing else compares them."""
+"""Compare values of fields: as configured, as live and as sent.
+
+Whether an object was modified since its plan is decided elsewhere (`modifications` in
+applying/checks.py): by the results of `live_values`, those recorded in the plan and those of now.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A plan: an ordered list of changes with their source, and the digests that identify them."""
+"""A plan: its source and its changes, each after those that it depends on, and their digests.
+
+A digest identifies a change: equal digests do the same. Public JSON and masking are here, too.
+"""
 
 from __future__ import annotations
 
@@ -438,7 +441,8 @@ class Plan(Public, frozen=True, dict=True):
     source: PlanSource
     """What the plan was computed from."""
     changes: tuple[Change, ...]
-    """One change per resource, in the order of execution; `no-op` last, by address."""
+    """The changes, each after those that it depends on; `no-op` last, by address. Applying makes
+    deletions after all other changes, except those that another change needs."""
     unmanaged: tuple[Unmanaged, ...] = ()
     """Unmanaged objects: live objects that no resource claims."""
     ignored: tuple[Unmanaged, ...] = ()
@@ -465,7 +469,7 @@ class Plan(Public, frozen=True, dict=True):
 
     @derived
     def changes_(self) -> tuple[PlannedChange, ...]:
-        """One change per resource, in the order of execution; `no-op` last."""
+        """The changes, each after those that it depends on; `no-op` last."""
         pairs = zip(self.changes, self._digests, strict=True)
         return tuple(PlannedChange(**asdict(change), digest=digest) for change, digest in pairs)
 
@@ -532,7 +536,32 @@ class Plan(Public, frozen=True, dict=True):
         return {action: counts[action] for action in Action}
 
 
+class OfEnvironment(Struct, Generic[_R], frozen=True):
+    """The result of an environment, or its error: one of both is None.
+
+    `cost` is what applying a plan takes, as text.
+    """
+
+    environment: str
+    result: _R | None = None
+    error: ReconcilerError | None = None
+    exit_code: ExitCode = ExitCode.FINE
+    cost: str = ""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The errors, each in one line."""
+        if isinstance(self.error, InvalidConfiguration):
+            return tuple(
+                f"{item.at}: {item.message}" if item.at is not None else item.message
+                for item in self.error.diagnostics
+                if item.level is Level.ERROR
+            )
+        return tuple(self.error.message.splitlines()) if self.error is not None else ()
+
+
 NO_CHANGES: Mapping[str, Change] = MappingProxyType({})
+_BESIDE_NAMES = Change.with_texts - {"name", "parent_name"} | {"seen"}
 
 
 def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> Plan:
@@ -550,9 +579,6 @@ def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANG
         for change in plan.changes
     )
     return replace(redacted(plan, mask), changes=tuple(masked))
-
-
-_BESIDE_NAMES = Change.with_texts - {"name", "parent_name"} | {"seen"}
 
 
 def _has_only_names(change: Change) -> bool:
@@ -655,27 +681,3 @@ def _sha256(content: Any) -> str:
 
 def _canonical(content: Any) -> bytes:
     return orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
-
-
-class OfEnvironment(Struct, Generic[_R], frozen=True):
-    """The result of an environment, or its error: one of both is None.
-
-    `cost` is what applying a plan takes, as text.
-    """
-
-    environment: str
-    result: _R | None = None
-    error: ReconcilerError | None = None
-    exit_code: ExitCode = ExitCode.FINE
-    cost: str = ""
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The errors, each in one line."""
-        if isinstance(self.error, InvalidConfiguration):
-            return tuple(
-                f"{item.at}: {item.message}" if item.at is not None else item.message
-                for item in self.error.diagnostics
-                if item.level is Level.ERROR
-            )
-        return tuple(self.error.message.splitlines()) if self.error is not None else ()
