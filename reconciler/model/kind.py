@@ -1,4 +1,7 @@
-"""Kinds, their fields and variants, created from JSON Schemas. Generic packages name no kind."""
+"""Kinds, created from JSON Schemas, with what they consist of: fields, variants, actions, dialects.
+
+Generic packages name no kind.
+"""
 
 from __future__ import annotations
 
@@ -394,6 +397,8 @@ class Kind(Struct, frozen=True, dict=True):
         The fields that a PATCH sets to delete an object, None if DELETE does it.
     pending_deletion
         Return whether an object is pending deletion (service.md 4.3).
+    dialect_of
+        Return the dialect of the server that returned an object, None if unknown.
     integration_of
         Return the integration in a member of the list `paths.integrations`, None for other kinds.
     activity

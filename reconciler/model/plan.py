@@ -1,6 +1,6 @@
 """A plan: its source and its changes, each after those that it depends on, and their digests.
 
-A digest identifies a change: equal digests do the same. Public JSON and masking are here, too.
+Changes with equal digests do the same. Masking and public JSON of plans are here, too.
 """
 
 from __future__ import annotations

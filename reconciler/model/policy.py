@@ -107,11 +107,6 @@ def trusted_first(
     return tuple({rule.id: rule for rule in (*own, *trusted)}.values())
 
 
-def to_send_anyway(rule: str) -> str:
-    """Return how to allow what a service is known to refuse."""
-    return f"to send it anyway: `policy: {{attempt: [{rule}]}}`"
-
-
 class Prune(StrEnum):
     """Which objects may be deleted although no resource says `state: absent`."""
 
@@ -288,6 +283,11 @@ class Policy(Struct, frozen=True):
             if scope is not None and scope in self.prune:
                 return self.prune[scope]
         return Prune.NEVER
+
+
+def to_send_anyway(rule: str) -> str:
+    """Return how to allow what a service is known to refuse."""
+    return f"to send it anyway: `policy: {{attempt: [{rule}]}}`"
 
 
 class PolicyReport(Struct, frozen=True):

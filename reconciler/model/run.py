@@ -28,13 +28,8 @@ STATUSES = (
     *("Cancelled", "ContinuedAsNew", "Terminated", "TimedOut"),
 )
 """The statuses of a run (service.md, 7.1)."""
-NO_END = frozenset({"FailedBilling"})
+NO_END = frozenset({BILLING})
 """Statuses that are final although servers give no end of the run (service.md, 15.62)."""
-
-
-def failures_in_a_row(statuses: Iterable[str]) -> int:
-    """Return how many of the newest runs failed in a way that counts for an automatic pause."""
-    return sum(1 for _ in takewhile(COUNTED_FAILURE.__eq__, statuses))
 
 
 class InvalidRun(ValueError):
@@ -149,6 +144,16 @@ class LogLevel(StrEnum):
     ERROR = "ERROR"
 
 
+LEVELS = (
+    LogLevel.DEBUG.value,
+    "LOG",
+    LogLevel.INFO.value,
+    LogLevel.WARNING.value,
+    LogLevel.ERROR.value,
+)
+"""The levels of log entries, the least important first (service.md, 3)."""
+
+
 class LogEntry(Public, frozen=True):
     """A log entry."""
 
@@ -213,10 +218,6 @@ def moment_at(body: JSONObject, name: str) -> datetime | None:
     except ValueError:
         raise InvalidRun(f"{name} is {json_shown(text)}, a time was expected") from None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-LEVELS = (LogLevel.DEBUG.value, "LOG", LogLevel.INFO.value, LogLevel.WARNING.value, "ERROR")
-"""The levels of log entries, the least important first (service.md, 3)."""
 
 
 class RunOrder(StrEnum):
@@ -305,6 +306,16 @@ def duration_of_run(run: Run) -> timedelta | None:
     return run.finished_at - run.created_at
 
 
+def failures_in_a_row(statuses: Iterable[str]) -> int:
+    """Return how many of the newest runs failed in a way that counts for an automatic pause."""
+    return sum(1 for _ in takewhile(COUNTED_FAILURE.__eq__, statuses))
+
+
+def oldest_pending(runs: Sequence[Run]) -> datetime | None:
+    """Return when the first run began that has not ended, None if all have."""
+    return min((run.created_at for run in runs if run.pending and run.created_at), default=None)
+
+
 def changes(known: dict[str, str], runs: Iterable[Run]) -> list[RunChange]:
     """Return new runs and changes of status, the oldest first, and remember them in `known`."""
     changed = []
@@ -326,8 +337,3 @@ def _interval(run: Run) -> tuple[datetime | None, datetime | None]:
 
 def _created(run: Run) -> str:
     return run.created_at.isoformat() if run.created_at is not None else ""
-
-
-def oldest_pending(runs: Sequence[Run]) -> datetime | None:
-    """Return when the first run began that has not ended, None if all have."""
-    return min((run.created_at for run in runs if run.pending and run.created_at), default=None)
