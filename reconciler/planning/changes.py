@@ -1,4 +1,7 @@
-"""Create the changes of resources and live objects, with the values that they depend on."""
+"""Decide the changes of resources and live objects, and the live values that they depend on.
+
+`Decisions` remembers them for the readings of live state that follow.
+"""
 
 from __future__ import annotations
 
@@ -113,52 +116,6 @@ class ChangeContext(Struct, frozen=True, dict=True):
             return ref.name if ref is not None else None
         parent = self.matching.resources.get(Address(kind.parent, ref.key))
         return parent.resource.name if parent is not None else None
-
-
-def seen_of_update(
-    kind: Kind,
-    resource: Resource,
-    live: LiveObject,
-    changes: Sequence[FieldChange],
-    body: JSONObject,
-) -> dict[str, JSON]:
-    """Return the managed fields, without toggles (other changes) and without `ignore_changes`.
-
-    What is sent although no file manages it was seen, too.
-    """
-    declared = {
-        leaf.path
-        for leaf in field_leaves(kind.fields, resource.spec, live=False)
-        if not (leaf.field.secret or leaf.field.toggle or is_ignored(leaf.path, resource.lifecycle))
-    }
-    sent = {
-        (field.name,)
-        for field in kind.fields
-        if field.name in body and field.name not in resource.spec
-    }
-    return seen_paths(kind, live, declared | sent | {change.path for change in changes})
-
-
-def seen_paths(kind: Kind, live: LiveObject, paths: Iterable[Path]) -> dict[str, JSON]:
-    """Return the live values of some paths, None for one that is absent or equals its default."""
-    values = live_values(kind, live.body)
-    return {text: values.get(text) for text in sorted(map(path_text, paths))} | stamp_of(
-        kind, live.body
-    )
-
-
-def seen_of_object(
-    kind: Kind, live: LiveObject, lifecycle: Lifecycle, *, used: Collection[str] = ()
-) -> dict[str, JSON]:
-    """Return every live value, without `ignore_changes` unless `used`, by API name, in a body."""
-    ignored = {
-        path_text(leaf.path)
-        for leaf in field_leaves(kind.fields, live.body, live=True)
-        if is_ignored(leaf.path, lifecycle)
-        and not {leaf.field.name, *leaf.field.sent_as(None)} & set(used)
-    }
-    values = live_values(kind, live.body)
-    return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)
 
 
 ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]
@@ -395,7 +352,7 @@ def _sent_by_create(
     }
 
 
-def _secret_change(path: tuple[str | int, ...]) -> FieldChange:
+def _secret_change(path: Path) -> FieldChange:
     return FieldChange(path, MISSING, MISSING, secret=True)
 
 
@@ -569,4 +526,50 @@ def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeC
         reasons=(reason,),
         seen=seen_of_object(match.kind, live, match.resource.lifecycle),
         inside=tuple(sorted(child.id for child in context.children(live))),
+    )
+
+
+def seen_of_update(
+    kind: Kind,
+    resource: Resource,
+    live: LiveObject,
+    changes: Sequence[FieldChange],
+    body: JSONObject,
+) -> dict[str, JSON]:
+    """Return the managed fields, without toggles (other changes) and without `ignore_changes`.
+
+    What is sent although no file manages it was seen, too.
+    """
+    declared = {
+        leaf.path
+        for leaf in field_leaves(kind.fields, resource.spec, live=False)
+        if not (leaf.field.secret or leaf.field.toggle or is_ignored(leaf.path, resource.lifecycle))
+    }
+    sent = {
+        (field.name,)
+        for field in kind.fields
+        if field.name in body and field.name not in resource.spec
+    }
+    return seen_paths(kind, live, declared | sent | {change.path for change in changes})
+
+
+def seen_of_object(
+    kind: Kind, live: LiveObject, lifecycle: Lifecycle, *, used: Collection[str] = ()
+) -> dict[str, JSON]:
+    """Return every live value, without `ignore_changes` unless `used`, by API name, in a body."""
+    ignored = {
+        path_text(leaf.path)
+        for leaf in field_leaves(kind.fields, live.body, live=True)
+        if is_ignored(leaf.path, lifecycle)
+        and not {leaf.field.name, *leaf.field.sent_as(None)} & set(used)
+    }
+    values = live_values(kind, live.body)
+    return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)
+
+
+def seen_paths(kind: Kind, live: LiveObject, paths: Iterable[Path]) -> dict[str, JSON]:
+    """Return the live values of some paths, None for one that is absent or equals its default."""
+    values = live_values(kind, live.body)
+    return {text: values.get(text) for text in sorted(map(path_text, paths))} | stamp_of(
+        kind, live.body
     )

@@ -1,4 +1,4 @@
-"""A plan as far as it is decided: what its guards and notes look at."""
+"""What a plan depends on, and the plan as far as it is decided, which guards and notes look at."""
 
 from __future__ import annotations
 

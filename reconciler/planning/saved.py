@@ -1,4 +1,4 @@
-"""Compare a saved plan with the plan that is made now, and keep what both contain. Pure."""
+"""Compare a saved plan with the plan that is made now: what both contain, and what differs."""
 
 from __future__ import annotations
 
@@ -27,6 +27,52 @@ _SENT_AGAIN = (SecretUse.ROTATE, SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_
 _IN_PLACE = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
 _LONGEST_VALUE: Final = 60
 _ABSENT = "(not set)"
+
+
+class Comparison(Struct, frozen=True):
+    """The common part of both plans, and one line of text for each difference.
+
+    `plan` is the new plan without the changes that the saved one does not contain, and without
+    those that depend on one of them.
+    """
+
+    plan: Plan
+    differences: tuple[str, ...] = ()
+
+
+def compare(
+    saved: Plan, new: Plan, *, live: Live, desired: Desired, kinds: Sequence[Kind], mask: Mask
+) -> Comparison:
+    """Compare a saved plan with the plan of the same selection, base and options.
+
+    Changes are equal by digest, which includes identity. A saved change that is not in the new plan
+    must be done; what an incomplete run of the saved plan did is taken into account. `live` and
+    `desired` are those of the new plan. `mask` masks known secrets in both plans.
+    """
+    saved, masked = redact_plan(saved, mask), redact_plan(new, mask)
+    by_name = {kind.name: kind for kind in kinds}
+    comparer = _Comparer(saved, masked, live, desired, by_name, mask)
+    for change in saved.effective:
+        if change.address.kind in by_name:
+            comparer.account_for(change)
+        else:
+            comparer.differences += omission(change)
+    comparer.report_additions()
+    return Comparison(
+        replace(new, changes=tuple(_closed(new.changes, comparer.contained))),
+        tuple(comparer.differences),
+    )
+
+
+def _closed(changes: Iterable[Change], contained: Collection[str]) -> Iterable[Change]:
+    """Yield the contained changes whose dependencies are all contained, and no-ops."""
+    kept: set[str] = set()
+    for change in changes:
+        if change.action is Action.NO_OP:
+            yield change
+        elif change.id in contained and kept.issuperset(change.depends_on):
+            kept.add(change.id)
+            yield change
 
 
 class _Comparer(Struct):
@@ -329,52 +375,6 @@ def _rules(change: Change) -> set[tuple[str, str]]:
     return {(item.rule, item.severity.value) for item in change.consequences}
 
 
-class Comparison(Struct, frozen=True):
-    """The common part of both plans, and one line of text for each difference.
-
-    `plan` is the new plan without the changes that the saved one does not contain, and without
-    those that depend on one of them.
-    """
-
-    plan: Plan
-    differences: tuple[str, ...] = ()
-
-
-def compare(
-    saved: Plan, new: Plan, *, live: Live, desired: Desired, kinds: Sequence[Kind], mask: Mask
-) -> Comparison:
-    """Compare a saved plan with the plan of the same selection, base and options.
-
-    Changes are equal by digest, which includes identity. A saved change that is not in the new plan
-    must be done; what an incomplete run of the saved plan did is taken into account. `live` and
-    `desired` are those of the new plan. `mask` masks known secrets in both plans.
-    """
-    saved, masked = redact_plan(saved, mask), redact_plan(new, mask)
-    by_name = {kind.name: kind for kind in kinds}
-    comparer = _Comparer(saved, masked, live, desired, by_name, mask)
-    for change in saved.effective:
-        if change.address.kind in by_name:
-            comparer.account_for(change)
-        else:
-            comparer.differences += omission(change)
-    comparer.report_additions()
-    return Comparison(
-        replace(new, changes=tuple(_closed(new.changes, comparer.contained))),
-        tuple(comparer.differences),
-    )
-
-
-def _closed(changes: Iterable[Change], contained: Collection[str]) -> Iterable[Change]:
-    """Yield the contained changes whose dependencies are all contained, and no-ops."""
-    kept: set[str] = set()
-    for change in changes:
-        if change.action is Action.NO_OP:
-            yield change
-        elif change.id in contained and kept.issuperset(change.depends_on):
-            kept.add(change.id)
-            yield change
-
-
 def addition(change: Change) -> Iterator[str]:
     """Yield what a change of the new plan does that the saved plan does not contain."""
     yield from (f"{text} is not in the saved plan" for text in _acts(change))
@@ -417,8 +417,7 @@ def _targets(saved: Change, now: Change) -> Iterator[str]:
 
 
 def _fields(saved: Change, now: Change) -> Iterator[str]:
-    before = {entry.path: entry for entry in saved.fields}
-    after = {entry.path: entry for entry in now.fields}
+    before, after = _by_path(saved), _by_path(now)
     for path in sorted({*before, *after}, key=path_text):
         if path not in before:
             yield f"{_field(after[path])} is not in the saved plan"
