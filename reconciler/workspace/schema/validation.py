@@ -1,6 +1,7 @@
-"""JSON Schema errors as diagnostics, with the place of the field and a hint.
+"""Check values by JSON Schemas: errors as diagnostics, with the place of the field and a hint.
 
 The body of a variant is checked against the schema of its tag, so that errors name its fields.
+`converted` gives inputs, which are text, the types that a schema wants.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
-from reconciler.model.policy import to_send_anyway
+from reconciler.model.policy import UNKNOWN_VALUE, to_send_anyway
 from reconciler.model.schemas import member_schema, schema
 from reconciler.model.values import (
     JSON,
@@ -103,12 +104,6 @@ class CheckContext(Struct, frozen=True):
         self.error_at_key("missing-field", path, message, hint or f"add `{name}:`")
 
 
-@cache
-def _validator(name: str) -> Validator | None:
-    node = schema(name)
-    return validator(node) if node is not None else None
-
-
 def check(
     name: str, value: JSON, context: CheckContext, path: Path = (), *, parts: Outline | None = None
 ) -> Collection[Path]:
@@ -143,6 +138,12 @@ def _check(
     return misread
 
 
+@cache
+def _validator(name: str) -> Validator | None:
+    node = schema(name)
+    return validator(node) if node is not None else None
+
+
 def _plain(value: JSON, foreign: Foreign) -> JSON:
     """Return a value with text in place of what is text to a schema, and no JSON."""
     if foreign is None:
@@ -173,8 +174,12 @@ class _Violation(Struct, frozen=True):
     @property
     def types(self) -> Sequence[str]:
         """The types that the schema accepts."""
-        types = self.node.get("type", ())
-        return [types] if isinstance(types, str) else types
+        return _types_of(self.node)
+
+
+def _types_of(node: Mapping[str, Any]) -> Sequence[str]:
+    types = node.get("type", ())
+    return [types] if isinstance(types, str) else types
 
 
 def _violation(name: str, value: JSON, error: Error) -> _Violation:
@@ -296,11 +301,11 @@ def _report_unknown_text(rule: TextRule, value: str, context: CheckContext, path
         message = f"invalid value '{value}' for {named}"
         context.error_if_strict("misspelt-value", path, message, fix)
     elif close := near_miss(value, rule.known):
-        hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
-        context.error_if_strict("unknown-value", path, message, hint)
+        hint = joined(f"did you mean '{close}'?", to_send_anyway(UNKNOWN_VALUE))
+        context.error_if_strict(UNKNOWN_VALUE, path, message, hint)
     else:
         hint = choice(value, rule.known, "known")
-        context.warning("unknown-value", path, f"{message}; the service decides", hint)
+        context.warning(UNKNOWN_VALUE, path, f"{message}; the service decides", hint)
 
 
 def _check_placeholders(
@@ -391,6 +396,11 @@ def shown(value: JSON) -> str:
     return words.get(type(value), str(value))
 
 
+def word(value: JSON) -> str:
+    """Return an allowed value as it is written."""
+    return value if isinstance(value, str) else shown(value)
+
+
 def shortened(text: str) -> str:
     """Return a name for a message, cut if it is too long."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
@@ -444,11 +454,6 @@ def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:
     if converts_to(wanted):
         return "correct the variable: a value in quotes is text"
     return "use ${var:NAME} with a variable of that type"
-
-
-def word(value: JSON) -> str:
-    """Return an allowed value as it is written."""
-    return value if isinstance(value, str) else shown(value)
 
 
 def _hint_for_other(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
@@ -537,8 +542,7 @@ def converts_to(types: Sequence[str]) -> bool:
 
 
 def _typed(value: Input, node: Mapping[str, Any]) -> JSON:
-    types = node.get("type", ())
-    types = [types] if isinstance(types, str) else types
+    types = _types_of(node)
     if not converts_to(types):
         return str(value)
     if "boolean" in types and value.casefold() in _BOOLEANS:

@@ -14,10 +14,7 @@ from msgspec import Struct
 from reconciler.model.kind import IntegrationField, Kind
 from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
-from reconciler.workspace.schema.annotations import (
-    Carriers,
-    annotated,
-)
+from reconciler.workspace.schema.annotations import Carriers, annotated
 from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.yaml.document import Unknown
 
@@ -25,6 +22,10 @@ _ORDERED = "x-ordered"
 _BODIES = "x-variants"
 _MACHINE_ZONES = frozenset({"localtime"})
 """Zones whose meaning depends on the machine."""
+
+
+_Places: TypeAlias = Sequence[tuple[Path, Mapping[str, Any]]]
+"""The paths of values with their schemas."""
 
 
 class _ResourceContext(Struct, frozen=True):
@@ -40,10 +41,6 @@ class _ResourceContext(Struct, frozen=True):
             value = value_at(self.spec, path)
             if not isinstance(value, Unknown):
                 yield path, value, node
-
-
-_Places: TypeAlias = Sequence[tuple[Path, Mapping[str, Any]]]
-"""The paths of values with their schemas."""
 
 
 def check_fields(

@@ -314,6 +314,8 @@ def check_tokens(file: str, text: str, problems: DiagnosticCollector) -> None:
 
 
 class _Checker(Struct):
+    """What the tokens of a text so far say about those that follow."""
+
     file: str
     text: str
     problems: DiagnosticCollector

@@ -2,7 +2,7 @@
 
 The parser's events give the values of a file with nothing to report, in half the time of its nodes.
 `construct` reads all other files, and finds what to report. Pausing the garbage collector while
-parsing is the largest speed-up that was measured.
+parsing is the largest speed-up that was measured. `ParsedFiles` reads equal files once.
 """
 
 from __future__ import annotations
