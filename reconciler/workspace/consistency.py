@@ -1,4 +1,4 @@
-"""Report contradictions in a workspace, and settings without effect, for one environment."""
+"""Report settings without effect, and contradictions in one environment and between several."""
 
 from __future__ import annotations
 
@@ -29,6 +29,34 @@ _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
 _MOST_LISTED = 20
 _UNIQUE = "x-unique-ignoring-case"
+
+
+class ResolvedWorkspace(Struct, frozen=True):
+    """A workspace in one environment, its resources in the order of their addresses."""
+
+    context: EnvironmentContext
+    declared: Mapping[Address, Declaration]
+    desired: Desired
+
+    def mark(self, resource: Resource, *path: str | int) -> Mark:
+        """Return the place of a field of a resource."""
+        return self.context.places[resource.address].near(path)
+
+    def wanted(self, resource: Resource) -> bool:
+        """Return whether a resource shall exist for certain."""
+        is_unknown = resource.address in self.context.undetermined.states
+        return resource.state is State.PRESENT and not is_unknown
+
+    def duplicates(
+        self, field: str, claims: Iterable[tuple[object, Resource]]
+    ) -> Iterator[tuple[Resource, Resource, Details]]:
+        """Yield each resource with the one that has claimed the same before, and their places."""
+        first: dict[object, Resource] = {}
+        for claim, resource in claims:
+            other = first.setdefault(claim, resource)
+            if other is not resource:
+                related = ((self.mark(other, field), f"{field} of {other.address}"),)
+                yield resource, other, {"at": self.mark(resource, field), "related": related}
 
 
 def check_consistency(resolved: ResolvedWorkspace) -> None:
@@ -215,34 +243,6 @@ def _check_ignored(resource: Resource, resolved: ResolvedWorkspace) -> None:
                 at=resolved.mark(resource, "lifecycle", "ignore_changes", position),
                 hint=choice(first, known),
             )
-
-
-class ResolvedWorkspace(Struct, frozen=True):
-    """A workspace in one environment, its resources in the order of their addresses."""
-
-    context: EnvironmentContext
-    declared: Mapping[Address, Declaration]
-    desired: Desired
-
-    def mark(self, resource: Resource, *path: str | int) -> Mark:
-        """Return the place of a field of a resource."""
-        return self.context.places[resource.address].near(path)
-
-    def wanted(self, resource: Resource) -> bool:
-        """Return whether a resource shall exist for certain."""
-        is_unknown = resource.address in self.context.undetermined.states
-        return resource.state is State.PRESENT and not is_unknown
-
-    def duplicates(
-        self, field: str, claims: Iterable[tuple[object, Resource]]
-    ) -> Iterator[tuple[Resource, Resource, Details]]:
-        """Yield each resource with the one that has claimed the same before, and their places."""
-        first: dict[object, Resource] = {}
-        for claim, resource in claims:
-            other = first.setdefault(claim, resource)
-            if other is not resource:
-                related = ((self.mark(other, field), f"{field} of {other.address}"),)
-                yield resource, other, {"at": self.mark(resource, field), "related": related}
 
 
 def _check_relations(resolved: ResolvedWorkspace) -> None:

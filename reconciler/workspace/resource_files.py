@@ -188,7 +188,7 @@ def selected_files(
         problems.error("bad-pattern", error.message, at=at)
         return ()
     if isinstance(workspace.value.get("resources"), list):
-        _check(matches, source, workspace, problems)
+        _check_patterns(matches, source, workspace, problems)
     names = sorted({name for selected in matches.values() for name in selected})
     if len(names) > MAX_FILES:
         message = f"{len(names):,} resource files: the limit is {MAX_FILES:,}"
@@ -197,7 +197,7 @@ def selected_files(
     return names
 
 
-def _check(
+def _check_patterns(
     matches: Mapping[str, Sequence[str]],
     source: Source,
     workspace: Workspace,
@@ -357,17 +357,6 @@ def _form(word: str) -> str:
     return word.casefold().replace("_", "").replace("-", "")
 
 
-def with_lines(
-    diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
-) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics with their lines, secrets masked in lines and messages."""
-    if not diagnostics:
-        return ()
-    from reconciler.workspace.redaction import masked_with_lines
-
-    return masked_with_lines(diagnostics, documents)
-
-
 class Declaration(Struct, frozen=True):
     """A resource as a file declares it."""
 
@@ -382,55 +371,9 @@ class Declaration(Struct, frozen=True):
         return self.document.key_mark(self.path)
 
 
-class Undetermined(Struct):
-    """What is unknown because of errors that are reported already.
-
-    Any resource of `kinds` may be declared. Those of `addresses` are declared or may be. The state
-    of those of `states` is unknown.
-    """
-
-    kinds: frozenset[str] = frozenset()
-    addresses: set[Address] = field(default_factory=set)
-    states: set[Address] = field(default_factory=set)
-
-    def about(self, address: Address) -> bool:
-        """Return whether a resource may be declared although it is not in the result."""
-        return address.kind in self.kinds or address in self.addresses
-
-    def copied(self) -> Undetermined:
-        """Return a copy to add to, since environments differ in what is unknown."""
-        return Undetermined(self.kinds, set(self.addresses), set(self.states))
-
-
 def is_key(text: str) -> bool:
     """Return whether a text may be the key of a resource."""
     return _RESOURCE_KEY.fullmatch(text) is not None
-
-
-def undetermined_in(
-    files: Sequence[Document], declared: Container[Address], kinds: Sequence[Kind]
-) -> Undetermined:
-    """Return what the files may declare, besides what is declared without errors."""
-    collections = {kind.collection: kind.name for kind in kinds}
-    all_kinds = frozenset(collections.values())
-    unclear: set[str] = set()
-    addresses: set[Address] = set()
-    for document in files:
-        if not isinstance(document.value, dict):
-            unclear |= all_kinds if document.unread or document.value is not None else frozenset()
-            continue
-        for collection, members in document.value.items():
-            # Below an unknown collection there may be resources of any kind.
-            names = {collections[collection]} if collection in collections else all_kinds
-            if collection == DEFAULTS:
-                continue
-            if isinstance(members, dict):
-                addresses |= {Address(kind, key) for kind in names for key in members}
-            elif members is not None:
-                unclear |= names
-    return Undetermined(
-        frozenset(unclear), {address for address in addresses if address not in declared}
-    )
 
 
 def declarations(
@@ -512,7 +455,7 @@ def _collect(
         if "${" in key:  # The loader has reported it.
             continue
         declaration = Declaration(Address(kind.name, key), document, (collection, key), body)
-        if not _RESOURCE_KEY.fullmatch(key):
+        if not is_key(key):
             problems.error(
                 "bad-key",
                 f"invalid resource key '{shortened(key)}'",
@@ -537,3 +480,60 @@ def _collect(
             )
         else:
             declared[declaration.address] = declaration
+
+
+class Undetermined(Struct):
+    """What is unknown because of errors that are reported already.
+
+    Any resource of `kinds` may be declared. Those of `addresses` are declared or may be. The state
+    of those of `states` is unknown.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    addresses: set[Address] = field(default_factory=set)
+    states: set[Address] = field(default_factory=set)
+
+    def about(self, address: Address) -> bool:
+        """Return whether a resource may be declared although it is not in the result."""
+        return address.kind in self.kinds or address in self.addresses
+
+    def copied(self) -> Undetermined:
+        """Return a copy to add to, since environments differ in what is unknown."""
+        return Undetermined(self.kinds, set(self.addresses), set(self.states))
+
+
+def undetermined_in(
+    files: Sequence[Document], declared: Container[Address], kinds: Sequence[Kind]
+) -> Undetermined:
+    """Return what the files may declare, besides what is declared without errors."""
+    collections = {kind.collection: kind.name for kind in kinds}
+    all_kinds = frozenset(collections.values())
+    unclear: set[str] = set()
+    addresses: set[Address] = set()
+    for document in files:
+        if not isinstance(document.value, dict):
+            unclear |= all_kinds if document.unread or document.value is not None else frozenset()
+            continue
+        for collection, members in document.value.items():
+            # Below an unknown collection there may be resources of any kind.
+            names = {collections[collection]} if collection in collections else all_kinds
+            if collection == DEFAULTS:
+                continue
+            if isinstance(members, dict):
+                addresses |= {Address(kind, key) for kind in names for key in members}
+            elif members is not None:
+                unclear |= names
+    return Undetermined(
+        frozenset(unclear), {address for address in addresses if address not in declared}
+    )
+
+
+def with_lines(
+    diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with their lines, secrets masked in lines and messages."""
+    if not diagnostics:
+        return ()
+    from reconciler.workspace.redaction import masked_with_lines
+
+    return masked_with_lines(diagnostics, documents)
