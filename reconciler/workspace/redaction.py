@@ -1,6 +1,6 @@
 """Show lines of files in diagnostics and diffs, with possible secrets masked.
 
-`redact_file` masks the lines of a valid file, `redact_lines` single lines of any file.
+`redact_file` masks the lines of a valid file, `masked_with_lines` single lines of any file.
 """
 
 from __future__ import annotations
