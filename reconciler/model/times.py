@@ -19,6 +19,8 @@ from reconciler.model.values import JSON, JSONObject
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+Moment: TypeAlias = datetime | timedelta
+"""A time, or how long ago it was."""
 _DURATION = re.compile(r"([0-9]{1,5})(m|h|d|w)")
 _UNITS = {
     "m": timedelta(minutes=1),
@@ -26,8 +28,6 @@ _UNITS = {
     "d": timedelta(days=1),
     "w": timedelta(weeks=1),
 }
-Moment: TypeAlias = datetime | timedelta
-"""A time, or how long ago it was."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY = timedelta(days=1)
 _STEPS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}

@@ -1,4 +1,4 @@
-"""Declared resources to `Desired`: merged, filled in and checked for one environment."""
+"""Resolve declared resources for one environment: merge their layers, fill in, check."""
 
 from __future__ import annotations
 
@@ -246,6 +246,14 @@ class Filled(Struct, frozen=True):
         return replace(self, values=values) if values is not self.values else self
 
 
+def _with_unknown(value: Any, path: Path) -> JSON:
+    if not path:
+        return Unknown()
+    copied = value.copy()
+    copied[path[0]] = _with_unknown(value[path[0]], path[1:])
+    return copied
+
+
 def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Resource | None:
     """Return the resource: merge, fill in, check. None if it has no name because of an error."""
     merged = filled(kind, declaration, context)
@@ -294,14 +302,6 @@ def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) ->
             written=places.written,
         ),
     )
-
-
-def _with_unknown(value: Any, path: Path) -> JSON:
-    if not path:
-        return Unknown()
-    copied = value.copy()
-    copied[path[0]] = _with_unknown(value[path[0]], path[1:])
-    return copied
 
 
 def managed_values(

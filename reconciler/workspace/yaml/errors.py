@@ -51,16 +51,16 @@ _AFTER_A_VALUE = frozenset(
 """What the parser reports at text directly after a value in quotes or brackets."""
 _OPENING = (tokens.FlowSequenceStartToken, tokens.FlowMappingStartToken)
 _CLOSING = (tokens.FlowSequenceEndToken, tokens.FlowMappingEndToken)
+_BLOCKS = (tokens.BlockSequenceStartToken, tokens.BlockMappingStartToken)
 _OWN_BREAK = "\r"
 """A line break in YAML 1.2 too, in comments only since most tools do not show it."""
 _COMMENT_IN_HEADER = re.compile(r"[|>][-+0-9]*#")
+_COMMENT_BELOW = re.compile(r"\s*#")
+_KEEPS_LINES = re.compile(r"[|>][0-9]*\+")
 _MOST = 100
 """Errors after which a file is not checked further."""
-_KEEPS_LINES = re.compile(r"[|>][0-9]*\+")
 _OPENING_QUOTES = frozenset("“„‘‚”’«")
 _CLOSING_QUOTES = frozenset("”“’‘»")
-_COMMENT_BELOW = re.compile(r"\s*#")
-_BLOCKS = (tokens.BlockSequenceStartToken, tokens.BlockMappingStartToken)
 
 
 def report_syntax(
