@@ -597,7 +597,7 @@ def _answering(approve: Callable[[_T], bool], runtime: Runtime) -> Callable[[_T]
 
 
 async def _masked(workspace: Workspace, work: Callable[[Runtime], Awaitable[_T]]) -> _T:
-    """Run a use case and return its result with known secrets _masked."""
+    """Run a use case and return its result with known secrets masked."""
     from reconciler.model.redaction import masked_in
 
     runtime = _runtime_of(workspace)

@@ -1,4 +1,4 @@
-"""The use case `drift`: what changed in live state since the git base, who did it, the report.
+"""The use case `drift`: what changed in live state since the git base and who did it, as a report.
 
 The activity log says who changed an object (service.md, 10).
 """
@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import Transport
-from reconciler.client.waits import together
+from reconciler.client import Transport, together
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session

@@ -13,11 +13,7 @@ from reconciler.authoring.difference import EditedFiles, file_changes
 from reconciler.authoring.editing import Edit, check_text, copied, edited, unsafe
 from reconciler.authoring.placing import check_files, with_mark
 from reconciler.authoring.yaml_text import yaml_item
-from reconciler.diagnostics import (
-    DiagnosticCollector,
-    InvalidConfiguration,
-    Mark,
-)
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address

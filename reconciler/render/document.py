@@ -1,6 +1,6 @@
 """A report as a value: a heading, tables, facts and lines. Each report command builds one.
 
-It is written as text and Markdown here, and as a page by `document_html.py`.
+It is written as text and Markdown here, and as a page by `page.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """HTML pages of one file, which need no network and run no code but their own.
 
-An element with `data-state` is a row that the form of `filters` hides and shows.
+`page` and `filters` are the parts of any page, and `as_html` makes one of a report. An element with
+`data-state` is a row that the form of `filters` hides and shows.
 """
 
 from __future__ import annotations

@@ -30,13 +30,7 @@ from reconciler.render.plan_document import (
 )
 from reconciler.render.plan_entries import Entry, Remark
 from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
-from reconciler.render.words import (
-    SIGNS,
-    counted,
-    counted_nouns,
-    deleted_in,
-    resources,
-)
+from reconciler.render.words import SIGNS, counted, counted_nouns, deleted_in, resources
 
 _DIGITS = 8
 _DANGER = "danger"

@@ -173,7 +173,7 @@ def estimate_as_text(
     `limit` is the limit that slows the calls down, if any. `beyond_hour`: they are more than may be
     sent in an hour.
     """
-    text = f"{calls:,} call{'' if calls == 1 else 's'}, about {duration_as_text(seconds)}"
+    text = f"{several(calls, 'call')}, about {duration_as_text(seconds)}"
     text += f" at {limit}" if limit is not None else ""
     return f"{text}; more than the hourly limit allows at once" if beyond_hour else text
 
