@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reconciler.model.kind import Action
 from reconciler.model.plan import OfEnvironment, Plan, Refusal, Severity, digest_of
 from reconciler.model.text import listed, printable, several, shortened
-from reconciler.render.document import code, inline, marked_up, within
+from reconciler.render.document import code, inline, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_document import (
     HEADING,
@@ -95,14 +95,10 @@ def _part(item: OfEnvironment[Plan], options: RenderOptions) -> str:
     if item.result is not None:
         return plan_as_markdown(item.result, replace(options, cost=item.cost)).partition("\n")[2]
     name = inline(shortened(item.environment, _LONGEST_NAME))
-    lines = [f"> - {_marked(line)}" for line in item.problems[:_MOST_IN_CELL]]
+    lines = [f"> - {short_markup(line)}" for line in item.problems[:_MOST_IN_CELL]]
     more = len(item.problems) - _MOST_IN_CELL
     lines += [f"> - … and {more} more"] if more > 0 else []
     return "\n".join([f"### {name}: error", "", "> [!CAUTION]", *lines, ""])
-
-
-def _marked(text: str) -> str:
-    return marked_up(shortened(text, _LONGEST_LINE))
 
 
 def _marker(environment: str, options: RenderOptions) -> str:
@@ -173,7 +169,7 @@ def _dangers(document: Document) -> Iterator[str]:
         action = entry.change.action.value.capitalize()
         place = "" if entry.grouped or entry.change.at is None else entry.change.at.file
         where = f" ({inline(place)})" if place else ""
-        yield f"> - **{action}** {_name(entry)}: {_marked(remark.full)}{where} `{remark.rule}`"
+        yield f"> - **{action}** {_name(entry)}: {short_markup(remark.full)}{where} `{remark.rule}`"
 
 
 def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
@@ -239,13 +235,13 @@ def _violations(document: Document) -> Iterator[str]:
         yield from map(_violation, later)
     if document.loosened:
         yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the base**"
-        yield from (f"> - {_marked(text)}" for text in document.loosened)
+        yield from (f"> - {short_markup(text)}" for text in document.loosened)
 
 
 def _violation(violation: Refusal) -> str:
     place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
-    allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
-    return f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
+    allow = f"<br>hint: {short_markup(violation.allow)}" if violation.allow else ""
+    return f"> - `{violation.rule}`{place}: {short_markup(violation.message)}{allow}"
 
 
 def _details(entry: Entry) -> str:
@@ -257,11 +253,11 @@ def _details(entry: Entry) -> str:
     fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     action = entry.change.action
     about = [
-        f"- {_ICONS[remark.severity]} `{remark.rule}`: {_marked(remark.message)}"
+        f"- {_ICONS[remark.severity]} `{remark.rule}`: {short_markup(remark.message)}"
         for remark in entry.remarks
         if remark.severity is not Severity.DANGER
     ]
-    about += [f"- {_marked(note)}" for note in entry.notes]
+    about += [f"- {short_markup(note)}" for note in entry.notes]
     block = [
         "<details>",
         f"<summary>{SIGNS[action].text} {action.value} <code>{name}</code></summary>",
