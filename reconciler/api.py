@@ -154,6 +154,23 @@ class PlanScope:
     allow_replace: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BackfillRange:
+    """What to backfill: a range of two times, the gaps of a window, or all since the last pause.
+
+    With `gaps` the window ends at `last`, None for now, and begins at `first`, None for `length`
+    before; with `failed`, only gaps whose runs failed. Without an offset times are UTC, and a date
+    is that of the schedule of the export.
+    """
+
+    first: str | None = None
+    last: str | None = None
+    gaps: bool = False
+    failed: bool = False
+    since_pause: bool = False
+    length: timedelta = timedelta(days=7)
+
+
 def run(work: Coroutine[Any, Any, _T]) -> _T:
     """Run one call of this API and return its result, for callers without an event loop."""
     import asyncio
@@ -256,23 +273,6 @@ async def compare(
         _options_of(workspace), first, second, live=live, names=tuple(names)
     )
     return (await _masked(workspace, partial(comparing.compare, request))).report
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillRange:
-    """What to backfill: a range of two times, the gaps of a window, or all since the last pause.
-
-    With `gaps` the window ends at `last`, None for now, and begins at `first`, None for `length`
-    before; with `failed`, only gaps whose runs failed. Without an offset times are UTC, and a date
-    is that of the schedule of the export.
-    """
-
-    first: str | None = None
-    last: str | None = None
-    gaps: bool = False
-    failed: bool = False
-    since_pause: bool = False
-    length: timedelta = timedelta(days=7)
 
 
 async def status(
@@ -597,7 +597,7 @@ def _answering(approve: Callable[[_T], bool], runtime: Runtime) -> Callable[[_T]
 
 
 async def _masked(workspace: Workspace, work: Callable[[Runtime], Awaitable[_T]]) -> _T:
-    """Run a use case and return its result with known secrets _masked."""
+    """Run a use case and return its result with known secrets masked."""
     from reconciler.model.redaction import masked_in
 
     runtime = _runtime_of(workspace)

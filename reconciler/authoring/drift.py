@@ -1,4 +1,4 @@
-"""The use case `drift`: what changed in live state since the git base, who did it, the report.
+"""The use case `drift`: what changed in live state since the git base and who did it, as a report.
 
 The activity log says who changed an object (service.md, 10).
 """
@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import Transport
-from reconciler.client.waits import together
+from reconciler.client import Transport, together
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
@@ -161,6 +160,57 @@ class Drift(Public, frozen=True):
         return not (self.objects or self.deleted or self.renamed)
 
 
+def _null(value: JSON) -> JSON:
+    return None if value is MISSING else value
+
+
+class DriftRequest(Struct, frozen=True):
+    """What to compare: the resources that `names` select, all without names.
+
+    `attribute`: read the activity log of what drifted, one call an object.
+    """
+
+    plan: PlanRequest
+    names: tuple[str, ...] = ()
+    attribute: bool = True
+
+
+async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
+    """Return what changed in live state since the git base.
+
+    Raises:
+        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+        GitUnavailable: there is no base to compare with.
+
+    """
+    session = Session.open(request.plan.workspace, runtime)
+    async with session.connected() as transport:
+        base = required_base(session, request.plan)
+        plan, live = await session.planned(transport, request.plan.options, base)
+        result = selected(drift_of(plan, base), plan, request.names)
+        if request.attribute:
+            result = await attributed(result, _calls_of(result, live, transport))
+        return Reported(result, session.warnings(plan), transport.calls)
+
+
+def required_base(session: Session, request: PlanRequest) -> Base:
+    """Return the git base, since which drift is what changed.
+
+    Raises GitUnavailable without one, and for one that may be a commit of the change itself.
+    """
+    base = session.base(request)
+    if base is None:
+        raise GitUnavailable(
+            "no git base to compare live state with",
+            hint="run in a git clone in which the files are committed",
+        )
+    if not base.merged:
+        branch = session.required_history().branch
+        message = f"{branch} does not contain the base {base.commit[:7]}"
+        raise GitUnavailable(message, hint=f"use --base with a commit of {branch}")
+    return base
+
+
 def drift_of(plan: Plan, base: Base) -> Drift:
     """Return the drift that a plan with a git base would set back."""
     by_address: dict[Address, list[Change]] = {}
@@ -212,53 +262,6 @@ def _created(plan: Plan, base: Base) -> Iterator[Address]:
             yield change.address
 
 
-class DriftRequest(Struct, frozen=True):
-    """What to compare: the resources that `names` select, all without names.
-
-    `attribute`: read the activity log of what drifted, one call an object.
-    """
-
-    plan: PlanRequest
-    names: tuple[str, ...] = ()
-    attribute: bool = True
-
-
-async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
-    """Return what changed in live state since the git base.
-
-    Raises:
-        InvalidConfiguration, AmbiguousIdentity, ServiceError.
-        GitUnavailable: there is no base to compare with.
-
-    """
-    session = Session.open(request.plan.workspace, runtime)
-    async with session.connected() as transport:
-        base = required_base(session, request.plan)
-        plan, live = await session.planned(transport, request.plan.options, base)
-        result = selected(drift_of(plan, base), plan, request.names)
-        if request.attribute:
-            result = await attributed(result, _calls_of(result, live, transport))
-        return Reported(result, session.warnings(plan), transport.calls)
-
-
-def required_base(session: Session, request: PlanRequest) -> Base:
-    """Return the git base, since which drift is what changed.
-
-    Raises GitUnavailable without one, and for one that may be a commit of the change itself.
-    """
-    base = session.base(request)
-    if base is None:
-        raise GitUnavailable(
-            "no git base to compare live state with",
-            hint="run in a git clone in which the files are committed",
-        )
-    if not base.merged:
-        branch = session.required_history().branch
-        message = f"{branch} does not contain the base {base.commit[:7]}"
-        raise GitUnavailable(message, hint=f"use --base with a commit of {branch}")
-    return base
-
-
 def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
     """Return the drift of the resources that texts name, all without texts.
 
@@ -297,10 +300,6 @@ def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, O
         if item.address.kind in kinds
         and (body := objects.get((item.address.kind, item.live_id))) is not None
     }
-
-
-def _null(value: JSON) -> JSON:
-    return None if value is MISSING else value
 
 
 class _Change(Struct, frozen=True):

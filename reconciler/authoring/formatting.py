@@ -93,6 +93,123 @@ class Formatted(Public, frozen=True, kw_only=True):
         return differences_as_text(self.changes)
 
 
+def format_workspace(
+    folder: FolderPath, files: Sequence[FolderPath] = (), *, write: bool = True, diff: bool = False
+) -> Formatted:
+    """Format the files of a workspace: all of them, or those that are named or in a named folder.
+
+    Paths are relative to the current folder. Without `write`, nothing is changed. With `diff`, the
+    result contains the changes.
+
+    Raises:
+        InvalidConfiguration: one of them is not valid YAML; nothing is written.
+        BadUsage: a named file is not a file of the workspace.
+
+    """
+    source = FolderSource(folder)
+    collector = DiagnosticCollector(lenient=frozenset({"no-files"}))
+    texts = _contents(source, collector)
+    names = _selected(folder, files, list(texts))
+    formatted = _formatted({name: texts[name] for name in names}, collector, diff=diff)
+    if write:
+        write_files(folder, formatted.texts)
+        formatted = replace(formatted, written=True)
+    return formatted
+
+
+def format_text(raw: bytes, name: str, *, diff: bool = False) -> tuple[str, Formatted]:
+    """Return a formatted text, unchanged if it cannot be formatted, and what was done.
+
+    The text is that of a file of any workspace with this name. Raises InvalidConfiguration.
+    """
+    formatted = _formatted({name: raw}, DiagnosticCollector(), diff=diff)
+    text = formatted.texts.get(name)
+    return raw.decode() if text is None else text, formatted
+
+
+def format_summary(formatted: Formatted, *, written: bool) -> str:
+    """Return `2 files formatted, 5 files unchanged, 1 file skipped`."""
+    count = len(formatted.texts)
+    counts = {
+        "formatted" if written else "would be formatted": count,
+        "unchanged": formatted.files - count - formatted.skipped,
+        "skipped": formatted.skipped,
+    }
+    parts = [f"{several(number, 'file')} {word}" for word, number in counts.items() if number]
+    return ", ".join(parts) or "no files"
+
+
+def _formatted(
+    texts: Mapping[str, bytes], collector: DiagnosticCollector, *, diff: bool
+) -> Formatted:
+    """Format texts by name. Raises InvalidConfiguration."""
+    documents: dict[str, Document] = {}
+    changed: dict[str, str] = {}
+    changes: dict[str, FileChange] = {}
+    # The nodes of a file are freed without the collector, which would walk through them.
+    with collector_paused():
+        for name, raw in texts.items():
+            known = len(collector.diagnostics)
+            before, after = format_file(raw, name, all_kinds(), collector)
+            if len(collector.diagnostics) > known:
+                # Other documents are not kept: their nodes take most of the memory.
+                documents[name] = before
+            if after is not None and after.text.encode() != raw:
+                changed[name] = after.text
+                if diff:
+                    changes[name] = FileChange(side_of(before), side_of(after))
+    diagnostics = with_lines(collector.in_order(), documents)
+    if collector.failed:
+        raise InvalidConfiguration(diagnostics)
+    skipped = sum(diagnostic.code == NOT_FORMATTED for diagnostic in diagnostics)
+    return Formatted(
+        texts=changed,
+        files=len(texts),
+        changes=changes,
+        skipped=skipped,
+        diagnostics=diagnostics,
+    )
+
+
+def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str, bytes]:
+    """Return every file of the workspace, `reconciler.yaml` first. Raises InvalidConfiguration.
+
+    `reconciler.yaml` lists the files. Without it, or with a list that can't be read, any YAML file
+    could be one of them: none is touched.
+    """
+    own = DiagnosticCollector()
+    workspace = read_workspace(source, own)
+    globs = workspace.value.get("resources", [])
+    if own.failed and not (workspace.value and isinstance(globs, list)):
+        raise InvalidConfiguration(with_lines(own.in_order(), {WORKSPACE_FILE: workspace.document}))
+    texts = ResourceFiles(source, workspace, Recognition(all_kinds()), collector).contents()
+    raw = source.read(WORKSPACE_FILE) or b""
+    return {WORKSPACE_FILE: raw, **{name: text for name, text in texts if text is not None}}
+
+
+def _selected(
+    folder: FolderPath, files: Sequence[FolderPath], names: Iterable[str]
+) -> Sequence[str]:
+    """Return the files that the caller names, in order. Raises BadUsage."""
+    known = tuple(names)
+    if not files:
+        return known
+    selected: set[str] = set()
+    for path in files:
+        wanted = FolderPath(os.path.relpath(path, folder)).as_posix()
+        matches = [name for name in known if wanted in (name, ".") or name.startswith(f"{wanted}/")]
+        if not matches:
+            raise BadUsage(
+                f"{path} is not a file of this workspace"
+                if path.exists()
+                else f"{path} does not exist",
+                hint="use a path relative to the current folder, of a file that `resources:` of "
+                f"{WORKSPACE_FILE} includes",
+            )
+        selected.update(matches)
+    return [name for name in known if name in selected]
+
+
 def format_file(
     raw: bytes, file: str, kinds: Sequence[Kind], problems: DiagnosticCollector
 ) -> tuple[Document, Document | None]:
@@ -497,120 +614,3 @@ def shifted(lines: Sequence[str], by: int) -> list[str]:
     if by >= 0:
         return [" " * by + line if line else line for line in lines]
     return [line[min(-by, indent_of(line)) :] for line in lines]
-
-
-def format_workspace(
-    folder: FolderPath, files: Sequence[FolderPath] = (), *, write: bool = True, diff: bool = False
-) -> Formatted:
-    """Format the files of a workspace: all of them, or those that are named or in a named folder.
-
-    Paths are relative to the current folder. Without `write`, nothing is changed. With `diff`, the
-    result contains the changes.
-
-    Raises:
-        InvalidConfiguration: one of them is not valid YAML; nothing is written.
-        BadUsage: a named file is not a file of the workspace.
-
-    """
-    source = FolderSource(folder)
-    collector = DiagnosticCollector(lenient=frozenset({"no-files"}))
-    texts = _contents(source, collector)
-    names = _selected(folder, files, list(texts))
-    formatted = _formatted({name: texts[name] for name in names}, collector, diff=diff)
-    if write:
-        write_files(folder, formatted.texts)
-        formatted = replace(formatted, written=True)
-    return formatted
-
-
-def format_text(raw: bytes, name: str, *, diff: bool = False) -> tuple[str, Formatted]:
-    """Return a formatted text, unchanged if it cannot be formatted, and what was done.
-
-    The text is that of a file of any workspace with this name. Raises InvalidConfiguration.
-    """
-    formatted = _formatted({name: raw}, DiagnosticCollector(), diff=diff)
-    text = formatted.texts.get(name)
-    return raw.decode() if text is None else text, formatted
-
-
-def format_summary(formatted: Formatted, *, written: bool) -> str:
-    """Return `2 files formatted, 5 files unchanged, 1 file skipped`."""
-    count = len(formatted.texts)
-    counts = {
-        "formatted" if written else "would be formatted": count,
-        "unchanged": formatted.files - count - formatted.skipped,
-        "skipped": formatted.skipped,
-    }
-    parts = [f"{several(number, 'file')} {word}" for word, number in counts.items() if number]
-    return ", ".join(parts) or "no files"
-
-
-def _formatted(
-    texts: Mapping[str, bytes], collector: DiagnosticCollector, *, diff: bool
-) -> Formatted:
-    """Format texts by name. Raises InvalidConfiguration."""
-    documents: dict[str, Document] = {}
-    changed: dict[str, str] = {}
-    changes: dict[str, FileChange] = {}
-    # The nodes of a file are freed without the collector, which would walk through them.
-    with collector_paused():
-        for name, raw in texts.items():
-            known = len(collector.diagnostics)
-            before, after = format_file(raw, name, all_kinds(), collector)
-            if len(collector.diagnostics) > known:
-                # Other documents are not kept: their nodes take most of the memory.
-                documents[name] = before
-            if after is not None and after.text.encode() != raw:
-                changed[name] = after.text
-                if diff:
-                    changes[name] = FileChange(side_of(before), side_of(after))
-    diagnostics = with_lines(collector.in_order(), documents)
-    if collector.failed:
-        raise InvalidConfiguration(diagnostics)
-    skipped = sum(diagnostic.code == NOT_FORMATTED for diagnostic in diagnostics)
-    return Formatted(
-        texts=changed,
-        files=len(texts),
-        changes=changes,
-        skipped=skipped,
-        diagnostics=diagnostics,
-    )
-
-
-def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str, bytes]:
-    """Return every file of the workspace, `reconciler.yaml` first. Raises InvalidConfiguration.
-
-    `reconciler.yaml` lists the files. Without it, or with a list that can't be read, any YAML file
-    could be one of them: none is touched.
-    """
-    own = DiagnosticCollector()
-    workspace = read_workspace(source, own)
-    globs = workspace.value.get("resources", [])
-    if own.failed and not (workspace.value and isinstance(globs, list)):
-        raise InvalidConfiguration(with_lines(own.in_order(), {WORKSPACE_FILE: workspace.document}))
-    texts = ResourceFiles(source, workspace, Recognition(all_kinds()), collector).contents()
-    raw = source.read(WORKSPACE_FILE) or b""
-    return {WORKSPACE_FILE: raw, **{name: text for name, text in texts if text is not None}}
-
-
-def _selected(
-    folder: FolderPath, files: Sequence[FolderPath], names: Iterable[str]
-) -> Sequence[str]:
-    """Return the files that the caller names, in order. Raises BadUsage."""
-    known = tuple(names)
-    if not files:
-        return known
-    selected: set[str] = set()
-    for path in files:
-        wanted = FolderPath(os.path.relpath(path, folder)).as_posix()
-        matches = [name for name in known if wanted in (name, ".") or name.startswith(f"{wanted}/")]
-        if not matches:
-            raise BadUsage(
-                f"{path} is not a file of this workspace"
-                if path.exists()
-                else f"{path} does not exist",
-                hint="use a path relative to the current folder, of a file that `resources:` of "
-                f"{WORKSPACE_FILE} includes",
-            )
-        selected.update(matches)
-    return [name for name in known if name in selected]

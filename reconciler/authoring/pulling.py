@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -349,6 +343,12 @@ def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
     return "".join(f"{_placed(item)}\n" for item in pulled.placed)
 
 
+def _placed(item: Placed) -> str:
+    stays = f" ({printable(item.replaces)} stays for other environments)" if item.replaces else ""
+    place = f"{item.at}: {item.address} {printable(path_text(item.path))}"
+    return f"{place} -> {printable(item.layer)}{stays}"
+
+
 def pull_summary(pulled: Pulled) -> str:
     """Return what was left out, and how many values were written."""
     lines = [
@@ -372,9 +372,3 @@ def pull_summary(pulled: Pulled) -> str:
     elif not lines:
         lines.append("No drift. Live state has not changed since the base.")
     return "".join(f"{line}\n" for line in lines)
-
-
-def _placed(item: Placed) -> str:
-    stays = f" ({printable(item.replaces)} stays for other environments)" if item.replaces else ""
-    place = f"{item.at}: {item.address} {printable(path_text(item.path))}"
-    return f"{place} -> {printable(item.layer)}{stays}"

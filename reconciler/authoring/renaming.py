@@ -13,11 +13,7 @@ from reconciler.authoring.difference import EditedFiles, file_changes
 from reconciler.authoring.editing import Edit, check_text, copied, edited, unsafe
 from reconciler.authoring.placing import check_files, with_mark
 from reconciler.authoring.yaml_text import yaml_item
-from reconciler.diagnostics import (
-    DiagnosticCollector,
-    InvalidConfiguration,
-    Mark,
-)
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
@@ -40,6 +36,168 @@ from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 _SCALAR = re.compile(r"""(?P<anchor>(?:&\S+\s+)?)(?P<quote>['"]?)(?P<text>.*)(?P=quote)""")
+
+
+class Moved(EditedFiles, frozen=True, kw_only=True):
+    """A resource that was renamed in files: `mv --format json`."""
+
+    version = 1
+    schema = "mv"
+
+    old: Address
+    """The former address."""
+    new: Address
+    """The address."""
+    former_name: str | None = None
+    """The name that was added to `renamed_from`."""
+    places: int
+    """The number of changed places."""
+
+
+class MoveOptions(Struct, frozen=True):
+    """What to rename: a resource, to another key, to another name, or both.
+
+    `old` is anything that names a resource, `new` a key or an address. Without `write`, nothing is
+    changed.
+    """
+
+    folder: FolderPath
+    old: str
+    new: str | None = None
+    name: str | None = None
+    write: bool = True
+
+
+def move(options: MoveOptions, environ: Mapping[str, str]) -> Moved:
+    """Rename a resource in all files that mention it: in all of them, or in none.
+
+    Raises:
+        InvalidConfiguration: the files have errors.
+        BadUsage: the resource is unknown, or the new key is invalid or taken.
+        ReconcilerError: a place cannot be edited safely.
+
+    """
+    check_files(options.folder, environ)
+    source = FolderSource(options.folder)
+    files = _parsed(source)
+    declared = declarations(files, all_kinds(), DiagnosticCollector())
+    old = _resource(options.old, declared)
+    new = _new_address(options, old, declared)
+    renaming = _renaming(options, declared[old], new)
+    results = {file.file: renamed(file, renaming, all_kinds()) for file in files}
+    moved = {file: result for file, result in results.items() if result is not None}
+    texts = {file: with_mark(source, file, result.text) for file, result in moved.items()}
+    _check(options.folder, old, texts, environ)
+    if options.write:
+        write_files(options.folder, texts)
+    return Moved(
+        old=old,
+        new=new,
+        texts=texts,
+        changes=file_changes(files, texts),
+        places=sum(result.places for result in moved.values()),
+        former_name=renaming.former_name,
+        written=options.write,
+    )
+
+
+def move_summary(moved: Moved) -> str:
+    """Return `Renamed project.web to project.shop: 3 places in 2 files`, and what was added."""
+    verb = "Renamed" if moved.written else "Would rename"
+    where = f"{several(moved.places, 'place')} in {several(len(moved.texts), 'file')}"
+    target = f" to {moved.new}" if moved.new != moved.old else ""
+    lines = [f"{verb} {moved.old}{target}: {where}"]
+    if moved.former_name is not None:
+        lines.append(f"Added {quoted(moved.former_name)} to `renamed_from`")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _parsed(source: FolderSource) -> list[Document]:
+    """Return all files of a valid workspace, `reconciler.yaml` first."""
+    problems = DiagnosticCollector()
+    workspace = read_workspace(source, problems)
+    files = ResourceFiles(source, workspace, Recognition(all_kinds()), problems)
+    return [workspace.document, *files.documents()]
+
+
+def _resource(text: str, declared: Mapping[Address, Declaration]) -> Address:
+    """Return the only resource that a text names, in any environment. Raises BadUsage."""
+    return (
+        Names(
+            Named(address, names=(str(declaration.body.get("name", "")).strip(),))
+            for address, declaration in declared.items()
+        )
+        .one(text)
+        .address
+    )
+
+
+def _new_address(
+    options: MoveOptions, old: Address, declared: Mapping[Address, Declaration]
+) -> Address:
+    """Return the new address. Raises BadUsage for a key that cannot be used."""
+    if options.new is None and options.name is None:
+        raise BadUsage("NEW is missing", hint="give a new key, --name, or both")
+    if options.name is not None and not (options.name.strip() and options.name.isprintable()):
+        raise BadUsage(f"invalid --name {quoted(options.name)}", hint="use one line of text")
+    new = _address(options.new, old)
+    if new == old and options.name is None:
+        raise BadUsage(f"{old} has this key already")
+    if not is_key(new.key):
+        raise BadUsage(
+            f"invalid key {quoted(new.key)}",
+            hint="use letters, digits, _ - and . only; --name may be any text",
+        )
+    if new != old and new in declared:
+        raise BadUsage(f"{new} exists already, at {declared[new].mark}", hint="use another key")
+    return new
+
+
+def _address(text: str | None, old: Address) -> Address:
+    """Return the address of a key or an address of the same kind. Raises BadUsage."""
+    if text is None:
+        return old
+    kind, dot, key = text.strip().partition(".")
+    if not dot or kind not in [known.name for known in all_kinds()]:
+        return Address(old.kind, text.strip())
+    if kind != old.kind:
+        raise BadUsage(f"{old} cannot become a {kind}", hint=f"write a key, or {old.kind}.KEY")
+    return Address(kind, key)
+
+
+def _renaming(options: MoveOptions, declaration: Declaration, new: Address) -> Renaming:
+    """Return what to edit. Raises ReconcilerError for a name that overrides set."""
+    kind = next(kind for kind in all_kinds() if kind.name == new.kind)
+    old, name = declaration.address, declaration.body.get("name")
+    if options.name is None or options.name == name:
+        return Renaming(kind, old.key, new.key)
+    for environment, layer in (declaration.body.get("overrides") or {}).items():
+        if "name" in layer:
+            path = (*declaration.path, "overrides", environment, "name")
+            raise ReconcilerError(
+                f"{declaration.document.mark(path)}: the overrides of {environment} set `name`",
+                hint="change the names manually, and add the old ones to `renamed_from`",
+            )
+    # The base of a later plan may be this change itself, which does not have the old name.
+    is_pinned = declaration.body.get("id") is not None
+    former = None if is_pinned else str(name)
+    return Renaming(kind, old.key, new.key, options.name, former)
+
+
+def _check(
+    folder: FolderPath, old: Address, texts: Mapping[str, str], environ: Mapping[str, str]
+) -> None:
+    """Raise ReconcilerError if the new texts have errors in any environment."""
+    try:
+        check_files(folder, environ, texts)
+    except InvalidConfiguration as invalid:
+        first = invalid.diagnostics[0]
+        hint = first.hint
+        if first.code == "unknown-parent":
+            hint = "write the key at this place instead of a reference, and run mv again"
+        raise ReconcilerError(
+            f"{old} cannot be renamed: {first.at}: {first.message}; nothing was written", hint=hint
+        ) from None
 
 
 class Renaming(Struct, frozen=True):
@@ -206,165 +364,3 @@ def _expected(value: JSON, mentions: Iterable[Mention]) -> Any:
         else:
             holder[last] = mention.after
     return after
-
-
-class Moved(EditedFiles, frozen=True, kw_only=True):
-    """A resource that was renamed in files: `mv --format json`."""
-
-    version = 1
-    schema = "mv"
-
-    old: Address
-    """The former address."""
-    new: Address
-    """The address."""
-    former_name: str | None = None
-    """The name that was added to `renamed_from`."""
-    places: int
-    """The number of changed places."""
-
-
-class MoveOptions(Struct, frozen=True):
-    """What to rename: a resource, to another key, to another name, or both.
-
-    `old` is anything that names a resource, `new` a key or an address. Without `write`, nothing is
-    changed.
-    """
-
-    folder: FolderPath
-    old: str
-    new: str | None = None
-    name: str | None = None
-    write: bool = True
-
-
-def move(options: MoveOptions, environ: Mapping[str, str]) -> Moved:
-    """Rename a resource in all files that mention it: in all of them, or in none.
-
-    Raises:
-        InvalidConfiguration: the files have errors.
-        BadUsage: the resource is unknown, or the new key is invalid or taken.
-        ReconcilerError: a place cannot be edited safely.
-
-    """
-    check_files(options.folder, environ)
-    source = FolderSource(options.folder)
-    files = _parsed(source)
-    declared = declarations(files, all_kinds(), DiagnosticCollector())
-    old = _resource(options.old, declared)
-    new = _new_address(options, old, declared)
-    renaming = _renaming(options, declared[old], new)
-    results = {file.file: renamed(file, renaming, all_kinds()) for file in files}
-    moved = {file: result for file, result in results.items() if result is not None}
-    texts = {file: with_mark(source, file, result.text) for file, result in moved.items()}
-    _check(options.folder, old, texts, environ)
-    if options.write:
-        write_files(options.folder, texts)
-    return Moved(
-        old=old,
-        new=new,
-        texts=texts,
-        changes=file_changes(files, texts),
-        places=sum(result.places for result in moved.values()),
-        former_name=renaming.former_name,
-        written=options.write,
-    )
-
-
-def _parsed(source: FolderSource) -> list[Document]:
-    """Return all files of a valid workspace, `reconciler.yaml` first."""
-    problems = DiagnosticCollector()
-    workspace = read_workspace(source, problems)
-    files = ResourceFiles(source, workspace, Recognition(all_kinds()), problems)
-    return [workspace.document, *files.documents()]
-
-
-def _resource(text: str, declared: Mapping[Address, Declaration]) -> Address:
-    """Return the only resource that a text names, in any environment. Raises BadUsage."""
-    return (
-        Names(
-            Named(address, names=(str(declaration.body.get("name", "")).strip(),))
-            for address, declaration in declared.items()
-        )
-        .one(text)
-        .address
-    )
-
-
-def _new_address(
-    options: MoveOptions, old: Address, declared: Mapping[Address, Declaration]
-) -> Address:
-    """Return the new address. Raises BadUsage for a key that cannot be used."""
-    if options.new is None and options.name is None:
-        raise BadUsage("NEW is missing", hint="give a new key, --name, or both")
-    if options.name is not None and not (options.name.strip() and options.name.isprintable()):
-        raise BadUsage(f"invalid --name {quoted(options.name)}", hint="use one line of text")
-    new = _address(options.new, old)
-    if new == old and options.name is None:
-        raise BadUsage(f"{old} has this key already")
-    if not is_key(new.key):
-        raise BadUsage(
-            f"invalid key {quoted(new.key)}",
-            hint="use letters, digits, _ - and . only; --name may be any text",
-        )
-    if new != old and new in declared:
-        raise BadUsage(f"{new} exists already, at {declared[new].mark}", hint="use another key")
-    return new
-
-
-def _address(text: str | None, old: Address) -> Address:
-    """Return the address of a key or an address of the same kind. Raises BadUsage."""
-    if text is None:
-        return old
-    kind, dot, key = text.strip().partition(".")
-    if not dot or kind not in [known.name for known in all_kinds()]:
-        return Address(old.kind, text.strip())
-    if kind != old.kind:
-        raise BadUsage(f"{old} cannot become a {kind}", hint=f"write a key, or {old.kind}.KEY")
-    return Address(kind, key)
-
-
-def _renaming(options: MoveOptions, declaration: Declaration, new: Address) -> Renaming:
-    """Return what to edit. Raises ReconcilerError for a name that overrides set."""
-    kind = next(kind for kind in all_kinds() if kind.name == new.kind)
-    old, name = declaration.address, declaration.body.get("name")
-    if options.name is None or options.name == name:
-        return Renaming(kind, old.key, new.key)
-    for environment, layer in (declaration.body.get("overrides") or {}).items():
-        if "name" in layer:
-            path = (*declaration.path, "overrides", environment, "name")
-            raise ReconcilerError(
-                f"{declaration.document.mark(path)}: the overrides of {environment} set `name`",
-                hint="change the names manually, and add the old ones to `renamed_from`",
-            )
-    # The base of a later plan may be this change itself, which does not have the old name.
-    is_pinned = declaration.body.get("id") is not None
-    former = None if is_pinned else str(name)
-    return Renaming(kind, old.key, new.key, options.name, former)
-
-
-def _check(
-    folder: FolderPath, old: Address, texts: Mapping[str, str], environ: Mapping[str, str]
-) -> None:
-    """Raise ReconcilerError if the new texts have errors in any environment."""
-    try:
-        check_files(folder, environ, texts)
-    except InvalidConfiguration as invalid:
-        first = invalid.diagnostics[0]
-        hint = first.hint
-        if first.code == "unknown-parent":
-            hint = "write the key at this place instead of a reference, and run mv again"
-        raise ReconcilerError(
-            f"{old} cannot be renamed: {first.at}: {first.message}; nothing was written", hint=hint
-        ) from None
-
-
-def move_summary(moved: Moved) -> str:
-    """Return `Renamed project.web to project.shop: 3 places in 2 files`, and what was added."""
-    verb = "Renamed" if moved.written else "Would rename"
-    where = f"{several(moved.places, 'place')} in {several(len(moved.texts), 'file')}"
-    target = f" to {moved.new}" if moved.new != moved.old else ""
-    lines = [f"{verb} {moved.old}{target}: {where}"]
-    if moved.former_name is not None:
-        lines.append(f"Added {quoted(moved.former_name)} to `renamed_from`")
-    return "".join(f"{line}\n" for line in lines)

@@ -32,7 +32,7 @@ except ImportError:  # pragma: no cover - Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 _PAUSE = 3.0
-"""Seconds between two attempts."""
+"""Seconds between two attempts to take the lock."""
 _ACTORS = (
     "GITHUB_ACTOR",
     "GITLAB_USER_LOGIN",

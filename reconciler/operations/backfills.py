@@ -202,6 +202,23 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         return Backfilled(replace(plan, objects=made), transport.calls, bus.problems)
 
 
+def approval_of_backfills(plan: BackfillPlan) -> Approval:
+    """Return the question for a plan of backfills.
+
+    One with a danger asks for the name of the object, or for the environment if there are several.
+    """
+    what = several(len(plan.backfills), "backfill")
+    dangerous = [item for item in plan.objects if item.dangerous]
+    if len(dangerous) > 1:
+        name = plan.source.environment
+        question = f"There are dangers (!!) for {len(dangerous)} objects. To start {what}, type"
+        return typed(f"{question} the environment, {quoted(name)}: ", name)
+    for item in dangerous:
+        question = f"There is a danger (!!). To start {what}, type the name, {quoted(item.name)}: "
+        return typed(question, item.name, str(item.address))
+    return confirmed(f"Start {what}?")
+
+
 class _NotPossible(ReconcilerError):
     """An object can't be backfilled."""
 
@@ -541,23 +558,6 @@ def fails(latest: Sequence[Run]) -> bool:
     return ended is not None and not ended.completed and ended.status != BILLING
 
 
-def approval_of_backfills(plan: BackfillPlan) -> Approval:
-    """Return the question for a plan of backfills.
-
-    One with a danger asks for the name of the object, or for the environment if there are several.
-    """
-    what = several(len(plan.backfills), "backfill")
-    dangerous = [item for item in plan.objects if item.dangerous]
-    if len(dangerous) > 1:
-        name = plan.source.environment
-        question = f"There are dangers (!!) for {len(dangerous)} objects. To start {what}, type"
-        return typed(f"{question} the environment, {quoted(name)}: ", name)
-    for item in dangerous:
-        question = f"There is a danger (!!). To start {what}, type the name, {quoted(item.name)}: "
-        return typed(question, item.name, str(item.address))
-    return confirmed(f"Start {what}?")
-
-
 def consequences_of(
     planned: Sequence[PlannedBackfill],
     schedule: Schedule,
@@ -565,10 +565,10 @@ def consequences_of(
     latest: Sequence[Run],
 ) -> tuple[Consequence, ...]:
     """Return what readers should know before they approve, whatever the destination is."""
-    listed: list[Consequence] = []
+    consequences: list[Consequence] = []
 
     def warn(rule: str, message: str, severity: Severity = Severity.WARNING) -> None:
-        listed.append(Consequence(rule, severity, message))
+        consequences.append(Consequence(rule, severity, message))
 
     if any(item.trial for item in planned) and len(planned) > 1:
         warn(
@@ -591,7 +591,7 @@ def consequences_of(
         warn("billing-limit", "intervals over a billing limit are left out; settle billing first")
     if schedule.paused:
         warn("stays-paused", "it stays paused, so later intervals are not exported")
-    return tuple(listed)
+    return tuple(consequences)
 
 
 def retry_of(run: Run) -> tuple[PlannedBackfill, tuple[str, ...]]:

@@ -70,9 +70,15 @@ class GapState(Term):
 
 
 _REPAIRABLE = tuple(state for state in GapState if state.repairable)
-
-
 _CERTAIN = tuple(state for state in GapState if state.is_gap)
+_COLOURS = {
+    GapState.MISSING: Colour.RED,
+    GapState.FAILED: Colour.RED,
+    GapState.BILLING: Colour.RED,
+    GapState.PAUSED: Colour.YELLOW,
+    GapState.UNKNOWN: Colour.YELLOW,
+    GapState.PENDING: Colour.DIM,
+}
 
 
 class Gap(Public, frozen=True):
@@ -138,16 +144,6 @@ class GapReport(Public, frozen=True):
     def repairable(self) -> Count:
         """Intervals that a backfill closes."""
         return sum(item.count(*_REPAIRABLE) for item in self.objects)
-
-
-_COLOURS = {
-    GapState.MISSING: Colour.RED,
-    GapState.FAILED: Colour.RED,
-    GapState.BILLING: Colour.RED,
-    GapState.PAUSED: Colour.YELLOW,
-    GapState.UNKNOWN: Colour.YELLOW,
-    GapState.PENDING: Colour.DIM,
-}
 
 
 class GapRequest(Struct, frozen=True):
@@ -463,6 +459,13 @@ def gaps_document(report: GapReport, _: RenderOptions) -> Document:
     )
 
 
+def all_gaps_document(
+    reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
+) -> Document:
+    """Return the gaps of every environment."""
+    return reports_document("Gaps", reports, lambda report: gaps_document(report, options))
+
+
 def _rows(item: ObjectGaps) -> Iterator[Row]:
     parent = f"  {item.parent_name}" if item.parent_name else ""
     open_count = sum(gap.intervals for gap in item.gaps)
@@ -523,10 +526,3 @@ def _repairs(report: GapReport) -> Iterator[str]:
             "note: an earlier pause may explain unknown intervals; check the data before you "
             "backfill them with --from and --to"
         )
-
-
-def all_gaps_document(
-    reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
-) -> Document:
-    """Return the gaps of every environment."""
-    return reports_document("Gaps", reports, lambda report: gaps_document(report, options))

@@ -1,4 +1,4 @@
-"""The use cases `runs`, and `--cancel` of runs and of backfills: what runs, and how to end it."""
+"""Runs and backfills of objects: how they are read, and the use cases `runs` and `--cancel`."""
 
 from __future__ import annotations
 

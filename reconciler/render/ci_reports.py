@@ -199,6 +199,11 @@ def diagnostics_as_sarif(
     return safe_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
+def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
+    """Return what is new in a plan, then its violations."""
+    return diagnostics_as_sarif((*new_places_of(plan), *violations_of(plan)), options)
+
+
 def _rule(code: str, level: str) -> Mapping[str, Any]:
     explained = meaning(code)
     return {
@@ -247,8 +252,3 @@ def _location(at: Mark, options: RenderOptions) -> Mapping[str, Any]:
 def _with_hint(diagnostic: Diagnostic) -> str:
     hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
     return f"{message_of(diagnostic)}{hint}"
-
-
-def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return what is new in a plan, then its violations."""
-    return diagnostics_as_sarif((*new_places_of(plan), *violations_of(plan)), options)

@@ -1,6 +1,6 @@
 """A report as a value: a heading, tables, facts and lines. Each report command builds one.
 
-It is written as text and Markdown here, and as a page by page.py.
+It is written as text and Markdown here, and as a page by `page.py`.
 """
 
 from __future__ import annotations
@@ -309,8 +309,8 @@ def as_markdown(document: Document, options: RenderOptions) -> str:
     """Return a report for a comment of a forge. Rows that do not fit are counted."""
     head = [f"### {_marked(document.heading)}"]
     head += ["", _marked(document.place)] if document.place else []
-    head += ["", f"**{_short(document.summary)}**"] if document.summary else []
-    end = [line for text in document.after if text for line in ("", _short(text))]
+    head += ["", f"**{short_markup(document.summary)}**"] if document.summary else []
+    end = [line for text in document.after if text for line in ("", short_markup(text))]
     pieces = [_piece(block, options) for block in document.blocks if not _is_empty(block)]
     used = [*head, *end, *(line for piece in pieces for line in (*piece.before, *piece.after))]
     space = options.limit - sum(len(line) + 1 for line in used) - _MARGIN
@@ -322,10 +322,6 @@ def as_markdown(document: Document, options: RenderOptions) -> str:
         if missing:
             body += ["", f"… and {missing:,} more {piece.noun}{'s' if missing > 1 else ''}"]
     return "".join(f"{line}\n" for line in [*head, *body, *end])
-
-
-def _short(text: str) -> str:
-    return marked_up(shortened(text, _LONGEST_LINE))
 
 
 def _marked(line: Line) -> str:
@@ -361,7 +357,7 @@ def _piece(block: Block, options: RenderOptions) -> _Piece:
     if block.language:
         fence = "`" * (3 + max((line.count("`") for line in block.lines), default=0))
         return _Piece(iter(block.lines), ("", f"{fence}{block.language}"), (fence,))
-    return _Piece((f"{_short(line)}  " for line in block.lines), ("",))
+    return _Piece((f"{short_markup(line)}  " for line in block.lines), ("",))
 
 
 def _table_piece(table: Table, options: RenderOptions) -> _Piece:
@@ -412,6 +408,11 @@ def marked_up(text: str) -> str:
         (code(piece) if at % 2 else inline(piece) or ("&#8203;" if at in between else ""))
         for at, piece in enumerate(pieces)
     )
+
+
+def short_markup(text: str) -> str:
+    """Return a message as `marked_up` does, shortened to a line."""
+    return marked_up(shortened(text, _LONGEST_LINE))
 
 
 def code(text: str) -> str:

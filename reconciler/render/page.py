@@ -1,6 +1,7 @@
 """HTML pages of one file, which need no network and run no code but their own.
 
-An element with `data-state` is a row that the form of `filters` hides and shows.
+`page` and `filters` are the parts of any page, and `as_html` makes one of a report. An element with
+`data-state` is a row that the form of `filters` hides and shows.
 """
 
 from __future__ import annotations
@@ -60,6 +61,28 @@ a{color:var(--blue)}
 summary{cursor:pointer}
 summary:hover{background:var(--soft)}
 :focus-visible{outline:2px solid var(--blue);outline-offset:-2px}
+"""
+_DOCUMENT_STYLE = """
+table{margin:1rem 0}
+th,td{padding:.3rem .9rem .3rem 0}
+tbody{border-top:1px solid var(--line)}
+thead th,.notes td{color:var(--dim);font-weight:400}
+.group th{padding-top:1rem}
+.red{color:var(--red)}
+.amber{color:var(--amber)}
+.blue{color:var(--blue)}
+.violet{color:var(--violet)}
+.green{color:var(--green)}
+.charts{display:grid;gap:1rem 1.5rem;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr))}
+figure{margin:0}
+figcaption{font-size:.85rem}
+figure svg{width:100%;height:auto}
+svg text{font:10px system-ui,sans-serif;fill:var(--dim)}
+.axis{stroke:var(--line);fill:none}
+@media (max-width:40rem){table,thead,tbody,tr,th,td{display:block}
+thead{display:none}
+td,th{padding:.05rem 0}
+td[data-label]:not(:empty)::before{content:attr(data-label) " ";color:var(--dim)}}
 """
 
 _SCRIPT = """
@@ -126,28 +149,6 @@ _CLASSES = {
     Colour.MAGENTA: "violet",
     Colour.DIM: "dim",
 }
-_DOCUMENT_STYLE = """
-table{margin:1rem 0}
-th,td{padding:.3rem .9rem .3rem 0}
-tbody{border-top:1px solid var(--line)}
-thead th,.notes td{color:var(--dim);font-weight:400}
-.group th{padding-top:1rem}
-.red{color:var(--red)}
-.amber{color:var(--amber)}
-.blue{color:var(--blue)}
-.violet{color:var(--violet)}
-.green{color:var(--green)}
-.charts{display:grid;gap:1rem 1.5rem;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr))}
-figure{margin:0}
-figcaption{font-size:.85rem}
-figure svg{width:100%;height:auto}
-svg text{font:10px system-ui,sans-serif;fill:var(--dim)}
-.axis{stroke:var(--line);fill:none}
-@media (max-width:40rem){table,thead,tbody,tr,th,td{display:block}
-thead{display:none}
-td,th{padding:.05rem 0}
-td[data-label]:not(:empty)::before{content:attr(data-label) " ";color:var(--dim)}}
-"""
 _WIDTH, _HEIGHT, _TOP, _BOTTOM = 300, 96, 16, 80
 _STRIP_BAR, _STRIP_HEIGHT = 8, 20
 

@@ -74,192 +74,6 @@ class NewLine(Struct, frozen=True):
         return self.sort is Novelty.SECRET
 
 
-def new_lines(plan: Plan) -> tuple[NewLine, ...]:
-    """Return what is new, the worst first."""
-    groups: dict[tuple[Novelty, str], list[tuple[Change, NewPlace]]] = {}
-    for change in plan.effective:
-        receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
-        for item in change.new:
-            # An address that gets a secret is in the line of the secret.
-            if item.text not in receivers:
-                shown = replace(item, text=with_names(item.text, change))
-                groups.setdefault((item.sort, shown.text), []).append((change, shown))
-    ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
-    return tuple(_new_line(members) for _, members in ranked)
-
-
-def within_budget(lines: Sequence[NewLine], most: int) -> tuple[Sequence[NewLine], str]:
-    """Return the first lines, with every danger, and a text that counts the others by host."""
-    most = max(most, sum(line.is_danger for line in lines))
-    counts = Counter(line.host for line in lines[most:])
-    hosts = (
-        f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
-        for host, count in counts.most_common()
-    )
-    rest = f"… {counts.total():,} more: {listed(hosts, _MOST_HOSTS)}" if counts else ""
-    return lines[:most], rest
-
-
-def _new_line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
-    """Return the line of equal items."""
-    first, item = members[0]
-    changes = list({change.address: change for change, _ in members}.values())
-    before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
-    what, sign, where = printable(item.text).rpartition(_TO)
-    text = f"{shortened(what, _LONGEST_TEXT)}{sign}{shortened(where, _LONGEST_PLACE)}"
-    text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
-    users = shortened(str(first.address), _LONGEST_BEFORE)
-    if len(changes) > 1:
-        names = (printable(change.address.key) for change in changes)
-        most = _MOST_IN_DANGER if item.sort is Novelty.SECRET else _MOST_NAMES
-        keys = listed((shortened(name, _LONGEST_BEFORE) for name in names), most)
-        users = f"{nouns(first.address.kind, len(changes))}: {keys}"
-    details = [*_counts([part for _, other in members for part in other.inside])]
-    details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
-    return NewLine(item.sort, text, "; ".join([users, *details]), item.host, tuple(changes))
-
-
-def _counts(inside: Sequence[str]) -> Iterator[str]:
-    """Yield how many parts of each sort are inside a place, if there are several, and queries."""
-    words: dict[str, list[str]] = {}
-    for part in dict.fromkeys(inside):
-        word = part.partition(" ")[0]
-        words.setdefault(word if word in (*INSIDE, PARENT) else "query", []).append(part)
-    for word, parts in words.items():
-        if len(parts) > 1:
-            yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
-        elif word not in INSIDE:
-            yield shortened(printable(parts[0]), _LONGEST_BEFORE)
-
-
-def violations_of(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Return an error for every violation, and a warning for one that takes effect later."""
-    return tuple(map(_diagnostic, plan.refusals))
-
-
-def new_places_of(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Return a warning for each new place and query."""
-    return tuple(
-        Diagnostic(f"new-{line.sort}", Level.WARNING, f"{line.text}: {line.users}", line.at)
-        for line in new_lines(plan)
-    )
-
-
-def unnamed_in(violation: Refusal) -> str:
-    """Return the first addresses of a violation, "" if its message has them all."""
-    addresses = [str(address) for address in violation.addresses]
-    if all(address in violation.message for address in addresses):
-        return ""
-    return listed(addresses, _MOST_IN_DANGER)
-
-
-def _diagnostic(violation: Refusal) -> Diagnostic:
-    message = violation.message
-    if violation.after_merge:
-        message = f"takes effect after the merge: {message}"
-    if names := unnamed_in(violation):
-        message += f" ({names})"
-    level = Level.WARNING if violation.after_merge else Level.ERROR
-    return Diagnostic(violation.rule, level, message, violation.at, violation.allow)
-
-
-def environment_as_text(source: PlanSource, *, full: bool = False) -> str:
-    """Return `production "Acme EU" · https://eu.posthog.com`, without a name the organization's id.
-
-    Unless it is shown in full, an organization id that is a UUID is shortened.
-    """
-    name, where = source.environment, source.base_url
-    if source.organization_name:
-        name += f' "{shortened(source.organization_name, _LONGEST_NAME)}"'
-    if full or not source.organization_name:
-        where += f" · organization {source.organization if full else _short(source.organization)}"
-    return printable(f"{name} · {where}")
-
-
-def base_as_text(plan: Plan) -> str:
-    """Return `origin/main@1a2b3c4 (3 commits, 2 hours)`, or what is missing without a base."""
-    source = plan.source
-    if source.base is None:
-        requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)
-        return _NOT_USED if requested else _NO_BASE
-    name = base_name(source)
-    if source.base == source.head:
-        return f"{name} (HEAD)"
-    age = _age(source.base_time or "", plan.created_at)
-    distance = several(source.base_commits, "commit")
-    return f"{name} ({distance}, {age})" if age else f"{name} ({distance})"
-
-
-def base_name(source: PlanSource) -> str:
-    """Return `origin/main@1a2b3c4`, the commit alone without a reference."""
-    return _named(source.head_ref if source.base_ref == "HEAD" else source.base_ref, source.base)
-
-
-def _named(ref: str | None, commit: str | None) -> str:
-    short = printable((commit or "")[:_SHORT_COMMIT])
-    branch = shortened(printable(ref or ""), _LONGEST_BRANCH)
-    return f"{branch}@{short}" if branch and short else short
-
-
-def undone_as_text(plan: Plan) -> str:
-    """Return what a plan undoes, "" if nothing."""
-    undone = plan.source.undoes
-    if undone is not None:
-        return f"plan {printable(undone[:_SHORT_ID])}"
-    undoes = any(Reason.UNDO in change.reasons for change in plan.effective)
-    return "applied changes" if undoes else ""
-
-
-def _short(organization: str) -> str:
-    try:
-        UUID(organization)
-    except ValueError:
-        return organization
-    # Ids that were made in the same minute begin alike.
-    return f"{organization[:_SHORT_ID]}…{organization[-4:]}"
-
-
-def _age(start: str, end: str) -> str:
-    try:
-        passed = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    except (ValueError, TypeError):
-        # A saved plan may contain any text.
-        return ""
-    ages = (several(int(passed // size), unit) for size, unit in _AGES if passed >= size)
-    return next(ages, "")
-
-
-def projects_of(plan: Plan, *, always: bool = False) -> Mapping[str, Mapping[Action, int]]:
-    """Return the number of changes by project and action, the projects with most changes first.
-
-    Return none for a small plan, one project, or one change in each, unless `always`.
-    """
-    counts: dict[str, Counter[Action]] = {}
-    # The changes in a project that is renamed have its live name.
-    parents = containers(all_kinds())
-    renamed = {
-        change.live_id: project_of(change)
-        for change in plan.effective
-        if change.live_id and change.address.kind in parents
-    }
-    for change in plan.effective:
-        name = renamed.get(change.parent_id or "") or project_of(change)
-        counts.setdefault(name, Counter())[change.action] += 1
-    objects = len({change.address for change in plan.effective})
-    # The entries already show a plan with one change in each project.
-    most = max((count.total() for count in counts.values()), default=0)
-    if not always and (len(counts) < 2 or most < 2 or objects <= _FEWEST_OBJECTS):
-        return {}
-    return dict(sorted(counts.items(), key=lambda item: (-item[1].total(), item[0])))
-
-
-def project_of(change: Change) -> str:
-    """Return the name of the project of a change, or of the changed object if it is one."""
-    if change.address.kind in containers(all_kinds()):
-        return printable(change.name)
-    return parent_of(change) or "(organization)"
-
-
 class Document(Struct, frozen=True):
     """The sections of a plan. A section without content is empty.
 
@@ -356,3 +170,189 @@ def _unmanaged(plan: Plan) -> Iterator[str]:
         parent = unmanaged.parent_name
         place = f" in {shortened(printable(parent))}" if parent else ""
         yield printable(f'{unmanaged.address} "{shortened(unmanaged.name)}"') + place
+
+
+def environment_as_text(source: PlanSource, *, full: bool = False) -> str:
+    """Return `production "Acme EU" · https://eu.posthog.com`, without a name the organization's id.
+
+    Unless it is shown in full, an organization id that is a UUID is shortened.
+    """
+    name, where = source.environment, source.base_url
+    if source.organization_name:
+        name += f' "{shortened(source.organization_name, _LONGEST_NAME)}"'
+    if full or not source.organization_name:
+        where += f" · organization {source.organization if full else _short(source.organization)}"
+    return printable(f"{name} · {where}")
+
+
+def _short(organization: str) -> str:
+    try:
+        UUID(organization)
+    except ValueError:
+        return organization
+    # Ids that were made in the same minute begin alike.
+    return f"{organization[:_SHORT_ID]}…{organization[-4:]}"
+
+
+def base_as_text(plan: Plan) -> str:
+    """Return `origin/main@1a2b3c4 (3 commits, 2 hours)`, or what is missing without a base."""
+    source = plan.source
+    if source.base is None:
+        requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)
+        return _NOT_USED if requested else _NO_BASE
+    name = base_name(source)
+    if source.base == source.head:
+        return f"{name} (HEAD)"
+    age = _age(source.base_time or "", plan.created_at)
+    distance = several(source.base_commits, "commit")
+    return f"{name} ({distance}, {age})" if age else f"{name} ({distance})"
+
+
+def base_name(source: PlanSource) -> str:
+    """Return `origin/main@1a2b3c4`, the commit alone without a reference."""
+    return _named(source.head_ref if source.base_ref == "HEAD" else source.base_ref, source.base)
+
+
+def _named(ref: str | None, commit: str | None) -> str:
+    short = printable((commit or "")[:_SHORT_COMMIT])
+    branch = shortened(printable(ref or ""), _LONGEST_BRANCH)
+    return f"{branch}@{short}" if branch and short else short
+
+
+def _age(start: str, end: str) -> str:
+    try:
+        passed = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        # A saved plan may contain any text.
+        return ""
+    ages = (several(int(passed // size), unit) for size, unit in _AGES if passed >= size)
+    return next(ages, "")
+
+
+def undone_as_text(plan: Plan) -> str:
+    """Return what a plan undoes, "" if nothing."""
+    undone = plan.source.undoes
+    if undone is not None:
+        return f"plan {printable(undone[:_SHORT_ID])}"
+    undoes = any(Reason.UNDO in change.reasons for change in plan.effective)
+    return "applied changes" if undoes else ""
+
+
+def new_lines(plan: Plan) -> tuple[NewLine, ...]:
+    """Return what is new, the worst first."""
+    groups: dict[tuple[Novelty, str], list[tuple[Change, NewPlace]]] = {}
+    for change in plan.effective:
+        receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
+        for item in change.new:
+            # An address that gets a secret is in the line of the secret.
+            if item.text not in receivers:
+                shown = replace(item, text=with_names(item.text, change))
+                groups.setdefault((item.sort, shown.text), []).append((change, shown))
+    ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
+    return tuple(_new_line(members) for _, members in ranked)
+
+
+def within_budget(lines: Sequence[NewLine], most: int) -> tuple[Sequence[NewLine], str]:
+    """Return the first lines, with every danger, and a text that counts the others by host."""
+    most = max(most, sum(line.is_danger for line in lines))
+    counts = Counter(line.host for line in lines[most:])
+    hosts = (
+        f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
+        for host, count in counts.most_common()
+    )
+    rest = f"… {counts.total():,} more: {listed(hosts, _MOST_HOSTS)}" if counts else ""
+    return lines[:most], rest
+
+
+def _new_line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
+    """Return the line of equal items."""
+    first, item = members[0]
+    changes = list({change.address: change for change, _ in members}.values())
+    before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
+    what, sign, where = printable(item.text).rpartition(_TO)
+    text = f"{shortened(what, _LONGEST_TEXT)}{sign}{shortened(where, _LONGEST_PLACE)}"
+    text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
+    users = shortened(str(first.address), _LONGEST_BEFORE)
+    if len(changes) > 1:
+        names = (printable(change.address.key) for change in changes)
+        most = _MOST_IN_DANGER if item.sort is Novelty.SECRET else _MOST_NAMES
+        keys = listed((shortened(name, _LONGEST_BEFORE) for name in names), most)
+        users = f"{nouns(first.address.kind, len(changes))}: {keys}"
+    details = [*_counts([part for _, other in members for part in other.inside])]
+    details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
+    return NewLine(item.sort, text, "; ".join([users, *details]), item.host, tuple(changes))
+
+
+def _counts(inside: Sequence[str]) -> Iterator[str]:
+    """Yield how many parts of each sort are inside a place, if there are several, and queries."""
+    words: dict[str, list[str]] = {}
+    for part in dict.fromkeys(inside):
+        word = part.partition(" ")[0]
+        words.setdefault(word if word in (*INSIDE, PARENT) else "query", []).append(part)
+    for word, parts in words.items():
+        if len(parts) > 1:
+            yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
+        elif word not in INSIDE:
+            yield shortened(printable(parts[0]), _LONGEST_BEFORE)
+
+
+def violations_of(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return an error for every violation, and a warning for one that takes effect later."""
+    return tuple(map(_diagnostic, plan.refusals))
+
+
+def new_places_of(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return a warning for each new place and query."""
+    return tuple(
+        Diagnostic(f"new-{line.sort}", Level.WARNING, f"{line.text}: {line.users}", line.at)
+        for line in new_lines(plan)
+    )
+
+
+def unnamed_in(violation: Refusal) -> str:
+    """Return the first addresses of a violation, "" if its message has them all."""
+    addresses = [str(address) for address in violation.addresses]
+    if all(address in violation.message for address in addresses):
+        return ""
+    return listed(addresses, _MOST_IN_DANGER)
+
+
+def _diagnostic(violation: Refusal) -> Diagnostic:
+    message = violation.message
+    if violation.after_merge:
+        message = f"takes effect after the merge: {message}"
+    if names := unnamed_in(violation):
+        message += f" ({names})"
+    level = Level.WARNING if violation.after_merge else Level.ERROR
+    return Diagnostic(violation.rule, level, message, violation.at, violation.allow)
+
+
+def projects_of(plan: Plan, *, always: bool = False) -> Mapping[str, Mapping[Action, int]]:
+    """Return the number of changes by project and action, the projects with most changes first.
+
+    Return none for a small plan, one project, or one change in each, unless `always`.
+    """
+    counts: dict[str, Counter[Action]] = {}
+    # The changes in a project that is renamed have its live name.
+    parents = containers(all_kinds())
+    renamed = {
+        change.live_id: project_of(change)
+        for change in plan.effective
+        if change.live_id and change.address.kind in parents
+    }
+    for change in plan.effective:
+        name = renamed.get(change.parent_id or "") or project_of(change)
+        counts.setdefault(name, Counter())[change.action] += 1
+    objects = len({change.address for change in plan.effective})
+    # The entries already show a plan with one change in each project.
+    most = max((count.total() for count in counts.values()), default=0)
+    if not always and (len(counts) < 2 or most < 2 or objects <= _FEWEST_OBJECTS):
+        return {}
+    return dict(sorted(counts.items(), key=lambda item: (-item[1].total(), item[0])))
+
+
+def project_of(change: Change) -> str:
+    """Return the name of the project of a change, or of the changed object if it is one."""
+    if change.address.kind in containers(all_kinds()):
+        return printable(change.name)
+    return parent_of(change) or "(organization)"

@@ -25,8 +25,10 @@ from reconciler.render.plan_fields import (
 from reconciler.render.words import json_line, nouns, parent_of, shown_reasons, title
 
 _ANY = "ADDRESS"
-_Members: TypeAlias = Sequence[tuple[Change, Consequence]]
+_Remarked: TypeAlias = Sequence[tuple[Change, Consequence]]
 """Changes with the same consequence, each with it as it is shown."""
+_Positioned: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
+"""The position of a change in the plan, the change and its lines."""
 _FEWEST: Mapping[Action, int] = {Action.CREATE: 21, Action.DELETE: 2}
 """Changes that are shown as one if there are so many."""
 _FEWEST_EQUAL = 3
@@ -34,8 +36,6 @@ _MOST_NAMED = 20
 _MOST_KEYS = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
-_Member: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
-"""The position of a change in the plan, the change and its lines."""
 
 
 class Remark(Consequence, frozen=True):
@@ -74,7 +74,7 @@ def remarks_of(
     return tuple(_merged(part, of=len(changes)) for key in ranked for part in _parts(rules[key]))
 
 
-def _parts(members: _Members) -> Iterable[_Members]:
+def _parts(members: _Remarked) -> Iterable[_Remarked]:
     """Return what is shown as one: of dangers, the changes with the same message."""
     parts: dict[str, list[tuple[Change, Consequence]]] = {}
     for member in members:
@@ -83,7 +83,7 @@ def _parts(members: _Members) -> Iterable[_Members]:
     return parts.values() if is_apart else (members,)
 
 
-def _merged(members: _Members, *, of: int) -> Remark:
+def _merged(members: _Remarked, *, of: int) -> Remark:
     first, shown = members[0]
     rule, severity, message, effect = shown.rule, shown.severity, shown.message, shown.effect
     if of == 1:
@@ -178,7 +178,7 @@ def entries_of(
     """
     shared = {} if verbose else dict(shared_notes(changes))
     unless = frozenset(shared)
-    groups: dict[Hashable, list[_Member]] = {}
+    groups: dict[Hashable, list[_Positioned]] = {}
     for position, change in enumerate(changes):
         # The lines of new objects do not decide whether they are grouped.
         is_new = change.action is Action.CREATE

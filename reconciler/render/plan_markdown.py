@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reconciler.model.kind import Action
 from reconciler.model.plan import OfEnvironment, Plan, Refusal, Severity, digest_of
 from reconciler.model.text import listed, printable, several, shortened
-from reconciler.render.document import code, inline, marked_up, within
+from reconciler.render.document import code, inline, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_document import (
     HEADING,
@@ -30,21 +30,8 @@ from reconciler.render.plan_document import (
 )
 from reconciler.render.plan_entries import Entry, Remark
 from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
-from reconciler.render.words import (
-    SIGNS,
-    counted,
-    counted_nouns,
-    deleted_in,
-    resources,
-)
+from reconciler.render.words import SIGNS, counted, counted_nouns, deleted_in, resources
 
-_DIGITS = 8
-_DANGER = "danger"
-_LINE = re.compile(r"<!-- reconciler plan ([0-9a-f]{8})([ .a-z0-9]*) -->")
-_ITEM = re.compile(r" ([a-z]+)\.([0-9a-f]{8})\.([0-9a-f]{8})")
-
-_Items: TypeAlias = Mapping[tuple[str, str], str]
-"""What changes do, by their action and the hash of their address. A danger is an item, too."""
 _MARGIN = 600
 _LONGEST_LINE = 500
 _LONGEST_BLOCK = 8_000
@@ -56,59 +43,12 @@ _MOST_MEMBERS = 500
 _MOST_NEW = 40
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
-
-
-def hidden_line(plan: Plan, root: str) -> str:
-    """Return a line for a comment, without values. `root` is the workspace in its repository."""
-    items = "".join(f" {word}.{at}.{digest}" for (word, at), digest in _items(plan).items())
-    return f"<!-- reconciler plan {_workspace_hash(plan, root)}{items} -->"
-
-
-def changed_since(plan: Plan, root: str, shown: str) -> str | None:
-    """Return how a plan differs from the last one in the text of comments, "" if it does not.
-
-    None if the text has no plan of this environment and workspace.
-    """
-    lines = [match[2] for match in _LINE.finditer(shown) if match[1] == _workspace_hash(plan, root)]
-    if not lines:
-        return None
-    then = {(item[1], item[2]): item[3] for item in _ITEM.finditer(lines[-1])}
-    now = _items(plan)
-    more, fewer = (
-        Counter(word for word, _ in new) for new in (now.keys() - then, then.keys() - now)
-    )
-    parts = [
-        f"{count[action.value]:,} {sign} to {action.value}"
-        for count, sign in ((more, "more"), (fewer, "fewer"))
-        for action in Action
-        if count[action.value]
-    ]
-    other = sum(now[item] != then[item] for item in now.keys() & then)
-    parts += [f"{other:,} with other values"] if other else []
-    for count, sign in ((more, "new"), (fewer, "former")):
-        number = count[_DANGER]
-        parts += [several(number, f"{sign} danger")] if number else []
-    return ", ".join(parts)
-
-
-def _items(plan: Plan) -> _Items:
-    items = {}
-    for change in plan.effective:
-        at = change.action.value, _hash(str(change.address))
-        items[at] = digest_of(change, plan.source)[:_DIGITS]
-        for danger in change.consequences:
-            if danger.severity is Severity.DANGER:
-                items[_DANGER, _hash(f"{change.id} {danger.rule}")] = "0" * _DIGITS
-    return items
-
-
-def _workspace_hash(plan: Plan, root: str) -> str:
-    source = plan.source
-    return _hash(f"{source.environment}\n{source.organization}\n{source.base_url}\n{root}")
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+_DIGITS = 8
+_DANGER = "danger"
+_LINE = re.compile(r"<!-- reconciler plan ([0-9a-f]{8})([ .a-z0-9]*) -->")
+_ITEM = re.compile(r" ([a-z]+)\.([0-9a-f]{8})\.([0-9a-f]{8})")
+_Items: TypeAlias = Mapping[tuple[str, str], str]
+"""What changes do, by their action and the hash of their address. A danger is an item, too."""
 
 
 def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
@@ -155,14 +95,10 @@ def _part(item: OfEnvironment[Plan], options: RenderOptions) -> str:
     if item.result is not None:
         return plan_as_markdown(item.result, replace(options, cost=item.cost)).partition("\n")[2]
     name = inline(shortened(item.environment, _LONGEST_NAME))
-    lines = [f"> - {_marked(line)}" for line in item.problems[:_MOST_IN_CELL]]
+    lines = [f"> - {short_markup(line)}" for line in item.problems[:_MOST_IN_CELL]]
     more = len(item.problems) - _MOST_IN_CELL
     lines += [f"> - … and {more} more"] if more > 0 else []
     return "\n".join([f"### {name}: error", "", "> [!CAUTION]", *lines, ""])
-
-
-def _marked(text: str) -> str:
-    return marked_up(shortened(text, _LONGEST_LINE))
 
 
 def _marker(environment: str, options: RenderOptions) -> str:
@@ -233,7 +169,7 @@ def _dangers(document: Document) -> Iterator[str]:
         action = entry.change.action.value.capitalize()
         place = "" if entry.grouped or entry.change.at is None else entry.change.at.file
         where = f" ({inline(place)})" if place else ""
-        yield f"> - **{action}** {_name(entry)}: {_marked(remark.full)}{where} `{remark.rule}`"
+        yield f"> - **{action}** {_name(entry)}: {short_markup(remark.full)}{where} `{remark.rule}`"
 
 
 def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
@@ -299,13 +235,13 @@ def _violations(document: Document) -> Iterator[str]:
         yield from map(_violation, later)
     if document.loosened:
         yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the base**"
-        yield from (f"> - {_marked(text)}" for text in document.loosened)
+        yield from (f"> - {short_markup(text)}" for text in document.loosened)
 
 
 def _violation(violation: Refusal) -> str:
     place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
-    allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
-    return f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
+    allow = f"<br>hint: {short_markup(violation.allow)}" if violation.allow else ""
+    return f"> - `{violation.rule}`{place}: {short_markup(violation.message)}{allow}"
 
 
 def _details(entry: Entry) -> str:
@@ -317,11 +253,11 @@ def _details(entry: Entry) -> str:
     fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     action = entry.change.action
     about = [
-        f"- {_ICONS[remark.severity]} `{remark.rule}`: {_marked(remark.message)}"
+        f"- {_ICONS[remark.severity]} `{remark.rule}`: {short_markup(remark.message)}"
         for remark in entry.remarks
         if remark.severity is not Severity.DANGER
     ]
-    about += [f"- {_marked(note)}" for note in entry.notes]
+    about += [f"- {short_markup(note)}" for note in entry.notes]
     block = [
         "<details>",
         f"<summary>{SIGNS[action].text} {action.value} <code>{name}</code></summary>",
@@ -365,3 +301,56 @@ def _notes(document: Document) -> Iterator[str]:
     yield from (f"- {marked_up(note)}" for note in document.notes)
     if document.unmanaged:
         yield f"- {document.unmanaged_count}"
+
+
+def hidden_line(plan: Plan, root: str) -> str:
+    """Return a line for a comment, without values. `root` is the workspace in its repository."""
+    items = "".join(f" {word}.{at}.{digest}" for (word, at), digest in _items(plan).items())
+    return f"<!-- reconciler plan {_workspace_hash(plan, root)}{items} -->"
+
+
+def changed_since(plan: Plan, root: str, shown: str) -> str | None:
+    """Return how a plan differs from the last one in the text of comments, "" if it does not.
+
+    None if the text has no plan of this environment and workspace.
+    """
+    lines = [match[2] for match in _LINE.finditer(shown) if match[1] == _workspace_hash(plan, root)]
+    if not lines:
+        return None
+    then = {(item[1], item[2]): item[3] for item in _ITEM.finditer(lines[-1])}
+    now = _items(plan)
+    more, fewer = (
+        Counter(word for word, _ in new) for new in (now.keys() - then, then.keys() - now)
+    )
+    parts = [
+        f"{count[action.value]:,} {sign} to {action.value}"
+        for count, sign in ((more, "more"), (fewer, "fewer"))
+        for action in Action
+        if count[action.value]
+    ]
+    other = sum(now[item] != then[item] for item in now.keys() & then)
+    parts += [f"{other:,} with other values"] if other else []
+    for count, sign in ((more, "new"), (fewer, "former")):
+        number = count[_DANGER]
+        parts += [several(number, f"{sign} danger")] if number else []
+    return ", ".join(parts)
+
+
+def _items(plan: Plan) -> _Items:
+    items = {}
+    for change in plan.effective:
+        at = change.action.value, _hash(str(change.address))
+        items[at] = digest_of(change, plan.source)[:_DIGITS]
+        for danger in change.consequences:
+            if danger.severity is Severity.DANGER:
+                items[_DANGER, _hash(f"{change.id} {danger.rule}")] = "0" * _DIGITS
+    return items
+
+
+def _workspace_hash(plan: Plan, root: str) -> str:
+    source = plan.source
+    return _hash(f"{source.environment}\n{source.organization}\n{source.base_url}\n{root}")
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]

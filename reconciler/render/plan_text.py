@@ -46,6 +46,69 @@ _DRIFT = (
 )
 
 
+def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
+    """Return the plan, ending with the summary."""
+    document = document_of(plan, verbose=options.verbose, brief=options.summary)
+    texts = [*filter(None, map("\n".join, _blocks(document, options)))]
+    # Nothing to read between the header and the result.
+    return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
+
+
+def unverified_as_text(left: Plan | None) -> str:
+    """Return the error for a second plan that is not empty; `left` is None without one."""
+    if left is None or left.empty:
+        return ""
+    return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
+
+
+def _blocks(document: Document, options: RenderOptions) -> Iterator[Iterable[str]]:
+    style, whole = options.style, not options.summary
+    yield _header(document, style)
+    yield _new(document, style)
+    for entry in document.entries if whole else ():
+        yield entry_lines(entry, options)
+    if document.drift and whole:
+        yield wrapped(_DRIFT, "", style, Colour.BOLD)
+        yield from (entry_lines(entry, options) for entry in document.drift)
+    if whole:
+        yield (
+            line for note in document.notes for line in wrapped(note, "note: ", style, Colour.DIM)
+        )
+    else:
+        yield _dangers(document, options)
+    if document.unmanaged and options.show_unmanaged and whole:
+        yield (f"{document.unmanaged_count}:", *(f"    {line}" for line in document.unmanaged))
+    yield _projects(document, options)
+    yield _violations(document, style)
+    yield _end(document, options)
+
+
+def _header(document: Document, style: Style) -> Iterator[str]:
+    yield from wrapped(document.environment, "Environment ", style, Colour.DIM, indent=12)
+    plan = document.plan
+    base = document.base if plan.empty else f"{document.base} · {document.id}"
+    yield from wrapped(base, "Base        ", style, Colour.DIM, indent=12)
+    head = document.versions.removeprefix(document.base).strip()
+    for remark in ((head,) if plan.source.uncommitted else ()) + document.remarks:
+        yield from wrapped(remark, " " * 12, style, Colour.DIM, indent=12)
+    if document.undoes and not plan.empty:
+        yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)
+
+
+def _new(document: Document, style: Style) -> Iterator[str]:
+    """Yield what is new: texts, and in a second column who reaches it, if both fit."""
+    lines, rest = within_budget(document.new, _MOST_NEW)
+    if lines:
+        yield style.paint(Colour.BOLD, HEADING)
+    texts = [width_of(line.text) for line in lines]
+    size = max((width for width in texts if width <= style.width // 2), default=0)
+    for line in lines:
+        label = SEVERITIES[Severity.DANGER if line.is_danger else Severity.WARNING]
+        text = f"{padded(line.text, size)}  {line.users}"
+        yield from wrapped(text, f"{label.text:>4} ", style, label.colour, indent=7)
+    yield from wrapped(rest, "     ", style, Colour.DIM)
+
+
 def entry_lines(
     entry: Entry, options: RenderOptions, *, dangers_only: bool = False
 ) -> Iterator[str]:
@@ -70,16 +133,6 @@ def entry_lines(
         yield from _remark(remark, entry, style)
     for note in () if dangers_only else entry.notes:
         yield from wrapped(note, "      note: ", style, Colour.DIM)
-
-
-def wrapped(
-    text: str, prefix: str, style: Style, colour: Colour | None = None, *, indent: int | None = None
-) -> Iterator[str]:
-    """Yield text in lines after a prefix, escaped, cut if it is very long."""
-    hanging = " " * (min(len(prefix), 8) if indent is None else indent)
-    lines = style.wrapped(shortened(printable(text), _LONGEST_VALUE), prefix, hanging)
-    for line in lines or ([prefix.rstrip()] if prefix.strip() and not text else []):
-        yield style.paint(colour, line)
 
 
 def _head(entry: Entry, style: Style, *, alone: bool) -> Iterator[str]:
@@ -172,69 +225,6 @@ def _remark(remark: Remark, entry: Entry, style: Style) -> Iterator[str]:
     yield from wrapped(text, f"      {label.text} ", style, label.colour, indent=8)
 
 
-def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return the plan, ending with the summary."""
-    document = document_of(plan, verbose=options.verbose, brief=options.summary)
-    texts = [*filter(None, map("\n".join, _blocks(document, options)))]
-    # Nothing to read between the header and the result.
-    return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
-
-
-def _blocks(document: Document, options: RenderOptions) -> Iterator[Iterable[str]]:
-    style, whole = options.style, not options.summary
-    yield _header(document, style)
-    yield _new(document, style)
-    for entry in document.entries if whole else ():
-        yield entry_lines(entry, options)
-    if document.drift and whole:
-        yield wrapped(_DRIFT, "", style, Colour.BOLD)
-        yield from (entry_lines(entry, options) for entry in document.drift)
-    if whole:
-        yield (
-            line for note in document.notes for line in wrapped(note, "note: ", style, Colour.DIM)
-        )
-    else:
-        yield _dangers(document, options)
-    if document.unmanaged and options.show_unmanaged and whole:
-        yield (f"{document.unmanaged_count}:", *(f"    {line}" for line in document.unmanaged))
-    yield _projects(document, options)
-    yield _violations(document, style)
-    yield _end(document, options)
-
-
-def unverified_as_text(left: Plan | None) -> str:
-    """Return the error for a second plan that is not empty; `left` is None without one."""
-    if left is None or left.empty:
-        return ""
-    return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
-
-
-def _header(document: Document, style: Style) -> Iterator[str]:
-    yield from wrapped(document.environment, "Environment ", style, Colour.DIM, indent=12)
-    plan = document.plan
-    base = document.base if plan.empty else f"{document.base} · {document.id}"
-    yield from wrapped(base, "Base        ", style, Colour.DIM, indent=12)
-    head = document.versions.removeprefix(document.base).strip()
-    for remark in ((head,) if plan.source.uncommitted else ()) + document.remarks:
-        yield from wrapped(remark, " " * 12, style, Colour.DIM, indent=12)
-    if document.undoes and not plan.empty:
-        yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)
-
-
-def _new(document: Document, style: Style) -> Iterator[str]:
-    """Yield what is new: texts, and in a second column who reaches it, if both fit."""
-    lines, rest = within_budget(document.new, _MOST_NEW)
-    if lines:
-        yield style.paint(Colour.BOLD, HEADING)
-    texts = [width_of(line.text) for line in lines]
-    size = max((width for width in texts if width <= style.width // 2), default=0)
-    for line in lines:
-        label = SEVERITIES[Severity.DANGER if line.is_danger else Severity.WARNING]
-        text = f"{padded(line.text, size)}  {line.users}"
-        yield from wrapped(text, f"{label.text:>4} ", style, label.colour, indent=7)
-    yield from wrapped(rest, "     ", style, Colour.DIM)
-
-
 def _dangers(document: Document, options: RenderOptions) -> Iterator[str]:
     """Yield the entries with dangers without their fields, and the number of notes."""
     for entry in (*document.entries, *document.drift):
@@ -293,3 +283,13 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
         yield from wrapped(dangers, "      ", style, Colour.BOLD_RED, indent=8)
     if options.cost:
         yield from wrapped(f"{printable(options.cost)}.", "      ", style, Colour.DIM, indent=6)
+
+
+def wrapped(
+    text: str, prefix: str, style: Style, colour: Colour | None = None, *, indent: int | None = None
+) -> Iterator[str]:
+    """Yield text in lines after a prefix, escaped, cut if it is very long."""
+    hanging = " " * (min(len(prefix), 8) if indent is None else indent)
+    lines = style.wrapped(shortened(printable(text), _LONGEST_VALUE), prefix, hanging)
+    for line in lines or ([prefix.rstrip()] if prefix.strip() and not text else []):
+        yield style.paint(colour, line)

@@ -35,6 +35,7 @@ from reconciler.render.document import Cell, Column, Document, Facts, Group, Lin
 from reconciler.render.options import Colour, RenderOptions, Style
 from reconciler.render.words import counted_nouns, duration_as_text, short_count
 
+_T = TypeVar("_T")
 _RUN_COLUMNS = tuple(map(Column, ("interval (UTC)", "status", "began", "took", "rows", "id", "")))
 _LONGEST_ERROR = 120
 _SETTLED = "its interval was exported by another run"
@@ -43,7 +44,6 @@ _BILLING = (
     "the row quota was used up and nothing was exported; a backfill fails too until billing is "
     "settled"
 )
-
 _LEVELS: dict[str, Colour] = {
     LogLevel.ERROR: Colour.RED,
     LogLevel.WARNING: Colour.YELLOW,
@@ -56,7 +56,6 @@ _MATCHES = {
     Matched.BY_TIME: "the service does not join logs to runs: these entries were logged while it "
     "ran, and some may be of other runs",
 }
-_T = TypeVar("_T")
 _MOST_LISTED = 3
 _SEVERITIES = {Severity.DANGER: Colour.RED, Severity.WARNING: Colour.YELLOW}
 _BACKFILL_COLUMNS = (

@@ -16,11 +16,33 @@ from reconciler.model.text import printable, several
 from reconciler.model.values import JSON
 from reconciler.render.options import Colour
 
+
+class Label(Struct, frozen=True):
+    """A sign or word, and its colour on a terminal."""
+
+    text: str
+    colour: Colour
+
+
 ORIGINS: Mapping[Origin, str] = {
     Origin.FILES: "changed in the configuration",
     Origin.LIVE: "drift",
     Origin.BOTH: "conflict",
     Origin.UNKNOWN: "",
+}
+SIGNS: Mapping[Action, Label] = {
+    Action.CREATE: Label("+", Colour.GREEN),
+    Action.UPDATE: Label("~", Colour.YELLOW),
+    Action.REPLACE: Label("-/+", Colour.MAGENTA),
+    Action.PAUSE: Label("‖", Colour.CYAN),
+    Action.UNPAUSE: Label("▶", Colour.CYAN),
+    Action.DELETE: Label("-", Colour.RED),
+    Action.NO_OP: Label(" ", Colour.DIM),
+}
+SEVERITIES: Mapping[Severity, Label] = {
+    Severity.DANGER: Label("!!", Colour.BOLD_RED),
+    Severity.WARNING: Label("!", Colour.YELLOW),
+    Severity.INFO: Label("i", Colour.DIM),
 }
 _SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD, Reason.INTERRUPTED)
 """Reasons that neither the action nor the fields of a change show."""
@@ -34,31 +56,6 @@ _TOTALS = (
     (Action.UPDATE, Action.PAUSE, Action.UNPAUSE),
     (Action.DELETE, Action.REPLACE),
 )
-
-
-class Label(Struct, frozen=True):
-    """A sign or word, and its colour on a terminal."""
-
-    text: str
-    colour: Colour
-
-
-SIGNS: Mapping[Action, Label] = {
-    Action.CREATE: Label("+", Colour.GREEN),
-    Action.UPDATE: Label("~", Colour.YELLOW),
-    Action.REPLACE: Label("-/+", Colour.MAGENTA),
-    Action.PAUSE: Label("‖", Colour.CYAN),
-    Action.UNPAUSE: Label("▶", Colour.CYAN),
-    Action.DELETE: Label("-", Colour.RED),
-    Action.NO_OP: Label(" ", Colour.DIM),
-}
-
-
-SEVERITIES: Mapping[Severity, Label] = {
-    Severity.DANGER: Label("!!", Colour.BOLD_RED),
-    Severity.WARNING: Label("!", Colour.YELLOW),
-    Severity.INFO: Label("i", Colour.DIM),
-}
 
 
 def counted(plan: Plan, *, always: Collection[Action] = ()) -> dict[Action, str]:
@@ -87,6 +84,14 @@ def resources(plan: Plan) -> str:
     count = len({change.address for change in plan.changes})
     word = "selected resource" if plan.selection.partial else "resource"
     return several(count, word)
+
+
+def totals_of(plan: Plan) -> tuple[int, ...]:
+    """Return how many resources a plan creates, changes and destroys. A replacement is both."""
+    return tuple(
+        len({change.address for change in plan.effective if change.action in actions})
+        for actions in _TOTALS
+    )
 
 
 def counted_nouns(count: int, one: str, more: str) -> str:
@@ -140,14 +145,6 @@ def json_line(value: JSON) -> str:
     return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
-def totals_of(plan: Plan) -> tuple[int, ...]:
-    """Return how many resources a plan creates, changes and destroys. A replacement is both."""
-    return tuple(
-        len({change.address for change in plan.effective if change.action in actions})
-        for actions in _TOTALS
-    )
-
-
 def with_names(text: str, change: Change) -> str:
     """Return a text with the names of integrations before their ids, as far as they are known."""
     if not change.integrations:
@@ -173,7 +170,7 @@ def estimate_as_text(
     `limit` is the limit that slows the calls down, if any. `beyond_hour`: they are more than may be
     sent in an hour.
     """
-    text = f"{calls:,} call{'' if calls == 1 else 's'}, about {duration_as_text(seconds)}"
+    text = f"{several(calls, 'call')}, about {duration_as_text(seconds)}"
     text += f" at {limit}" if limit is not None else ""
     return f"{text}; more than the hourly limit allows at once" if beyond_hour else text
 
