@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
-from reconciler.model.policy import UNKNOWN_VALUE, to_send_anyway
+from reconciler.model.policy import to_send_anyway
 from reconciler.model.schemas import member_schema, schema
 from reconciler.model.values import (
     JSON,
@@ -301,11 +301,11 @@ def _report_unknown_text(rule: TextRule, value: str, context: CheckContext, path
         message = f"invalid value '{value}' for {named}"
         context.error_if_strict("misspelt-value", path, message, fix)
     elif close := near_miss(value, rule.known):
-        hint = joined(f"did you mean '{close}'?", to_send_anyway(UNKNOWN_VALUE))
-        context.error_if_strict(UNKNOWN_VALUE, path, message, hint)
+        hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
+        context.error_if_strict("unknown-value", path, message, hint)
     else:
         hint = choice(value, rule.known, "known")
-        context.warning(UNKNOWN_VALUE, path, f"{message}; the service decides", hint)
+        context.warning("unknown-value", path, f"{message}; the service decides", hint)
 
 
 def _check_placeholders(
