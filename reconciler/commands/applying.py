@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from reconciler.errors import (
     BadUsage,
     GitUnavailable,
     Interrupted,
+    InvalidResponse,
     ReconcilerError,
     RefusedByPolicy,
     StalePlan,
@@ -63,16 +64,19 @@ async def verify(
 ) -> Verification:
     """Plan again, as the run was planned. Errors are in the result.
 
-    A plan that still changes what the run has changed may come from a list that is behind, so it
-    is made again before it is believed.
+    A plan that still changes what the run has changed, and a list that contradicts another answer,
+    may come from a list that is behind, so it is made again before it is believed.
     """
     done = {result.change.address for result in report.done}
     try:
-        for pause in (*_PAUSES, None):
-            left = _without_secrets(await again(), done)
-            if pause is None or done.isdisjoint(change.address for change in left.effective):
-                break
+        for pause in _PAUSES:
+            with suppress(InvalidResponse):
+                left = _without_secrets(await again(), done)
+                if done.isdisjoint(change.address for change in left.effective):
+                    break
             await transport.pause(pause, "a list that may be behind the changes of this run")
+        else:
+            left = _without_secrets(await again(), done)
     except ReconcilerError as error:
         return Verification(error=error)
     return Verification(redact_plan(left, session.mask))
