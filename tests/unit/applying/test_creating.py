@@ -391,3 +391,17 @@ def test_apply_a1_exchanged_answers_of_two_creates_are_told_apart(
     assert report.complete
     after, _ = plan(world, project(), *both)
     assert after.empty
+
+
+def test_a_failure_after_an_adoption_reports_the_adopted_object(world: World) -> None:
+    world.environ = {"ID": "key-id-1234", "KEY": "hunter2hunter2"}
+    world.create(project())
+    change, live = plan(world, project(), export(destination=with_secrets()))
+    world.fail_each(
+        ({"method": "POST"}, {"fault": "error", "status": 503, "when": "after"}),
+        ({"method": "PATCH"}, {"fault": "error", "status": 400}),
+    )
+    (failed,) = world.apply(change, live=live).failed
+    assert failed.adopted
+    assert failed.live_id is not None
+    assert not failed.unknown
