@@ -123,6 +123,18 @@ def test_performance_one_list_checks_many_objects(world: World, spec: dict[str, 
     assert sorted(calls(world)) == sorted(["GET", "GET", method, method])
 
 
+def test_performance_a_list_without_the_settings_of_a_plan_is_no_check(world: World) -> None:
+    world.create(*(project(key, name=key) for key in KEYS))
+    wanted = (project(key, name=key, autocapture_opt_out=True) for key in KEYS)
+    change, live = plan(world, *wanted)
+    opted = {"autocapture_exceptions_opt_in": True, "autocapture_opt_out": True}
+    path = f"/api/organizations/org/projects/{change.effective[0].live_id}/"
+    world.running.call("PATCH", path, opted).raise_for_status()
+    report = world.apply(change, live=live)
+    assert [failed.stale for failed in report.failed] == [True]
+    assert len(report.done) == len(KEYS) - 1
+
+
 THROTTLED = {"fault": "throttle", "retry_after": 31}
 
 
