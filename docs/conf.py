@@ -105,7 +105,4 @@ def _address(name: str, link: re.Match[str]) -> str:
 
 def setup(app: Sphinx) -> None:
     """Connect the reading of pages."""
-    from pygments.lexers.special import TextLexer
-
-    app.add_lexer("mermaid", TextLexer)
     app.connect("source-read", _read)

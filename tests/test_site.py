@@ -64,7 +64,8 @@ def test_a_link_out_of_the_site_is_an_address(monkeypatch: pytest.MonkeyPatch) -
 def test_a_broken_link_fails_the_build(link: str, problem: str, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
-    shutil.copy(DOCS / "conf.py", docs)
+    for name in ("conf.py", "search.js"):
+        shutil.copy(DOCS / name, docs)
     shutil.copytree(DOCS / "_static", docs / "_static")
     (docs / "index.md").write_text(f"# Site\n\n## Start\n\n- [Page](page.md)\n\n[x]({link})\n")
     (docs / "page.md").write_text("# Page\n\n## A heading\n")
