@@ -30,7 +30,7 @@ from reconciler.model.values import (
 from reconciler.render.words import ORIGINS, bare, json_line, with_names
 
 REORDERED: Final = object()
-"""Stands for the new value of a list or an item that only has another order inside."""
+"""Represents the new value of a list or an item that only has another order inside."""
 Difference: TypeAlias = tuple[Path, JSON, JSON]
 """Path, old and new value. A side that is absent is MISSING."""
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
