@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import ClientSettings, Stop, together
+from reconciler.client import ClientSettings, Readings, Stop, together
 from reconciler.commands.loading import raise_errors
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
@@ -45,6 +45,11 @@ class Runtime(Struct, frozen=True):
     parsed: ParsedFiles | None = None
     masks: list[Mask] = field(default_factory=list)
 
+    def sharing(self) -> Runtime:
+        """Return the runtime for several environments: they parse a file and read a list once."""
+        client = replace(self.client, readings=Readings())
+        return replace(self, client=client, parsed=ParsedFiles())
+
     def mask(self, text: str) -> str:
         """Return a text with the known secrets of all sessions masked."""
         for mask in self.masks:
@@ -69,17 +74,18 @@ async def in_each(
     """Run a use case in the environments that names and globs select, in the order of the file.
 
     One that fails does not stop the others. `request` is that of the use case; its `workspace` gets
-    the environment. Requests with one key or organization share their rate limit.
+    the environment. Requests with one key or organization share their rate limit, and what they
+    list is read once.
 
     Raises BadUsage for a name that selects nothing, InvalidConfiguration, Interrupted.
     """
-    turns, parsed = asyncio.Semaphore(_AT_ONCE), ParsedFiles()
+    turns, sharing = asyncio.Semaphore(_AT_ONCE), runtime.sharing()
 
     async def done(environment: str) -> OfEnvironment[_R]:
         async with turns:
             workspace = replace(request.workspace, environment=environment)
             listen = _naming(environment, runtime.listen)
-            world = replace(runtime, listen=listen, parsed=parsed)
+            world = replace(sharing, listen=listen)
             try:
                 result = await work(replace(request, workspace=workspace), world)
             except Interrupted:
