@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +16,7 @@ from reconciler.cli.streams import write_note
 from reconciler.commands.options import WorkspaceOptions, are_several
 from reconciler.errors import BadUsage
 from reconciler.model.connection import ClientOptions, duration, how_to_write, rate
+from reconciler.model.text import printable
 from reconciler.render.formats import DEFAULT, formats_of
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
@@ -368,3 +369,32 @@ def plan_request(options: dict[str, Any]) -> PlanRequest:
         base=options["base"],
         no_base=options["no_base"],
     )
+
+
+_GIVEN_AGAIN = (
+    *("folder", "environment", "trust_workspace"),
+    *("base", "no_base", "rotate_secrets", "allow_replace", "undo"),
+)
+"""The parameters without which the next command refuses a plan, or uses another workspace."""
+
+
+def next_command(*words: str, environment: str | None = None) -> str:
+    """Return a command to paste into a shell, with the options that it needs again.
+
+    `environment` is the one of several that the current command selects.
+    """
+    import shlex
+
+    chosen = ["-e", environment] if environment is not None else []
+    again = _options_again(without="environment" if chosen else "")
+    return printable(shlex.join(["reconciler", words[0], *chosen, *words[1:], *again]))
+
+
+def _options_again(*, without: str) -> Iterator[str]:
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name, word = str(parameter.name), parameter.opts[-1]
+        value = context.params[name] if name in _GIVEN_AGAIN and name != without else None
+        for item in value if isinstance(value, tuple) else (value,):
+            if item:
+                yield word if item is True else f"{word}={item}"

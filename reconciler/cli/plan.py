@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from reconciler.cli.options import (
     files_options,
     folder_option,
     format_option,
+    next_command,
     one_environment,
     plan_options,
     plan_request,
@@ -48,13 +49,6 @@ EXAMPLES = (
     ),
     ("plan -e '*' --format markdown", "Plan every environment as a comment for a pull request"),
 )
-
-
-_GIVEN_AGAIN = (
-    *("folder", "environment", "trust_workspace"),
-    *("base", "no_base", "rotate_secrets", "allow_replace", "undo"),
-)
-"""The parameters without which `apply FILE` refuses a plan, or plans another workspace."""
 
 
 @command("plan", examples=EXAMPLES, page="docs/planning.md")
@@ -127,8 +121,6 @@ def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) 
 
 def _save(plan: Plan, out: Path) -> None:
     """Save a plan for `apply FILE`."""
-    import shlex
-
     from reconciler.commands.files import write_private
     from reconciler.model.plan import encode
 
@@ -136,19 +128,8 @@ def _save(plan: Plan, out: Path) -> None:
         ByteOutput().write(encode(plan))
         return
     write_private(out, encode(plan))
-    words = shlex.join(["reconciler", "apply", str(out), *_options_again()])
-    write_note(f"saved to {printable(str(out))}; apply it with: {printable(words)}\n")
-
-
-def _options_again() -> Iterator[str]:
-    """Yield the options of this command that `apply FILE` needs again: files contain none."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name, word = str(parameter.name), parameter.opts[-1]
-        value = context.params[name] if name in _GIVEN_AGAIN else None
-        for item in value if isinstance(value, tuple) else (value,):
-            if item:
-                yield word if item is True else f"{word}={item}"
+    words = next_command("apply", str(out))
+    write_note(f"saved to {printable(str(out))}; apply it with: {words}\n")
 
 
 async def _planned(request: PlanRequest, undo: Path | None, world: Runtime) -> PlanResult:
@@ -218,7 +199,6 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     for item, file in files:
         if item.result is not None:
             write_private(file, encode(item.result))
-            saved.append(f"-e {item.environment} {file}")
+            saved.append(next_command("apply", str(file), environment=item.environment))
     if saved:
-        where = f"saved to {out}; apply one with: reconciler apply {saved[0]}"
-        write_note(f"{printable(where)}\n")
+        write_note(f"saved to {printable(str(out))}; apply one with: {saved[0]}\n")

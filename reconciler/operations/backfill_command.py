@@ -19,6 +19,7 @@ from reconciler.cli.options import (
     client_options,
     file_option,
     log_option,
+    next_command,
     text_or_json_option,
     workspace_of,
     workspace_options,
@@ -166,8 +167,8 @@ def started(
 
 def say_not_started(address: Address) -> None:
     """Print the command that backfills what the pause of an export left out."""
-    command = f"reconciler backfill '{address}' --since-pause"
-    write_message(f"the backfill of {address} was not started: {command}\n")
+    words = next_command("backfill", str(address), "--since-pause")
+    write_message(f"the backfill of {address} was not started: {words}\n")
 
 
 class _Terminal(Struct, frozen=True):
@@ -214,8 +215,8 @@ def _save(plan: BackfillPlan, out: Path) -> None:
         write_result(text)
         return
     write_private(out, text.encode())
-    file = printable(str(out))
-    write_note(f"saved to {file}; start it with: reconciler apply {file}\n")
+    command_text = next_command("apply", str(out))
+    write_note(f"saved to {printable(str(out))}; start it with: {command_text}\n")
 
 
 def _finish(result: Backfilled, *, interrupted: bool) -> ExitCode:

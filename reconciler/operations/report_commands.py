@@ -22,6 +22,7 @@ from reconciler.cli.options import (
     format_option,
     links_option,
     log_option,
+    next_command,
     one_environment,
     output_option,
     workspace_of,
@@ -304,8 +305,6 @@ def _retry(name: str, run: str | None, output_format: str, options: dict[str, An
 
 
 def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
-    import shlex
-
     from reconciler.cli import signals
     from reconciler.cli.running import runtime
     from reconciler.operations.runs import cancel_run
@@ -313,9 +312,9 @@ def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
     world = runtime()
     begin = partial(signals.stop_on_signals, world.stop)
     address = signals.run(cancel_run(name, run, workspace_of(options), world, begin))
-    words = shlex.join(["reconciler", "runs", str(address), run, "--retry"])
+    words = next_command("runs", str(address), run, "--retry")
     write_result(f"cancelled run {printable(run)}; its interval is not exported\n")
-    write_note(f"export it with: {printable(words)}\n")
+    write_note(f"export it with: {words}\n")
     return ExitCode.FINE
 
 

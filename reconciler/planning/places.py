@@ -361,11 +361,12 @@ class Known(Struct, frozen=True, dict=True):
         users: dict[_Key, list[Address]] = defaultdict(list)
         receivers: dict[SecretSource, dict[str, None]] = defaultdict(dict)
         base, matching = self.matching.base, self.matching
+        matches = self._matches_at_base
         for address, resource in base.desired.resources.items() if base is not None else ():
             places = self.of_kind.get(address.kind)
             if places is None or not places.holders or resource.state is State.ABSENT:
                 continue
-            match = matching.matches.get(address)
+            match = matches.get(address)
             live = _fields(match) if match else {}
             declared = resolved(match, resource, matching.live, as_live=True) if match else resource
             spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
@@ -377,6 +378,17 @@ class Known(Struct, frozen=True, dict=True):
             for source in _sources(resource):
                 receivers[source][reach.receiver] = None
         return users, receivers
+
+    @property
+    def _matches_at_base(self) -> Mapping[Address, Match]:
+        """Return what the addresses of the base match, also if they are removed or renamed."""
+        matching = self.matching
+        matches = {**matching.removed, **matching.matches}
+        for match in matching.matches.values():
+            was = matching.former.declared(match.resource.address, match.live).at_base
+            if was is not None:
+                matches[was.address] = match
+        return matches
 
     def runs(self, kind: Kind, body: JSONObject) -> bool:
         """Return whether an object runs, as far as a body says."""

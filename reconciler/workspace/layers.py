@@ -607,7 +607,7 @@ def replace_literals(
         argument = f"{check.subject}:{path_text(path)}{_host_of(path, value)}"
         literal = _reference_to(value, argument, references)
         if literal is None:
-            _report_literal(path, places, check)
+            _report_literal(path, places, check, in_url=path in urls)
             continue
         holder: Any = spec
         for part in path[:-1]:
@@ -636,7 +636,7 @@ def _is_reference(value: JSON) -> bool:
     return len(value.parts) == 1 or str not in map(type, value.parts)
 
 
-def _report_literal(path: Path, places: Places, check: CheckContext) -> None:
+def _report_literal(path: Path, places: Places, check: CheckContext, *, in_url: bool) -> None:
     layer, nearest = places.source_of(path)
     written = value_at(layer.value, nearest)
     named = check.named(path)
@@ -651,5 +651,10 @@ def _report_literal(path: Path, places: Places, check: CheckContext) -> None:
         hint = (
             "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was "
             "ever shared"
+        )
+    if in_url:
+        hint = (
+            "remove the user and password: everyone with read access sees the address; rotate "
+            "them if the file was ever shared"
         )
     check.error("literal-secret", path, message, hint)

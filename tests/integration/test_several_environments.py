@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -122,11 +123,32 @@ def test_each_plan_is_saved_to_a_file_that_can_be_applied(
     ran = plan(folder, emulator, "-e", "*", "--out", out)
     assert sorted(path.name for path in out.iterdir()) == ["production.json", "staging.json"]
     assert not stale.exists()
-    assert f"apply one with: reconciler apply -e staging {out}/staging.json\n" in ran.err
-    applied = reconciler(
-        *("apply", "-C", folder, "-e", "staging", out / "staging.json"), environ=emulator.environ()
-    )
+    assert f"apply one with: reconciler apply -e staging {out}/staging.json " in ran.err
+    applied = as_printed(ran, emulator)
     assert applied.code == 0, applied.err
+
+
+def as_printed(ran: Ran, running: RunningEmulator) -> Ran:
+    """Run the command that the output names, as a shell splits it."""
+    (line,) = (text for text in ran.err.splitlines() if "apply one with: " in text)
+    program, *words = shlex.split(line.partition("apply one with: ")[2])
+    assert program == "reconciler"
+    return reconciler(*words, environ=running.environ())
+
+
+@pytest.mark.parametrize("name", ["a b", "*", "x; rm -rf ~", "$(id)", "../x"])
+def test_the_printed_command_quotes_an_environment_for_the_shell(
+    tmp_path: Path, emulator: RunningEmulator, name: str
+) -> None:
+    files = {
+        "reconciler.yaml": json.dumps({"version": 1, "environments": {name: {}, "other": {}}}),
+        "exports.yaml": "projects:\n  web: {name: Web}\n",
+    }
+    folder = write(tmp_path / "a folder", files)
+    ran = plan(folder, emulator, "-e", name, "-e", "other", "--out", tmp_path / "plans")
+    assert f" -e {shlex.quote(name)} " in ran.err
+    applied = as_printed(ran, emulator)
+    assert (applied.code, "Applied: 1 created" in applied.out) == (0, True), applied.err
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,8 @@ def test_a_stop_starts_no_further_backfill(running: RunningEmulator, tmp_path: P
     assert [request["method"] for request in sent].count("POST") == 1, out
     (first,) = {request["path"].split("/")[-3] for request in sent}
     (second,) = ids - {first}
-    assert f"reconciler backfill 'batch_export.id:{second}' --since-pause" in err
+    words = f"backfill batch_export.id:{second} --since-pause --workspace={tmp_path}"
+    assert f"reconciler {words}" in err
 
 
 def test_a_backfill_that_is_not_started_is_named(running: RunningEmulator, tmp_path: Path) -> None:
@@ -75,7 +76,8 @@ def test_a_backfill_that_is_not_started_is_named(running: RunningEmulator, tmp_p
     ran = reconciler(*command, environ=running.environ())
     assert ran.code == 3
     named = f"the backfill of batch_export.id:{good} was not started: "
-    assert f"{named}reconciler backfill 'batch_export.id:{good}' --since-pause" in ran.err
+    words = f"backfill batch_export.id:{good} --since-pause --workspace={tmp_path}"
+    assert f"{named}reconciler {words}" in ran.err
     again = (
         "backfill",
         f"batch_export.id:{good}",

@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import NewPlace, Novelty, Plan
-from reconciler.model.policy import PlanOptions, Policy
+from reconciler.model.policy import PlanOptions, Policy, Prune
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import SecretRef, SecretSource
 from tests.support.worlds import (
@@ -456,3 +456,21 @@ def test_a_first_apply_has_places_only() -> None:
 def test_without_a_base_only_the_object_itself_is_known() -> None:
     plan = changed(export(interval="day"), export("pond"), before=(export(),), base=False)
     assert texts(plan) == ["s3://b"]
+
+
+@pytest.mark.parametrize("key", ["lake", "renamed"])
+def test_what_the_base_ignores_is_new_under_another_key_too(key: str) -> None:
+    ignoring = Lifecycle(ignore_changes=("destination.config.host",))
+    base = desired_of(WEB, export(destination=postgres(EVIL), lifecycle=ignoring))
+    now = desired_of(WEB, export(key, name="Lake", destination=postgres(EVIL)))
+    live = live_of(live_project(), live_of_export(LAKE))
+    assert len(dangers(planned(now, live, base=base))) == 1
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_place_that_a_renamed_or_removed_resource_has_is_live(removed: bool) -> None:
+    now = [export("pond", name="Pond", destination=postgres())]
+    now += [] if removed else [export("renamed", name="Lake", destination=postgres())]
+    plan = changed(*now, before=(LAKE,), policy=Policy(prune={"*": Prune.GIT}))
+    assert "base-not-live" not in {note.code for note in plan.notes}
+    assert [item.action for item in plan.effective] == [Action.CREATE] + [Action.DELETE] * removed
