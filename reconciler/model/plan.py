@@ -557,7 +557,8 @@ class OfEnvironment(Struct, Generic[_R], frozen=True):
                 for item in self.error.diagnostics
                 if item.level is Level.ERROR
             )
-        return tuple(self.error.message.splitlines()) if self.error is not None else ()
+        message = self.error.message if self.error is not None else ""
+        return tuple(message.replace("\n  ", "; ").splitlines())
 
 
 NO_CHANGES: Mapping[str, Change] = MappingProxyType({})

@@ -143,9 +143,7 @@ def _problems(match: Match, table: Integrations) -> Iterator[tuple[str, str]]:
             problem += f" (an integration of that name has the kind {same[0]})" if same else ""
             known = f"one of {listed(others, _MOST)}" if others else "one that exists"
             hint = f"set `{field}` to {known}, or create it in the service"
-        at = resource.near(path)
-        place = f"{resource.address} ({at})" if at is not None else str(resource.address)
-        yield printable(f"{place}: {problem}"), printable(hint)
+        yield printable(f"{resource.located(path)}: {problem}"), printable(hint)
 
 
 def with_labels(change: Change, kind: Kind, live: Live) -> Change:

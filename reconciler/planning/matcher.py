@@ -42,19 +42,17 @@ class Ambiguities(Struct):
     def add_choice(
         self,
         kind: Kind,
-        address: Address,
+        resource: Resource,
         problem: str,
         objects: Sequence[LiveObject],
-        former_names: Sequence[str] = (),
     ) -> None:
         """Add a choice between objects, which are listed by age. The oldest is in the hint.
 
-        With a single object, the choice is between it and none. `former_names` are those that
-        the resource lists.
+        With a single object, the choice is between it and none.
         """
         by_age = sorted(objects, key=_age)
-        collection = kind.collection
-        pin = f"{collection}: {{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
+        collection, former_names = kind.collection, resource.lifecycle.renamed_from
+        pin = f"{collection}: {{{resource.address.key}: {{id: {printable(by_age[0].id)}}}}}"
         names, places = {item.name.strip() for item in by_age}, {item.parent_id for item in by_age}
         listed = [
             f"  {printable(_shown(kind, item))}"
@@ -67,7 +65,7 @@ class Ambiguities(Struct):
             hint = f"keep only the intended name in `lifecycle.renamed_from`, or pin it: {pin}"
         if len(by_age) == 1:
             hint = f"pin it: {pin}, or declare it by another key or delete it"
-        self.add("\n".join([f"{address}: {problem}", *listed]), hint, by_age)
+        self.add("\n".join([f"{resource.located(('name',))}: {problem}", *listed]), hint, by_age)
 
     def raise_any(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""
@@ -198,7 +196,7 @@ def interrupted(match: Match, reason: str) -> AmbiguousIdentity:
     """Return the error for a replacement that was interrupted and can't be continued."""
     problems, objects = Ambiguities(), [item for item in (match.live, match.new) if item]
     problem = f"a replacement of it was interrupted and can't be continued: {reason}"
-    problems.add_choice(match.kind, match.resource.address, problem, objects)
+    problems.add_choice(match.kind, match.resource, problem, objects)
     return problems.error()
 
 
@@ -374,8 +372,9 @@ class _Matcher(Struct, dict=True):
         shared = [item for item in self.claims.items() if len(item[1]) > 1]
         for (kind, live_id), addresses in sorted(shared):
             listed = " and ".join(map(str, sorted(addresses)))
+            resources = [self.matches[address].resource for address in sorted(addresses)]
             self.ambiguities.add(
-                f"{listed} claim the same live {kind}, id {printable(live_id)}",
+                f"{' and '.join(item.located(('name',)) for item in resources)} claim the same live {kind}, id {printable(live_id)}",
                 f"give all but one of {listed} another name, or pin them by `id`",
             )
         self.ambiguities.raise_any()
@@ -394,8 +393,8 @@ class _Matcher(Struct, dict=True):
         if len(ids) != 1 and ref.name is not None:
             choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
             self.ambiguities.add(
-                f"{resource.address}: {len(ids) or 'no'} live {kind.parent}s are named "
-                f"{quoted(ref.name)}",
+                f"{resource.located((kind.parent_key,))}: {len(ids) or 'no'} live {kind.parent}s "
+                f"are named {quoted(ref.name)}",
                 f"name it by id: {kind.parent_key}: {{id: …}} with {choice}",
             )
         parent_id = ids[0] if len(ids) == 1 else None
@@ -425,10 +424,8 @@ class _Matcher(Struct, dict=True):
         resource = start.resource
         if live is None and resource.state is State.PRESENT:
             pinned = printable(str(resource.pinned_id))
-            at = resource.near(("id",))
-            place = f" ({printable(str(at))})" if at is not None else ""
             self.ambiguities.add(
-                f"{resource.address}{place}: no live {resource.address.kind} has the id {pinned}",
+                f"{resource.located(('id',))}: no live {resource.address.kind} has the id {pinned}",
                 f"remove `id: {pinned}` from {resource.address} to match it by name or create it, "
                 "or correct the id",
             )
@@ -443,8 +440,7 @@ class _Matcher(Struct, dict=True):
             )
             count = f"{len(candidates)} live {start.kind.collection}"
             problem = f"{count} {'are' if same else 'may be'} {those}"
-            address, former = start.resource.address, start.resource.lifecycle.renamed_from
-            self.ambiguities.add_choice(start.kind, address, problem, candidates, former)
+            self.ambiguities.add_choice(start.kind, start.resource, problem, candidates)
         self._claim(start, candidates[0] if len(candidates) == 1 else None)
 
     def _claim(self, start: Match, live: LiveObject | None) -> None:
@@ -497,7 +493,7 @@ class _Matcher(Struct, dict=True):
             count = f"{len(objects)} live {start.kind.collection}"
             those = f"a live {start.kind.name} in another place" if len(objects) == 1 else count
             problem = f"{those} may be this resource, by its name or by the git base"
-            self.ambiguities.add_choice(start.kind, address, problem, objects)
+            self.ambiguities.add_choice(start.kind, start.resource, problem, objects)
 
     def _continue_replacements(
         self, resources: Iterable[Resource], unfinished: Iterable[MarkedObject]
@@ -530,7 +526,7 @@ class _Matcher(Struct, dict=True):
             objects[match.live.id] = match.live
         self.ambiguities.add_choice(
             match.kind,
-            match.resource.address,
+            match.resource,
             "a replacement of it was interrupted and can't be continued, since it is not clear "
             "that it replaces the object of this resource in this place",
             list(objects.values()),

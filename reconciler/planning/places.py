@@ -383,9 +383,10 @@ class Known(Struct, frozen=True, dict=True):
     @property
     def _matches_at_base(self) -> Mapping[Address, Match]:
         """Return what the addresses of the base match, also if they are removed or renamed."""
-        matching = self.matching
+        matching, base = self.matching, self.matching.base
         matches = {**matching.removed, **matching.matches}
-        for match in matching.matches.values():
+        is_renamed = base is not None and base.desired.resources.keys() - matches.keys()
+        for match in matching.matches.values() if is_renamed else ():
             was = matching.former.declared(match.resource.address, match.live).at_base
             if was is not None:
                 matches[was.address] = match

@@ -352,12 +352,21 @@ def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
     if isinstance(error, InvalidConfiguration):
         return diagnostics_as_text(error.diagnostics, style)
     word = style.paint(Colour.BOLD_RED, "error")
+    hints = error.hint.split("\n") if error.hint else []
+    problems: list[list[str]] = []
+    for line in error.message.split("\n"):
+        if line.startswith("  ") and problems:
+            problems[-1].append(printable(line))
+        else:
+            problems.append([f"{word}: {printable(line)}"])
+    # A hint for each problem stands below it, other ones at the end.
+    below = [[hint] for hint in hints] if len(hints) == len(problems) else []
+    below = below or [[]] * (len(problems) - 1) + [hints]
     lines = [
-        printable(line) if line.startswith("  ") else f"{word}: {printable(line)}"
-        for line in error.message.split("\n")
+        text
+        for problem, fixes in zip(problems, below, strict=True)
+        for text in (*problem, *(f"  hint: {printable(hint)}" for hint in fixes))
     ]
-    if error.hint:
-        lines += [f"  hint: {printable(line)}" for line in error.hint.split("\n")]
     return "\n".join(lines) + "\n"
 
 

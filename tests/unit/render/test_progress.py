@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from reconciler.errors import AmbiguousIdentity, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.event import (
@@ -26,7 +28,7 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.kind import Action
-from reconciler.model.plan import Change, Plan, PlanSource
+from reconciler.model.plan import Change, OfEnvironment, Plan, PlanSource
 from reconciler.render.options import Style
 from reconciler.render.progress import Progress, error_as_text, event_as_text
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
@@ -112,6 +114,24 @@ def test_several_problems_are_several_errors() -> None:
         "error: a: 2 are named 'A'\n  id: 1\n  id: 2\nerror: b: none has the id 3\n"
     )
     assert error_as_text(problems, Style(colour=True)).count("\x1b[1;31merror\x1b[0m: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("hint", "lines"),
+    [
+        ("pin a\nname b", ["error: a", "  id: 1", "  hint: pin a", "error: b", "  hint: name b"]),
+        ("pin both", ["error: a", "  id: 1", "error: b", "  hint: pin both"]),
+    ],
+)
+def test_a_hint_for_each_problem_is_below_it(hint: str, lines: list[str]) -> None:
+    text = error_as_text(AmbiguousIdentity("a\n  id: 1\nb", hint=hint))
+    assert text.splitlines() == lines
+
+
+def test_a_problem_with_details_is_one_of_several_environments() -> None:
+    error = AmbiguousIdentity("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
+    item = OfEnvironment[Plan]("dev", error=error)
+    assert item.problems == ("a: 2 are named 'A'; id: 1; id: 2", "b: none has the id 3")
 
 
 OTHER = Change(Address("batch_export", "pond"), Action.CREATE, "Pond")
