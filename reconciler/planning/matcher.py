@@ -373,8 +373,9 @@ class _Matcher(Struct, dict=True):
         for (kind, live_id), addresses in sorted(shared):
             listed = " and ".join(map(str, sorted(addresses)))
             resources = [self.matches[address].resource for address in sorted(addresses)]
+            located = " and ".join(item.located(("name",)) for item in resources)
             self.ambiguities.add(
-                f"{' and '.join(item.located(('name',)) for item in resources)} claim the same live {kind}, id {printable(live_id)}",
+                f"{located} claim the same live {kind}, id {printable(live_id)}",
                 f"give all but one of {listed} another name, or pin them by `id`",
             )
         self.ambiguities.raise_any()
