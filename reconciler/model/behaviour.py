@@ -19,6 +19,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Consequence, Effect, FieldChange, Severity
 from reconciler.model.request import Operation
 from reconciler.model.resource import Resource
+from reconciler.model.schemas import known_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
 
@@ -181,6 +182,33 @@ class Objection(Struct, frozen=True):
     fix: str
     path: Path = ()
     because_of: LiveObject | None = None
+
+
+def ignored(context: RuleContext, kind: str) -> Objection | None:
+    """Return the objection to fields of a kind that are newer than the server, if there are any.
+
+    A live object that has the field proves that the server knows it.
+    """
+    if context.dialect is None:
+        return None
+    properties = known_schema(kind)["properties"]
+    body = context.live.body if context.live is not None else {}
+    names = [
+        name
+        for name in dict.fromkeys(str(change.path[0]) for change in context.fields)
+        if (since := properties.get(name, {}).get("x-since"))
+        and not context.dialect.is_since(Dialect(since))
+        and name not in body
+        and context.sent(name) not in (MISSING, None, properties[name].get("default"))
+    ]
+    if not names:
+        return None
+    return Objection(
+        f"the server (dialect {context.dialect}) does not know, and would ignore, "
+        f"{', '.join(names)}",
+        "remove it, or set it to ${unset} in `overrides` of this environment",
+        (names[0],),
+    )
 
 
 class KnownRefusal(Struct, frozen=True):

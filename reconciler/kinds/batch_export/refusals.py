@@ -13,7 +13,7 @@ from reconciler.kinds.batch_export.consequences import (
     wanted_type,
 )
 from reconciler.kinds.batch_export.destinations import DESTINATION, INTEGRATIONS
-from reconciler.model.behaviour import Objection, RuleContext, Rules
+from reconciler.model.behaviour import Objection, RuleContext, Rules, ignored
 from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import printable, quoted
@@ -190,6 +190,16 @@ def field_not_accepted(context: RuleContext) -> Objection | None:
         "remove it and use an `integration`" if is_secret else "remove it",
         ("destination", "config", names[0]),
     )
+
+
+@REFUSALS.refusal("field-ignored", on=_WRITES)
+def field_ignored(context: RuleContext) -> Objection | None:
+    """The server does not have a field of the export, and would ignore it.
+
+    Such as `timezone` and offsets on servers before 2026. Every plan would show the change again.
+    Remove the field, or leave it out of this environment.
+    """
+    return ignored(context, "batch_export")
 
 
 @REFUSALS.refusal("field-required", on=_WRITES)

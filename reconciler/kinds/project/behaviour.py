@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from reconciler.model.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
+from reconciler.model.behaviour import (
+    Behaviour,
+    Objection,
+    Outcome,
+    RuleContext,
+    Rules,
+    ignored,
+)
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Effect, Severity
 from reconciler.model.request import Operation, Repeat
@@ -201,6 +208,16 @@ def access_control_refused(context: RuleContext) -> Objection | None:
         "remove it, and set the access in the service",
         ("access_control",),
     )
+
+
+@RULES.refusal("setting-ignored", on=_UPDATES)
+def setting_ignored(context: RuleContext) -> Objection | None:
+    """The server does not have a setting of the project, and would ignore it.
+
+    Such as `onboarding_tasks` on servers before 2026. Every plan would show the change again.
+    Remove the field, or leave it out of this environment.
+    """
+    return ignored(context, "project")
 
 
 @RULES.refusal("name-taken", on=_WRITES)

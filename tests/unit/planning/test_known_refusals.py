@@ -216,6 +216,27 @@ def test_ids_are_unique_and_explained() -> None:
         assert [part.strip()[-1] for part in parts] == [".", "."], item.id
 
 
+IGNORED: list[tuple[Resource, LiveObject, str]] = [
+    (export(timezone="Europe/Berlin"), live_export("e2", "Other"), "field-ignored"),
+    (export(timezone="Europe/Berlin"), live_export(), "field-ignored"),
+    (export(timezone="Europe/Berlin"), live_export(timezone="UTC"), ""),
+    (export(timezone="UTC"), live_export("e2", "Other"), ""),
+    (export(timezone=None), live_export(), ""),
+    (export(interval="day"), live_export(), ""),
+    (project(onboarding_tasks={"a": "completed"}), live_export(), "setting-ignored"),
+]
+
+
+@pytest.mark.parametrize(("resource", "live", "rule"), IGNORED)
+def test_a_field_that_the_server_lacks_is_refused_as_every_plan_would_repeat_it(
+    resource: Resource, live: LiveObject, rule: str
+) -> None:
+    for dialect in (Dialect.V2025, Dialect.V2026, None):
+        plan = plan_of(resource, live_project(), live, dialect=dialect)
+        expected = {rule} if rule and dialect is Dialect.V2025 else set()
+        assert ids(plan) & {"field-ignored", "setting-ignored"} == expected
+
+
 def test_plan_v9_a_near_miss_is_refused_unless_live_has_it_or_the_policy_attempts_it() -> None:
     wanted = export(interval="dayly", destination=s3(prefix="new/"))
     (refusal,) = plan_of(wanted, dialect=OLD).refusals
