@@ -204,8 +204,7 @@ def ignored(context: RuleContext, kind: str) -> Objection | None:
     if not names:
         return None
     return Objection(
-        f"the server (dialect {context.dialect}) does not know, and would ignore, "
-        f"{', '.join(names)}",
+        f"the server (dialect {context.dialect}) ignores {', '.join(names)}",
         "remove it, or set it to ${unset} in `overrides` of this environment",
         (names[0],),
     )
