@@ -405,9 +405,11 @@ def _address(base_url: str) -> httpx.URL:
     import httpx
 
     try:
-        return httpx.URL(base_url)
+        address = httpx.URL(base_url)
+        _ = address.host  # Raises ValueError for a name that no punycode decodes to.
     except (httpx.InvalidURL, ValueError):
         raise not_a_url(base_url) from None
+    return address
 
 
 def not_a_url(base_url: str) -> ServiceError:

@@ -141,9 +141,10 @@ def test_a_body_that_is_not_json_is_reported(emulator: RunningEmulator) -> None:
         send(emulator, read(emulator), clock)
 
 
-def test_an_invalid_base_url_is_reported(emulator: RunningEmulator) -> None:
-    with pytest.raises(ServiceError, match="'http://x:y' is not a URL"):
-        send(emulator, read(emulator), base_url="http://x:y")
+@pytest.mark.parametrize("address", ["http://x:y", "https://xn--.example", "https://xn--a.com"])
+def test_an_invalid_base_url_is_reported(emulator: RunningEmulator, address: str) -> None:
+    with pytest.raises(ServiceError, match=f"'{address}' is not a URL"):
+        send(emulator, read(emulator), base_url=address)
 
 
 def test_a_missing_key_is_reported_before_a_request(emulator: RunningEmulator) -> None:
