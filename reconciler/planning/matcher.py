@@ -398,6 +398,12 @@ class _Matcher(Struct, dict=True):
                 f"are named {quoted(ref.name)}",
                 f"name it by id: {kind.parent_key}: {{id: …}} with {choice}",
             )
+        elif not ids and ref.id is not None and resource.state is State.PRESENT:
+            self.ambiguities.add(
+                f"{resource.located((kind.parent_key, 'id'))}: no live {kind.parent} has the id "
+                f"{quoted(ref.id)}",
+                f"correct the id as the service writes it, or use {kind.parent_key}: {{name: …}}",
+            )
         parent_id = ids[0] if len(ids) == 1 else None
         return Match(resource, kind, parent_id=parent_id, parent_address=address)
 
@@ -410,7 +416,7 @@ class _Matcher(Struct, dict=True):
             live = self._live_of(address)
             return [live.id] if live is not None else []
         if ref.id is not None:
-            return [ref.id]
+            return [ref.id] if ref.id in self.names[kind].by_id else []
         named = self.names[kind].named(None, (ref.name or "").strip())
         return sorted(item.id for item in named)
 

@@ -72,7 +72,9 @@ async def read_live(
             items = await reader.by_id(kind)
         else:
             parents = objects.get(kind.parent, ())
-            ids = depth.inside(kind, parents) | _parent_ids(desired.in_order())
+            # Ids of the files that no parent has are reported, and never part of a path.
+            named = _parent_ids(desired.in_order()) & {item.id for item in parents}
+            ids = depth.inside(kind, parents) | named
             unread |= {(item.kind, item.id) for item in parents if item.id not in ids}
             items = await reader.by_parent(kind, ids)
         objects[kind.name] = tuple(items)

@@ -170,3 +170,21 @@ def test_other_commands_read_all(world: World) -> None:
         assert ran.code == 0, ran.err
         paths: Iterable[str] = (request["path"] for request in world.running.requests())
         assert len({path for path in paths if path.endswith("/batch_exports/")}) == 7
+
+
+@pytest.mark.parametrize("written", ["../../x", "1/../2", "2?x=1", "1#", "%2e%2e", "01", " 1", "7"])
+def test_an_id_of_no_project_is_an_error_and_never_part_of_a_path(
+    world: World, written: str
+) -> None:
+    world.body["batch_exports"]["new"] = {**http("New", ""), "project": {"id": written}}
+    world.write()
+    world.running.clear_requests()
+    ran = world.run("plan")
+    assert ran.code == 1
+    assert "batch_export.new (resources.yaml:" in ran.err
+    assert f"no live project has the id '{written}'" in ran.err
+    paths = [request["path"] for request in world.running.requests()]
+    assert {path for path in paths if "/batch_exports/" in path} <= {
+        "/api/organizations/org/batch_exports/",
+        *(f"/api/projects/{number}/batch_exports/" for number in range(1, 7)),
+    }

@@ -703,3 +703,14 @@ def test_fidelity_week_a_patch_of_one_offset_keeps_the_other(
     kept = [item.message for item in change.consequences if item.rule == "offset-kept"]
     assert bool(kept) is (sent.keys() - spec.keys() > set())
     assert ("offset_day" in change.seen) is ("offset_day" in sent)
+
+
+@pytest.mark.parametrize("written", ["01", " 1", "2"])
+def test_an_id_that_no_project_has_creates_nothing(written: str) -> None:
+    """The service may read it as another id: then every plan would create one more."""
+    lake = replace(export(), parent=ParentRef(id=written))
+    live = live_of(live_project(), live_export())
+    with pytest.raises(AmbiguousIdentity, match=f"no live project has the id '{written}'"):
+        planned(desired_of(lake), live)
+    absent = replace(lake, state=State.ABSENT)
+    assert planned(desired_of(absent, project()), live).empty

@@ -194,10 +194,11 @@ def test_removed_resources_are_named_by_their_address_and_live_name() -> None:
         assert "removed-but-kept" in {note.code for note in kept.notes}
 
 
-def test_an_unlisted_project_is_named_by_the_id_that_resources_use() -> None:
+def test_an_unmanaged_project_is_named_by_the_id_that_resources_use() -> None:
     sea = replace(export("sea"), parent=ParentRef(id="9"))
     options = PlanOptions(selection=Selection(parents=("9",)))
-    plan = planned(desired_of(project(), sea), live_of(live_project(1)), options=options)
+    live = live_of(live_project(1), live_project(9, "Sea"))
+    plan = planned(desired_of(project(), sea), live, options=options)
     assert changed(plan) == {"batch_export.sea"}
 
 
