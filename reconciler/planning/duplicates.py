@@ -8,6 +8,7 @@ Notes name unmanaged objects that may be what is created, and what else writes t
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -438,7 +439,8 @@ def _has_fields(kind: Kind, resource: Resource, live: LiveObject) -> bool:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[\s_-]+", " ", name).strip().casefold()
+    # One letter may be written as several characters, which look the same.
+    return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold()
 
 
 def collision_notes(draft: Draft) -> Iterator[Note]:

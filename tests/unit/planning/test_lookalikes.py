@@ -122,6 +122,7 @@ def test_at_most_three_objects_and_twenty_creates_are_listed() -> None:
     [
         ("web", {}, "same name in another case, which newer servers refuse"),
         ("Web-shop", {}, "similar name"),
+        ("\uff37eb sho\uff50", {}, "similar name"),
         ("Web shopp", {}, "similar name"),
         ("Lab", {"timezone": "Europe/Berlin"}, "same fields"),
         ("Lab", {"timezone": "Europe/Paris"}, None),
