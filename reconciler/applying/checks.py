@@ -24,7 +24,7 @@ from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.request import Routes
 from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
-from reconciler.reading import list_scope, live_object
+from reconciler.reading import list_scope, read_object
 
 LONGEST_AGE = 30.0
 """Seconds after which an object to update, pause or delete is checked again before the write."""
@@ -129,10 +129,9 @@ class Checks(Struct, frozen=True):
         self, run: ChangeRun, routes: Routes, live_id: str, permit: Permit | None = None
     ) -> LiveObject:
         """Return an object in full. Raises ServiceError."""
-        request = routes.read(live_id)
-        answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
-        return live_object(
-            routes, answer.body, expected_id=live_id, complete=True, label=request.label
+        change_id = run.change.id
+        return await read_object(
+            self.transport, routes, live_id, change_id=change_id, permit=permit
         )
 
 

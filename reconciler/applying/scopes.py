@@ -16,7 +16,7 @@ from reconciler.errors import Forbidden, NotFound, ServiceError
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.request import Routes
-from reconciler.reading import list_scope, live_object
+from reconciler.reading import list_scope, read_object
 
 LONGEST_AGE = 30.0
 """Seconds after which a list is read again before the next create of its scope."""
@@ -148,15 +148,12 @@ class Scopes:
 
         Raises ServiceError.
         """
-        kind = self.kinds[item.kind]
-        routes = Routes(kind, self.organization, item.parent_id)
-        request = routes.read(item.id)
+        routes = Routes(self.kinds[item.kind], self.organization, item.parent_id)
         try:
-            body = (await self.transport.send(request, permit=permit)).body
+            full = await read_object(self.transport, routes, item.id, permit=permit)
         except NotFound:
             return None
-        full = live_object(routes, body, expected_id=item.id, complete=True, label=request.label)
-        return None if kind.is_deleted(full.body) else full
+        return None if routes.kind.is_deleted(full.body) else full
 
     async def _read_kind(
         self, name: str, scopes: Collection[Scope]

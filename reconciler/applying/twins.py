@@ -21,7 +21,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.text import printable, several
 from reconciler.model.values import MISSING, JSONObject, value_at
-from reconciler.reading import live_object
+from reconciler.reading import read_object
 
 SEARCH_PAUSES = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)
 """Seconds before the searches: a server or a proxy may give up long before the work is done."""
@@ -176,15 +176,8 @@ class TwinCheck(Struct, frozen=True):
             twins = [twin for twin in read if twin is not None]
             if not twins:
                 return _Look(None)
-            request = creation.routes.read(str(creation.live_id))
-            body = (await self.transport.send(request, permit=permit)).body
-            ours = live_object(
-                creation.routes,
-                body,
-                expected_id=creation.live_id,
-                complete=True,
-                label=request.label,
-            )
+            routes, live_id = creation.routes, str(creation.live_id)
+            ours = await read_object(self.transport, routes, live_id, permit=permit)
             decision = decide(creation.routes.kind, self._ours(creation, ours), twins)
             if decision.verdict is Verdict.WITHDRAW and decision.twin is not None:
                 return await self._withdraw(run, creation, decision.twin, permit)

@@ -207,8 +207,12 @@ class _Selected(Struct, frozen=True):
 
     async def read(self) -> LiveObject:
         """Return the project in full. Raises ServiceError."""
-        target, organization = self.target, self.calls.organization
-        return await read_object(self.transport, target.kind, organization, target.live.id)
+        return await read_object(self.transport, self.routes, self.target.live.id)
+
+    @property
+    def routes(self) -> Routes:
+        """The paths of projects."""
+        return Routes(self.target.kind, self.calls.organization)
 
     def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
         """Return fields of the project. Its token is not masked later if it is revealed."""
@@ -251,7 +255,7 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     try:
         body = await selected.calls.send(RESET)
         after = live_object(
-            Routes(selected.target.kind, selected.calls.organization),
+            selected.routes,
             body,
             expected_id=before.id,
             complete=True,
