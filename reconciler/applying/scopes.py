@@ -163,7 +163,7 @@ class Scopes:
         items: list[LiveObject] | None = None
         if self._cost_of_survey(name) < self._cost_of(scopes):
             try:
-                items = await self._survey(self.kinds[name])
+                items = await self._survey(name)
             except ServiceError as error:
                 return dict.fromkeys(scopes, error)
         if items is None:
@@ -178,21 +178,25 @@ class Scopes:
         }
 
     async def _read_scope(self, scope: Scope) -> Listing | ServiceError:
-        now, kind = self.transport.clock(), self.kinds[scope.kind]
+        now = self.transport.clock()
         try:
-            items = await list_scope(self.transport, kind, self.organization, scope.parent_id)
+            return _listing(now, await self.items(scope))
         except ServiceError as error:
             return error
-        return _listing(now, items)
 
-    async def _survey(self, kind: Kind) -> list[LiveObject] | None:
+    async def items(self, scope: Scope) -> list[LiveObject]:
+        """Return the objects of a scope now. Raises ServiceError."""
+        kind = self.kinds[scope.kind]
+        return await list_scope(self.transport, kind, self.organization, scope.parent_id)
+
+    async def _survey(self, name: str) -> list[LiveObject] | None:
         """Return all objects of a kind, None if the key or the server has no such list."""
         try:
-            return await list_scope(self.transport, kind, self.organization, None)
+            return await self.items(Scope(name, None))
         except (Forbidden, NotFound) as error:
             if isinstance(error, Forbidden) and error.lacks_scope:
                 raise
-            self._without_survey.add(kind.name)
+            self._without_survey.add(name)
             return None
 
     def _cost_of_survey(self, name: str) -> float:

@@ -12,8 +12,7 @@ from msgspec import Struct
 from reconciler.applying.change_run import ChangeRun, Creation
 from reconciler.applying.checks import altered_paths
 from reconciler.applying.scopes import Listing, Scope, Scopes
-from reconciler.applying.worker import Creator
-from reconciler.client import Permit, Transport, together
+from reconciler.client import Permit, together
 from reconciler.errors import Interrupted, NotFound, ServiceError
 from reconciler.model.comparison import live_values
 from reconciler.model.event import Listener, Twins, Withdrawing, Withdrawn
@@ -37,9 +36,7 @@ LONGEST_AGE = 120.0
 class Search(Struct, frozen=True):
     """Looks for all of them together, since one list shows all objects of a scope."""
 
-    transport: Transport
     scopes: Scopes
-    creator: Creator
 
     async def run(self, runs: Sequence[ChangeRun]) -> dict[str, str]:
         """Adopt the objects of creates; return what is unknown about the others, by change id.
@@ -51,7 +48,7 @@ class Search(Struct, frozen=True):
         left, problems = list(runs), {run.change.id: NOT_SEARCHED for run in runs}
         for seconds in SEARCH_PAUSES:
             objects = several(len(left), "object")
-            await self.transport.pause(
+            await self.scopes.transport.pause(
                 seconds, f"search for {objects} whose creation was not confirmed"
             )
             problems = await self._look(left)
@@ -96,7 +93,8 @@ class Search(Struct, frozen=True):
         if altered_paths(creation.routes.kind, creation.sent, full[0].body):
             return f"a new object of this name (id {ids}) differs from what was sent"
         creation.stored = full[0].body
-        self.creator.note(run, full[0].id)
+        run.created(full[0].id)
+        self.scopes.created[run.change.address.kind].add(full[0].id)
         return None
 
 
@@ -110,7 +108,6 @@ class _Look(Struct, frozen=True):
 class TwinCheck(Struct, frozen=True):
     """Checks what a run created. `withdraw`: the policy allows it to delete its own objects."""
 
-    transport: Transport
     scopes: Scopes
     listen: Listener
     withdraw: bool
@@ -129,7 +126,7 @@ class TwinCheck(Struct, frozen=True):
                 left = [run for run, look in zip(left, looks, strict=True) if look.again]
                 if not left or pause is None:
                     break
-                await self.transport.pause(pause, "check for duplicates")
+                await self.scopes.transport.pause(pause, "check for duplicates")
                 waited += pause
         return results
 
@@ -171,13 +168,13 @@ class TwinCheck(Struct, frozen=True):
         self, run: ChangeRun, creation: Creation, listed: Sequence[LiveObject]
     ) -> _Look:
         """Read the objects in full, and decide which one stays."""
-        async with self.transport.admitted(len(listed) + 2) as permit:
+        async with self.scopes.transport.admitted(len(listed) + 2) as permit:
             read = await together(self.scopes.full(item, permit) for item in listed)
             twins = [twin for twin in read if twin is not None]
             if not twins:
                 return _Look(None)
             routes, live_id = creation.routes, str(creation.live_id)
-            ours = await read_object(self.transport, routes, live_id, permit=permit)
+            ours = await read_object(self.scopes.transport, routes, live_id, permit=permit)
             decision = decide(creation.routes.kind, self._ours(creation, ours), twins)
             if decision.verdict is Verdict.WITHDRAW and decision.twin is not None:
                 return await self._withdraw(run, creation, decision.twin, permit)
@@ -190,7 +187,7 @@ class TwinCheck(Struct, frozen=True):
             live,
             creation.stored,
             confirmed=creation.confirmed,
-            age=self.transport.clock() - creation.sent_at,
+            age=self.scopes.transport.clock() - creation.sent_at,
             removable=bool(kind.activity) and not self.scopes.has_children(kind.name),
             allowed=self.withdraw,
         )
@@ -202,7 +199,7 @@ class TwinCheck(Struct, frozen=True):
         live_id = str(creation.live_id)
         self.listen(Withdrawing(run.change, live_id, twin.id))
         try:
-            await self.transport.send(
+            await self.scopes.transport.send(
                 creation.routes.delete(live_id), change_id=run.change.id, permit=permit
             )
         except NotFound:

@@ -140,17 +140,11 @@ def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Pat
 
 
 def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
-    toggles = {
-        action: field.name
-        for field in kind.fields
-        if field.toggle is not None
-        for action in (field.toggle.on, field.toggle.off)
-    }
     for change in changes:
         if change.action is Action.UPDATE:
             yield from (field.path for field in change.fields)
-        elif change.action in toggles:
-            yield (toggles[change.action],)
+        elif toggled := kind.toggled(change.action):
+            yield (toggled[0].name,)
 
 
 class Placing(Struct, frozen=True):

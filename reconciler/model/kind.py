@@ -492,6 +492,13 @@ class Kind(Struct, frozen=True, dict=True):
         """Return the field of a name or alias."""
         return self._fields_by_name.get(name)
 
+    def toggled(self, action: Action) -> tuple[Field, bool] | None:
+        """Return the field that an action sets and its value, None for another action."""
+        for item in self.fields:
+            if item.toggle is not None and action in (item.toggle.on, item.toggle.off):
+                return item, action is item.toggle.on
+        return None
+
     @cached_property
     def _fields_by_name(self) -> Mapping[str, Field]:
         return {name: item for item in self.fields for name in (item.name, *item.aliases)}

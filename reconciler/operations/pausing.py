@@ -76,9 +76,8 @@ class Toggling(Struct, frozen=True):
     def setting(self, kind_name: str) -> tuple[Field, bool]:
         """Return the field of a kind that the action sets, and the value that it gets."""
         for kind in self.kinds:
-            for item in kind.fields if kind.name == kind_name else ():
-                if item.toggle is not None and self.action in (item.toggle.on, item.toggle.off):
-                    return item, self.action is item.toggle.on
+            if kind.name == kind_name and (toggled := kind.toggled(self.action)):
+                return toggled
         raise ValueError(f"{kind_name} has no action {self.action}")
 
     def differing(self) -> Iterator[Address]:

@@ -158,7 +158,6 @@ class _Reader(Struct, frozen=True):
 
     async def _read_existing(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
         """Return the objects with some ids, without those that do not exist."""
-
         routes = Routes(kind, self.organization)
 
         async def read(live_id: str) -> LiveObject | None:
