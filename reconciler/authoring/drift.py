@@ -216,7 +216,10 @@ def drift_of(plan: Plan, base: Base) -> Drift:
     by_address: dict[Address, list[Change]] = {}
     for change in plan.changes:
         by_address.setdefault(change.address, []).append(change)
-    created = set(_created(plan, base))
+    # The resources of the base that the plan creates again.
+    created = base.present.keys() & {
+        change.address for change in plan.changes if change.action is Action.CREATE
+    }
     doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
     renamed = {refusal.addresses[0]: refusal.objects[0].name for refusal in doubled}
     explained = {address for refusal in doubled for address in refusal.addresses}
@@ -255,13 +258,6 @@ def _object(changes: list[Change]) -> DriftedObject | None:
     )
 
 
-def _created(plan: Plan, base: Base) -> Iterator[Address]:
-    """Yield the resources of the base that a plan creates again."""
-    for change in plan.changes:
-        if change.action is Action.CREATE and change.address in base.present:
-            yield change.address
-
-
 def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
     """Return the drift of the resources that texts name, all without texts.
 
@@ -285,7 +281,6 @@ def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
 
 def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, ObjectCalls]:
     """Return the operations of what drifted, without kinds that have no activity."""
-    objects = {(item.kind, item.id): item for kind in all_kinds() for item in live.of(kind.name)}
     kinds = {
         kind.name: kind
         for kind in all_kinds()
@@ -298,7 +293,7 @@ def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, O
         )
         for item in drift.objects
         if item.address.kind in kinds
-        and (body := objects.get((item.address.kind, item.live_id))) is not None
+        and (body := live.by_identity.get((item.address.kind, item.live_id))) is not None
     }
 
 

@@ -88,16 +88,11 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         AmbiguousIdentity, ServiceError.
 
     """
-    choice = replace(
-        options.choice,
-        kinds=tuple(
-            name for text in options.choice.kinds for name in kinds_named(text, all_kinds())
-        ),
-    )
-    options = replace(options, choice=choice)
+    kinds = (name for text in options.choice.kinds for name in kinds_named(text, all_kinds()))
+    choice = replace(options.choice, kinds=tuple(kinds))
     # The first files of a pattern may be those that are imported.
     lenient = replace(options.workspace, lenient=options.workspace.lenient | {"no-files"})
-    options = replace(options, workspace=lenient)
+    options = replace(options, choice=choice, workspace=lenient)
     session = Session.open(options.workspace, runtime)
     placing = Placing(
         FolderSource(options.workspace.folder),
@@ -131,11 +126,7 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
     context = ImportContext(
         live,
-        claims={
-            match.live.identity: address
-            for address, match in matching.matches.items()
-            if match.live is not None
-        },
+        claims=matching.owners,
         declared=loaded.declared.keys(),
         environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
         mask=session.mask,

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -225,10 +224,7 @@ class _Selected(Struct, frozen=True):
     @property
     def page(self) -> str | None:
         """The address of its settings on the service, None if unknown."""
-        if not self.target.kind.page:
-            return None
-        path = self.target.kind.page.format(id=quote(self.target.live.id))
-        return f"{self.session.loaded.reachable().base_url}{path}"
+        return self.target.page(self.session.loaded.reachable().base_url)
 
     @asynccontextmanager
     async def explained(self) -> AsyncIterator[None]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Kind, containers
-from reconciler.model.live import Live, LiveObject, other_tool_of, parse_marked_name
+from reconciler.model.live import Identity, Live, LiveObject, other_tool_of, parse_marked_name
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import printable, quoted
@@ -178,6 +178,15 @@ class Matching(Struct, frozen=True, dict=True):
     def base(self) -> Base | None:
         """The git base."""
         return self.former.history.base
+
+    @cached_property
+    def owners(self) -> Mapping[Identity, Address]:
+        """The resources of live objects."""
+        return {
+            match.live.identity: address
+            for address, match in self.matches.items()
+            if match.live is not None
+        }
 
     @property
     def resources(self) -> Mapping[Address, Match]:
