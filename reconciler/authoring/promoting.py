@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -88,13 +87,10 @@ def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
         **{address: [_listed(pair, address, remove=True)] for address in sorted(removed)},
     }
     declared = pair.first.loaded.declared
-    by_file: dict[str, list[Edit]] = defaultdict(list)
-    for address, changes in edits.items():
-        by_file[declared[address].document.file] += changes
-    documents = {item.document.file: item.document for item in declared.values()}
-    changed = [documents[file] for file in sorted(by_file)]
+    pairs = [(declared[address].document, edit) for address in edits for edit in edits[address]]
+    pairs.sort(key=lambda pair: pair[0].file)
     folder = request.workspace.folder
-    texts = edited_texts(folder, changed, by_file)
+    texts = edited_texts(folder, pairs)
     check_files(folder, runtime.environ, texts)
     if request.write:
         write_files(folder, texts)
@@ -102,7 +98,7 @@ def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
         first=request.first,
         second=request.second,
         texts=texts,
-        changes=file_changes(changed, texts),
+        changes=file_changes((document for document, _ in pairs), texts),
         edited=tuple(item.address for item in compared.differing),
         added=tuple(sorted(added)),
         removed=tuple(sorted(removed)),

@@ -47,6 +47,7 @@ from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
 from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
+from reconciler.workspace.yaml.document import Document
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
@@ -183,10 +184,6 @@ class _Pulling:
         self.kinds = {kind.name: kind for kind in all_kinds()}
         self.left_out: list[LeftOut] = []
         self.values: list[_Value] = []
-        declared = session.loaded.declared.values()
-        variables = session.loaded.variables.layers
-        documents = [*(item.document for item in declared), *(item.document for item in variables)]
-        self.documents = {document.file: document for document in documents}
 
     async def pulled(self, drift: Drift) -> Pulled:
         """Return what to write. Fills `values` and `left_out`."""
@@ -213,7 +210,7 @@ class _Pulling:
             ),
             left_out=tuple(self.left_out),
             texts=texts,
-            changes=file_changes(self.documents.values(), texts),
+            changes=file_changes((document for document, _ in _edits(self.values)), texts),
             written=False,
         )
 
@@ -277,11 +274,7 @@ class _Pulling:
 
     def _texts(self, values: Iterable[_Value]) -> dict[str, str]:
         """Return the new texts of the files with values written."""
-        edits: dict[str, list[Edit]] = {}
-        for place in (place for value in values for place in value.places):
-            edits.setdefault(place.document.file, []).append(place.edit)
-        documents = [self.documents[file] for file in edits]
-        return edited_texts(self.session.options.folder, documents, edits)
+        return edited_texts(self.session.options.folder, _edits(values))
 
     def _drop_without_effect(self) -> None:
         """Leave out the values whose difference stays in the plan, and those with errors."""
@@ -322,6 +315,10 @@ class _Pulling:
         return {
             (change.address, field.path) for change in plan.effective for field in change.fields
         }
+
+
+def _edits(values: Iterable[_Value]) -> list[tuple[Document, Edit]]:
+    return [(place.document, place.edit) for value in values for place in value.places]
 
 
 def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:

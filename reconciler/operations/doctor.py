@@ -178,23 +178,19 @@ class _Access(Struct, frozen=True):
         has_names = any(any(names_in(kinds[item.address.kind], item.spec)) for item in resources)
         named = (read_scope("integration"),) if has_names else ()
         to_plan = (*map(read_scope, kinds), *named)
-        to_apply = tuple(
-            write_scope(kind) if kind in managed or not self.is_workspace else read_scope(kind)
-            for kind in kinds
+        writes = managed if self.is_workspace else kinds
+        to_apply = (
+            *(write_scope(kind) if kind in writes else read_scope(kind) for kind in kinds),
+            *named,
         )
-        to_apply = (*to_apply, *named)
-        lacking = missing_scopes(key.scopes, to_plan)
-        if lacking:
-            fix = f"{_NEW_KEY} with these scopes"
-            yield Check.failed("scopes to plan", f"missing: {', '.join(lacking)}", fix)
-        else:
-            yield Check.fine("scopes to plan", ", ".join(to_plan))
-        lacking = missing_scopes(key.scopes, to_apply)
-        if lacking:
-            fix = "use another key to apply; to plan, a key that only reads is the right one"
-            yield Check.warning("scopes to apply", f"missing: {', '.join(lacking)}", fix)
-        else:
-            yield Check.fine("scopes to apply", ", ".join(to_apply))
+        other = "use another key to apply; to plan, a key that only reads is the right one"
+        for name, needed, problem, fix in (
+            ("scopes to plan", to_plan, Check.failed, f"{_NEW_KEY} with these scopes"),
+            ("scopes to apply", to_apply, Check.warning, other),
+        ):
+            lacking = missing_scopes(key.scopes, needed)
+            missing = f"missing: {', '.join(lacking)}"
+            yield problem(name, missing, fix) if lacking else Check.fine(name, ", ".join(needed))
 
     def _limits(self, key: KeyAccess) -> Iterator[Check]:
         if key.organizations and self._organization not in key.organizations:

@@ -425,24 +425,17 @@ def _without(interval: Interval, covered: Sequence[Interval]) -> list[Interval]:
     return parts
 
 
-def _joined(gaps: Iterable[Gap]) -> Iterator[Gap]:
-    """Join neighbours of one state. The error is the newest."""
-    current: Gap | None = None
+def _joined(gaps: Iterable[Gap]) -> list[Gap]:
+    """Return gaps of which neighbours of one state are one. The error is the newest."""
+    joined: list[Gap] = []
     for gap in gaps:
-        if current is not None and (current.state, current.end) == (gap.state, gap.start):
-            current = replace(
-                current,
-                end=gap.end,
-                intervals=current.intervals + 1,
-                partly=current.partly + gap.partly,
-                error=gap.error,
-            )
-            continue
-        if current is not None:
-            yield current
-        current = gap
-    if current is not None:
-        yield current
+        last = joined[-1] if joined else None
+        if last is not None and (last.state, last.end) == (gap.state, gap.start):
+            counts = {"intervals": last.intervals + 1, "partly": last.partly + gap.partly}
+            joined[-1] = replace(last, end=gap.end, error=gap.error, **counts)
+        else:
+            joined.append(gap)
+    return joined
 
 
 def gaps_document(report: GapReport, _: RenderOptions) -> Document:
