@@ -410,12 +410,7 @@ def stopped(run: ChangeRun, because: str, hint: str | None = None) -> Failed | S
     if not run.made:
         return Skipped(run.change, because)
     hint = _REST if hint is None and _is_half_replaced(run) else hint
-    return Failed(
-        run.change,
-        _with_parts(run, because),
-        hint,
-        **_created(run),
-    )
+    return Failed(run.change, _with_parts(run, because), hint, **_created(run))
 
 
 def deleted_with(change: Change, end: Result, because: str | None) -> Result:

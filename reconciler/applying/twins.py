@@ -76,11 +76,7 @@ class Search(Struct, frozen=True):
         listing = listings[creation.scope]
         if isinstance(listing, ServiceError):
             return f"it can't be searched for: {listing.message}"
-        new = [
-            item
-            for item in listing.named(creation.names[0])
-            if item.id not in creation.before and self.scopes.is_foreign(item.kind, item.id)
-        ]
+        new = _others(self.scopes, creation, listing.named(creation.names[0]))
         try:
             full = [item for item in await together(map(self.scopes.full, new)) if item is not None]
         except ServiceError as error:
@@ -147,11 +143,7 @@ class TwinCheck(Struct, frozen=True):
         listing = listings[creation.scope]
         if isinstance(listing, ServiceError):
             return _Look(unchecked(run, listing.message))
-        twins = [
-            item
-            for item in listing.named(*creation.names)
-            if item.id not in creation.before and self.scopes.is_foreign(item.kind, item.id)
-        ]
+        twins = _others(self.scopes, creation, listing.named(*creation.names))
         is_shown = creation.live_id in listing.ids
         if not is_shown and (waited < SHOWN_WITHIN or not twins):
             because = f"the list did not show it within {SHOWN_WITHIN:g} s"
@@ -208,6 +200,15 @@ class TwinCheck(Struct, frozen=True):
             because = f"the younger one was to be deleted, but: {error.message}"
             return _Look(_twins(run, [twin], because))
         return _Look(Withdrawn(run.change, live_id, twin.id))
+
+
+def _others(scopes: Scopes, creation: Creation, listed: Sequence[LiveObject]) -> list[LiveObject]:
+    """Return the objects that were not there before a create, and that this run did not create."""
+    return [
+        item
+        for item in listed
+        if item.id not in creation.before and scopes.is_foreign(item.kind, item.id)
+    ]
 
 
 def unchecked(run: ChangeRun, because: str) -> Twins:

@@ -219,8 +219,6 @@ class Worker(Struct):
                 run.made.append(f"{step.action}d")
             case Delete():
                 await self._delete(run, permit)
-            case _:
-                pass
 
     async def _delete(self, run: ChangeRun, permit: Permit) -> None:
         """Delete the object of the change, unless it is gone."""

@@ -247,27 +247,22 @@ def _promotions(kind: Kind, first: EnvironmentSide, second: EnvironmentSide) -> 
                 yield Promotion(path, value)
             if sets or sets_other:
                 continue
-        yield from _one_sided(kind, path, value, other, first, second)
+        yield from _one_sided(kind, path, (value, other), first, second)
 
 
 def _one_sided(
-    kind: Kind,
-    path: Path,
-    value: JSON,
-    other: JSON,
-    first: EnvironmentSide,
-    second: EnvironmentSide,
+    kind: Kind, path: Path, pair: Sequence[JSON], first: EnvironmentSide, second: EnvironmentSide
 ) -> Iterator[Promotion]:
     if _kept(kind, _canonical(kind, path), first, second) is not None:
         return
-    sides = [side for side in (value, other) if side is not MISSING]
+    sides = [side for side in pair if side is not MISSING]
     if all(isinstance(side, Mapping) and side for side in sides):
-        below = [mapping_of(side) for side in (value, other)]
+        below = [mapping_of(side) for side in pair]
         for name in {**below[0], **below[1]}:
-            pair = [side.get(name, MISSING) for side in below]
-            yield from _one_sided(kind, (*path, name), pair[0], pair[1], first, second)
+            inner = [side.get(name, MISSING) for side in below]
+            yield from _one_sided(kind, (*path, name), inner, first, second)
     elif len(sides) == 1:
-        yield Promotion(path, value)
+        yield Promotion(path, pair[0])
 
 
 def _kept(kind: Kind, path: Path, first: EnvironmentSide, second: EnvironmentSide) -> Intent | None:

@@ -38,7 +38,7 @@ from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.integrations import IntegrationsNotRead, uses_any
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
-from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
+from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
 from reconciler.render.options import RenderOptions
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.sources import FolderSource
@@ -46,10 +46,7 @@ from reconciler.workspace.writing import write_files
 
 _MOST = 10
 _MOST_USERS = 3
-_COLUMNS = tuple(
-    Column(title, before, padded=False)
-    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
-)
+_COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
 
 
 class ImportOptions(Struct, frozen=True):

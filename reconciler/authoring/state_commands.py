@@ -22,7 +22,6 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, style_of
-from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.options import PlanRequest
 from reconciler.errors import ExitCode
@@ -99,7 +98,7 @@ def pull_command(
     with 3 if a change could not be written. Secrets cannot be read, so they are never written.
     """
     from reconciler.authoring.pulling import PullRequest, pull, pull_summary, pulled_as_text
-    from reconciler.cli.running import progress, read_line, runtime, shown
+    from reconciler.cli.running import progress, read_line, run_shown, runtime
     from reconciler.model.redaction import masked_in
 
     world = runtime()
@@ -116,7 +115,7 @@ def pull_command(
         write=not diff,
         ask=ask if world.interactive else None,
     )
-    result = run(shown(pull(request, replace(world, listen=listener)), listener))
+    result = run_shown(partial(pull, request), world, listener)
     print_warnings(result.diagnostics)
     pulled = masked_in(result.report, world.mask)
     is_json = output_format == "json"

@@ -140,7 +140,7 @@ def started(
     request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
 ) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
-    from reconciler.cli.running import progress, runtime, shown
+    from reconciler.cli.running import progress, run_shown, runtime
     from reconciler.model.backfill_plan import BackfillState
     from reconciler.model.public import as_json
     from reconciler.model.redaction import masked_in
@@ -150,8 +150,8 @@ def started(
     listener, world = progress(), runtime()
     terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
     screen = Screen(terminal.show, terminal.approve, terminal.begin)
-    work = backfill(request, replace(world, listen=listener), screen)
-    result = masked_in(run(shown(work, listener)), world.mask)
+    done = run_shown(lambda world: backfill(request, world, screen), world, listener)
+    result = masked_in(done, world.mask)
     if out is not None:
         _save(result.plan, out)
     elif is_json:

@@ -28,18 +28,15 @@ from reconciler.model.times import Interval, Schedule, UnknownSchedule, moment_a
 from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.reading.calls import ObjectCalls
-from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
+from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
 from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.words import short_count
 
 _LONGEST_ERROR = 120
 _MOST_NAMED = 3
-_COLUMNS = (
-    Column("state"),
-    *(Column(title, before, padded=False) for title, before in (("from", " "), ("to", " to "))),
-    *(Column(title, padded=False) for title in ("intervals", "last error")),
-)
+_TITLES = {"from": " ", "to": " to ", "intervals": "  ", "last error": "  "}
+_COLUMNS = Column("state"), *unpadded(_TITLES)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 Announce = Callable[[Estimate], None]
 """Is called with the calls that reading the runs takes at most, before they are made."""
