@@ -62,7 +62,9 @@ KINDS: dict[str, Any] = {
 """How an option is declared that takes kinds and may be repeated."""
 
 
-def _all(*decorators: _Decorator[Any]) -> _Decorator[Any]:
+def all_of(*decorators: _Decorator[Any]) -> _Decorator[Any]:
+    """Return a decorator that applies several, the last one first."""
+
     def decorate(function: _Function) -> _Function:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -116,7 +118,7 @@ environment_option = _environment(callback=_single, help=f"Environment. {_DEFAUL
 environments_option = _environment(
     help=f"Environment; repeatable, globs allowed. {_DEFAULT_ENVIRONMENT}"
 )
-files_options = _all(
+files_options = all_of(
     _workspace("--strict", is_flag=True, help="Treat warnings about the files as errors."),
     _workspace(
         "--trust-workspace",
@@ -134,11 +136,11 @@ base_option = _planning(
     "default branch.",
 )
 
-workspace_options = _all(folder_option, environment_option, files_options)
-environments_options = _all(folder_option, environments_option, files_options)
+workspace_options = all_of(folder_option, environment_option, files_options)
+environments_options = all_of(folder_option, environments_option, files_options)
 
 
-plan_options = _all(
+plan_options = all_of(
     _selection(
         "--target",
         **NAMES,
@@ -186,7 +188,7 @@ def _converted(
     return value
 
 
-client_options = _all(
+client_options = all_of(
     _connection(
         "--parallelism",
         type=click.IntRange(min=1, max=64),

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
@@ -342,22 +342,19 @@ def _limits(base_url: str, probed: Probed, settings: ClientSettings) -> str:
     return f"{windows} (own); the service sends {sent or 'no headers about it'}"
 
 
-_LocalCheck = Callable[[WorkspaceOptions, Runtime], Iterator[Check]]
-
-
 async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:
     """Return the result of every check. Works without a workspace."""
     quick = replace(options, client=options.client.over(_QUICK))
     session, configuration = _configuration(quick, runtime)
-    checks = [_version(), configuration, *await _service_checks(session, quick, runtime)]
-    for name, check in _LOCAL.items():
-        checks += _guarded(name, check, quick, runtime)
-    return HealthReport(tuple(checks))
-
-
-def _version() -> Check:
-    text = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
-    return Check.fine("version", text)
+    version = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
+    checks = [Check.fine("version", version), configuration]
+    checks += await _service_checks(session, quick, runtime)
+    for name, check in (("trusted base", _trusted), ("git", _git)):
+        try:
+            checks += [*check(quick, runtime)]
+        except ReconcilerError as error:
+            checks.append(_failure(name, error))
+    return HealthReport((*checks, _lock(), _extra()))
 
 
 def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session | None, Check]:
@@ -405,16 +402,6 @@ def _session_of_variables(options: WorkspaceOptions, runtime: Runtime) -> Sessio
         return Session.open(
             replace(options, folder=Path(empty), environment=None), runtime, drafts=_NO_FILES
         )
-
-
-def _guarded(
-    name: str, check: _LocalCheck, options: WorkspaceOptions, runtime: Runtime
-) -> list[Check]:
-    """Return the results of a check; an error is one."""
-    try:
-        return list(check(options, runtime))
-    except ReconcilerError as error:
-        return [_failure(name, error)]
 
 
 def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
@@ -477,17 +464,16 @@ def _applied(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
         )
 
 
-def _lock(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
+def _lock() -> Check:
     """Check the folder of the lock that keeps two applies of a machine apart."""
     folder = tempfile.gettempdir()
     if os.access(folder, os.W_OK):
-        yield Check.fine("lock", f"{folder} can be written to")
-    else:
-        fix = "set TMPDIR to a folder that you can write to"
-        yield Check.failed("lock", f"{folder} can't be written to", fix)
+        return Check.fine("lock", f"{folder} can be written to")
+    fix = "set TMPDIR to a folder that you can write to"
+    return Check.failed("lock", f"{folder} can't be written to", fix)
 
 
-def _extra(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
+def _extra() -> Check:
     """Check whether the packages of the embedded service are installed."""
     name = "embedded service"
     try:
@@ -502,9 +488,8 @@ def _extra(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
     missing = [package for package in needed if not _is_installed(package)]
     if missing:
         fix = "pip install 'posthog-reconciler[emulator]', for `demo` and `emulator`"
-        yield Check.warning(name, f"not installed: {', '.join(missing)}", fix)
-    else:
-        yield Check.fine(name, "installed")
+        return Check.warning(name, f"not installed: {', '.join(missing)}", fix)
+    return Check.fine(name, "installed")
 
 
 def _is_installed(package: str) -> bool:
@@ -513,14 +498,6 @@ def _is_installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
-
-
-_LOCAL: Mapping[str, _LocalCheck] = {
-    "trusted base": _trusted,
-    "git": _git,
-    "lock": _lock,
-    "embedded service": _extra,
-}
 
 
 _SIGNS = {

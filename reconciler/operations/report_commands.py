@@ -322,8 +322,8 @@ def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
 def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:
     """Return the times of --since and --until. Raises BadUsage."""
     first, last = (
-        None if text is None else moment_or_ago(text, option=f"--{name}")
-        for name, text in (("since", options.pop("since")), ("until", options.pop("until")))
+        None if (text := options.pop(name)) is None else moment_or_ago(text, option=f"--{name}")
+        for name in ("since", "until")
     )
     return first, last
 
