@@ -141,11 +141,9 @@ def _may_be_gone(run: ChangeRun) -> bool:
 
 def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -> str:
     """Return `prefix: "a/" -> "b/"` for each modified field, empty without one."""
-    if not change.seen:
-        return ""
     live = live_values(kind, body) | stamp_of(kind, body)
     texts = []
-    for path, value in sorted(change.seen.items()):
+    for path, value in sorted((change.seen or {}).items()):
         before, after = (
             canonical_text(redact_value(item, mask)) for item in (value, live.get(path))
         )

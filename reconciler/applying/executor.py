@@ -87,7 +87,17 @@ async def execute(
     )
     # Listeners mask the plan, which requires that every secret is resolved.
     listen(Planned(plan))
-    run = _new_run(plan, transport, kinds, live, listen, withdraw=withdraw)
+    mask, by_name = transport.secrets.mask, {kind.name: kind for kind in kinds}
+    scopes = Scopes(transport, plan.source.organization, by_name, live)
+    run = _Run(
+        scopes,
+        Worker(scopes, mask, Checks(scopes, mask, plan.deleted_inside)),
+        Search(scopes),
+        TwinCheck(scopes, listen, withdraw),
+        listen,
+        mask,
+        plan.deleted_inside,
+    )
     announcement = asyncio.create_task(_announce(transport.stop, listen))
     try:
         for level in levels_of(plan.sending):
@@ -361,28 +371,6 @@ class _Run(Struct):
 
     def _is_done(self, run: ChangeRun) -> bool:
         return isinstance(self.ended.get(run.change.id, Done(run.change, None)), Done)
-
-
-def _new_run(
-    plan: Plan,
-    transport: Transport,
-    kinds: Sequence[Kind],
-    live: Live,
-    listen: Listener,
-    *,
-    withdraw: bool,
-) -> _Run:
-    mask, by_name = transport.secrets.mask, {kind.name: kind for kind in kinds}
-    scopes = Scopes(transport, plan.source.organization, by_name, live)
-    return _Run(
-        scopes,
-        Worker(scopes, mask, Checks(scopes, mask, plan.deleted_inside)),
-        Search(scopes),
-        TwinCheck(scopes, listen, withdraw),
-        listen,
-        mask,
-        plan.deleted_inside,
-    )
 
 
 def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:

@@ -63,7 +63,6 @@ class Scopes:
     created: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     pending: Counter[Scope] = field(default_factory=Counter)
     checks: Counter[Scope] = field(default_factory=Counter)
-    _known: Mapping[str, frozenset[str]] = field(init=False)
     _sizes: Counter[Scope] = field(init=False)
     _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
     _read_at: dict[Scope, float] = field(default_factory=dict)
@@ -71,14 +70,8 @@ class Scopes:
     _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     def __post_init__(self) -> None:
-        self._known = {
-            kind: frozenset(item.id for item in items) for kind, items in self.live.objects.items()
-        }
-        self._sizes = Counter(
-            Scope(item.kind, item.parent_id)
-            for items in self.live.objects.values()
-            for item in items
-        )
+        items = self.live.by_identity.values()
+        self._sizes = Counter(Scope(item.kind, item.parent_id) for item in items)
 
     def has_children(self, kind: str) -> bool:
         """Return whether objects of a kind contain others."""
@@ -86,7 +79,7 @@ class Scopes:
 
     def is_foreign(self, kind: str, live_id: str) -> bool:
         """Return whether neither the plan's state nor this run knows an object."""
-        return live_id not in self._known.get(kind, ()) and live_id not in self.created[kind]
+        return (kind, live_id) not in self.live.by_identity and live_id not in self.created[kind]
 
     async def latest(self, scope: Scope) -> Listing:
         """Return a list of a scope that is recent enough for a create.

@@ -276,7 +276,8 @@ def fmt_command(
         if len(files) > 1:
             raise BadUsage("- cannot be combined with other files")
         raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
-        text, formatted = format_text(raw, _name_of(name), diff=diff)
+        shown = "<stdin>" if name is None else Path(name).as_posix()
+        text, formatted = format_text(raw, shown, diff=diff)
     elif name is not None:
         raise BadUsage("--stdin-filename requires - as the only file")
     else:
@@ -294,10 +295,6 @@ def fmt_command(
         )
         write_note(f"{format_summary(formatted, written=write)}\n")
     return ExitCode.ERROR if check and formatted.texts else ExitCode.FINE
-
-
-def _name_of(given: str | None) -> str:
-    return "<stdin>" if given is None else Path(given).as_posix()
 
 
 @command(

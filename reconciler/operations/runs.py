@@ -10,7 +10,6 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -153,7 +152,6 @@ class Opened(Struct, frozen=True):
 
     subject: Subject
     calls: ObjectCalls
-    transport: Transport
     now: datetime
 
 
@@ -176,8 +174,7 @@ async def opened(
             parent_name=target.parent_name,
             page=target.page(session.loaded.reachable().base_url, f"?tab={tab}"),
         )
-        calls = targets.calls(target, transport)
-        yield Opened(subject, calls, transport, session.now(transport))
+        yield Opened(subject, targets.calls(target, transport), session.now(transport))
 
 
 async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:
