@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun, Creation
 from reconciler.applying.checks import altered_paths
-from reconciler.applying.scopes import Listing, Scope, Scopes
+from reconciler.applying.scopes import Listing, Scopes
 from reconciler.client import Permit, together
 from reconciler.errors import Interrupted, NotFound, ServiceError
 from reconciler.model.comparison import live_values
@@ -58,22 +58,21 @@ class Search(Struct, frozen=True):
         return problems
 
     async def _look(self, runs: Sequence[ChangeRun]) -> dict[str, str]:
-        creations = {run.change.id: run.creation for run in runs if run.creation is not None}
-        listings = await self.scopes.read(creation.scope for creation in creations.values())
+        created = [(run, run.creation) for run in runs if run.creation is not None]
+        listings = await self.scopes.read(creation.scope for _, creation in created)
         problems = await together(
-            self._problem(run, creations[run.change.id], listings) for run in runs
+            self._problem(run, creation, listings[creation.scope]) for run, creation in created
         )
         return {
             run.change.id: problem
-            for run, problem in zip(runs, problems, strict=True)
+            for (run, _), problem in zip(created, problems, strict=True)
             if problem is not None
         }
 
     async def _problem(
-        self, run: ChangeRun, creation: Creation, listings: Mapping[Scope, Listing | ServiceError]
+        self, run: ChangeRun, creation: Creation, listing: Listing | ServiceError
     ) -> str | None:
         """Adopt the object of a create and return None, or return why it can't be adopted."""
-        listing = listings[creation.scope]
         if isinstance(listing, ServiceError):
             return f"it can't be searched for: {listing.message}"
         new = _others(self.scopes, creation, listing.named(creation.names[0]))
@@ -130,17 +129,13 @@ class TwinCheck(Struct, frozen=True):
         created = [(run, run.creation) for run in runs if run.creation is not None]
         listings = await self.scopes.read(creation.scope for _, creation in created)
         return await together(
-            self._look_at(run, creation, listings, waited) for run, creation in created
+            self._look_at(run, creation, listings[creation.scope], waited)
+            for run, creation in created
         )
 
     async def _look_at(
-        self,
-        run: ChangeRun,
-        creation: Creation,
-        listings: Mapping[Scope, Listing | ServiceError],
-        waited: float,
+        self, run: ChangeRun, creation: Creation, listing: Listing | ServiceError, waited: float
     ) -> _Look:
-        listing = listings[creation.scope]
         if isinstance(listing, ServiceError):
             return _Look(unchecked(run, listing.message))
         twins = _others(self.scopes, creation, listing.named(*creation.names))

@@ -282,8 +282,15 @@ async def network_checks(session: Session, base_url: str) -> list[Check]:
         probed = await probe(base_url, KEY.path, settings)
     except ReconcilerError as error:
         return [*checks, _failure("answer", error)]
-    checks += _answer(base_url, probed, settings, environ, session.runtime.now())
-    return checks
+    now = session.runtime.now()
+    checks.append(_encryption(base_url, probed, environ, now))
+    if probed.date is not None:
+        skew = abs(now - probed.date)
+        text = f"{skew.total_seconds():.0f} s from that of the service"
+        fix = "correct the clock of this machine (NTP)"
+        is_wrong = skew > _MOST_SKEW
+        checks.append(Check.warning("clock", text, fix) if is_wrong else Check.fine("clock", text))
+    return [*checks, Check.fine("rate limit", _limits(base_url, probed, settings))]
 
 
 def _proxy(proxy: tuple[str, str] | None, environ: Mapping[str, str]) -> Check:
@@ -301,24 +308,6 @@ async def _address(base_url: str) -> Check:
     return Check.fine(
         "address", f"{base_url} accepts connections ({listed(reached, _MOST_ADDRESSES)})"
     )
-
-
-def _answer(
-    base_url: str,
-    probed: Probed,
-    settings: ClientSettings,
-    environ: Mapping[str, str],
-    now: datetime,
-) -> Iterator[Check]:
-    yield _encryption(base_url, probed, environ, now)
-    if probed.date is not None:
-        skew = abs(now - probed.date)
-        text = f"{skew.total_seconds():.0f} s from that of the service"
-        if skew > _MOST_SKEW:
-            yield Check.warning("clock", text, "correct the clock of this machine (NTP)")
-        else:
-            yield Check.fine("clock", text)
-    yield Check.fine("rate limit", _limits(base_url, probed, settings))
 
 
 def _encryption(base_url: str, probed: Probed, environ: Mapping[str, str], now: datetime) -> Check:

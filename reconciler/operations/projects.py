@@ -21,7 +21,6 @@ from reconciler.errors import (
     Forbidden,
     InvalidResponse,
     ReconcilerError,
-    ServiceError,
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.address import UNMANAGED_PREFIX, Address
@@ -259,25 +258,16 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
         )
         _token(after)
     except (AmbiguousOutcome, InvalidResponse) as error:
-        after = await _looked_up(selected, error)
+        command = f"reconciler projects show {selected.target.address} --reveal"
+        hint = f"read the token before you try again: {command}"
+        try:
+            after = await selected.read()
+        except ReconcilerError:
+            raise error.reworded(hint=hint) from None
         if _token(after) == before.body.get(TOKEN):
-            raise error.reworded(
-                f"{error.message}; the project still has the old token", hint=_how_to_read(selected)
-            ) from None
+            message = f"{error.message}; the project still has the old token"
+            raise error.reworded(message, hint=hint) from None
     return after
-
-
-async def _looked_up(selected: _Selected, error: ServiceError) -> LiveObject:
-    """Return the project after an unclear answer. Raises that error if it can't be read."""
-    try:
-        return await selected.read()
-    except ReconcilerError:
-        raise error.reworded(hint=_how_to_read(selected)) from None
-
-
-def _how_to_read(selected: _Selected) -> str:
-    address = selected.target.address
-    return f"read the token before you try again: reconciler projects show {address} --reveal"
 
 
 def _token(live: LiveObject) -> str:
