@@ -20,8 +20,8 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh]?)")
 _RATE = re.compile(r"([0-9]{1,9})/(.+)")
 
 
-class Trusted(Struct, frozen=True):
-    """The declared names and folders, and whether commands may run.
+class Readable(Struct, frozen=True):
+    """What references may read: names and folders of lists, and whether commands may run.
 
     env, secrets
         The names of `env:` and `secrets:`.
@@ -70,15 +70,15 @@ class Connection(Struct, frozen=True):
 class SecretSettings(Struct, frozen=True):
     """The settings of the workspace for resolving secrets.
 
-    `folder` is the workspace folder, the base of relative paths. `literals` are the secrets that
+    `folder` is the workspace folder, in which relative paths are. `literals` are the secrets that
     are written in the files, by the argument of their `SecretSource`. `allow_exec` allows
-    `${secret:exec:…}`. `trusted` lists what secrets may be read.
+    `${secret:exec:…}`. `trusted` is what may be read.
     """
 
     folder: str
     allow_exec: bool = False
     literals: Mapping[str, SecretValue] = field(default_factory=dict)
-    trusted: Trusted = field(default_factory=Trusted)
+    trusted: Readable = field(default_factory=Readable)
 
 
 def is_loopback(host: str) -> bool:

@@ -29,7 +29,7 @@ _BESIDE_KEY = ("RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION")
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
-class TrustedBase(Struct, frozen=True):
+class TrustedTip(Struct, frozen=True):
     """The tip of the trusted branch, or why there is none.
 
     branch, commit
@@ -52,7 +52,7 @@ class TrustedBase(Struct, frozen=True):
         """The files of the workspace at the tip."""
         if self.repository is None or self.commit is None:
             return _NoFiles()
-        return _Tip(self.repository, self.commit)
+        return _TipFiles(self.repository, self.commit)
 
     @property
     def name(self) -> str:
@@ -96,10 +96,10 @@ class TrustedBase(Struct, frozen=True):
             )
 
 
-def trusted_base(
+def trusted_tip(
     folder: Path, environ: Mapping[str, str], *, interactive: bool
-) -> TrustedBase | None:
-    """Return the trusted base, None where the loaded files decide themselves.
+) -> TrustedTip | None:
+    """Return the tip of the trusted branch, None where the loaded files decide themselves.
 
     They do on a terminal, and in a folder without a repository, or in one that has nothing of
     others; never in a CI job.
@@ -126,12 +126,12 @@ def trusted_base(
             fix = f"unset {API_KEY}"
         except GitMissing:
             problem, fix = "git is not installed", "install git"
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _of_branch(
     folder: Path, repository: Repository, branch: TrustedBranch | None, *, in_job: bool
-) -> TrustedBase:
+) -> TrustedTip:
     if branch is None:
         problem = "the default branch is not in this clone"
         fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
@@ -139,8 +139,8 @@ def _of_branch(
         problem = f"{quoted(link)} is a link here, and another one or none on {branch.ref}"
         fix = "use -C with the folder that it refers to, or merge the link first"
     else:
-        return TrustedBase(repository, branch.ref, branch.commit, in_job)
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+        return TrustedTip(repository, branch.ref, branch.commit, in_job)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> str | None:
@@ -159,7 +159,7 @@ def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> st
 
 
 # Without slots, since cached properties need a dict.
-class _Tip(Struct, frozen=True, dict=True):
+class _TipFiles(Struct, frozen=True, dict=True):
     """The files of a commit. Git runs when they are needed, which is seldom."""
 
     repository: Repository
