@@ -171,13 +171,11 @@ class LoadOptions(Struct, frozen=True):
         Whether warnings are errors, and the codes of errors that are warnings.
     drafts
         Texts by path that replace or add files.
-
     trusted_tip
         The tip of the trusted branch, whose workspace file decides the connection, the policy and
         what may be read.
     parsed
         Files to share with other environments.
-
     """
 
     strict: bool = False
