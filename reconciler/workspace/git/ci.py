@@ -1,10 +1,11 @@
-"""What the variables of a CI job say about the commits of the job."""
+"""What the variables of a CI job say about the job and its commits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 import orjson
 
@@ -28,6 +29,11 @@ _HEAD_VARIABLES = (
 """Variables with the branch of a job. Those of pull requests come first."""
 _JOB_VARIABLES = ("CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID")
 """Variables that hosts set in jobs. Most set CI; Azure, TeamCity and CodeBuild do not."""
+_GITHUB = ("SERVER_URL", "REPOSITORY", "RUN_ID")
+_AZURE = ("SYSTEM_COLLECTIONURI", "SYSTEM_TEAMPROJECT", "BUILD_BUILDID")
+_URL_VARIABLES = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL")
+_URL = re.compile(r"https?://[\w.:/?=%~+-]+")
+"""An address without credentials that is one word of Markdown."""
 _ZEROS = re.compile(r"0+$")
 
 
@@ -79,6 +85,19 @@ def default_branch_of(environ: Mapping[str, str]) -> str | None:
     """Return the default branch of the repository at its host, as far as the job knows it."""
     name = _of_github_event(environ, "repository", "default_branch")
     return _branch(name or environ.get("CI_DEFAULT_BRANCH"))
+
+
+def job_url_of(environ: Mapping[str, str]) -> str | None:
+    """Return the address of the page of a job, None if it is unknown."""
+    server, repository, run = (environ.get(f"GITHUB_{name}") for name in _GITHUB)
+    collection, project, build = map(environ.get, _AZURE)
+    if server and repository and run:
+        url = f"{server}/{repository}/actions/runs/{run}"
+    elif collection and project and build:
+        url = f"{collection}{quote(project)}/_build/results?buildId={build}"
+    else:
+        url = next((environ[name] for name in _URL_VARIABLES if environ.get(name)), "")
+    return url if _URL.fullmatch(url) else None
 
 
 def _branch(name: str | None) -> str | None:
