@@ -1,8 +1,9 @@
 """What a command returns: its result as the standard output takes it, and its exit code.
 
-An error has the exit code of its class (`errors.py`), and a run of `apply` that of its last event
-(`model/event.py`), unless resources were left out or `--mark` failed. What a plan, diagnostics, an
-audit or an import exits with is decided here; other reports are judged by their command.
+An error has the exit code of its class (`errors.py`), and a run that of its last event
+(`model/event.py`), one of `apply` unless resources were left out or `--mark` failed. What a plan,
+diagnostics, an audit or an import exits with is decided here; other reports are judged by their
+command.
 """
 
 from __future__ import annotations

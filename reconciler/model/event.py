@@ -322,8 +322,12 @@ class BackfillsEnded(Public, frozen=True):
         """
         if self.interrupted:
             return ExitCode.INTERRUPTED
-        fine = all(end.state.fine for item in self.objects for end in item.ends)
-        return ExitCode.FINE if fine else ExitCode.PARTLY_APPLIED
+        return ExitCode.FINE if self.complete else ExitCode.PARTLY_APPLIED
+
+    @property
+    def complete(self) -> bool:
+        """Whether every backfill was started, or ended well."""
+        return all(end.state.fine for item in self.objects for end in item.ends)
 
 
 Result: TypeAlias = Done | Failed | Skipped | Withdrawn

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reconciler.commands.options import WorkspaceOptions
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan
-    from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.operations.backfills import BackfillRequest
     from reconciler.render.progress import Progress
 
 
@@ -161,7 +161,10 @@ def started(
     for item in result.ended if request.since_pause else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
             say_not_started(item.address)
-    return _finish(result, interrupted=world.stop.requested.is_set())
+    write_note(f"{result.calls} API calls\n")
+    for problem in result.problems:
+        write_message(f"warning: {problem}\n")
+    return result.report.exit_code
 
 
 def say_not_started(address: Address) -> None:
@@ -216,12 +219,3 @@ def _save(plan: BackfillPlan, out: Path) -> None:
     write_private(out, text.encode())
     file = printable(str(out))
     write_note(f"saved to {file}; start it with: reconciler apply {file}\n")
-
-
-def _finish(result: Backfilled, *, interrupted: bool) -> ExitCode:
-    write_note(f"{result.calls} API calls\n")
-    for problem in result.problems:
-        write_message(f"warning: {problem}\n")
-    if interrupted:
-        return ExitCode.INTERRUPTED
-    return ExitCode.FINE if result.complete else ExitCode.PARTLY_APPLIED
