@@ -74,7 +74,7 @@ class Sending(Public, frozen=True):
     method: Method
     """HTTP method."""
     path: str
-    """Path below the base URL, without a query."""
+    """Path below `base_url`, without a query."""
     attempt: Positive = 1
     """Number of the attempt, from 1."""
     change_id: ChangeId | None = field(default=None, name="change")
@@ -87,7 +87,7 @@ class Sent(Public, frozen=True):
     method: Method
     """HTTP method."""
     path: str
-    """Path below the base URL, without a query."""
+    """Path below `base_url`, without a query."""
     status: int | None
     """HTTP status, null without an answer."""
     attempt: Positive = 1
