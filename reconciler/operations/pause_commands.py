@@ -20,7 +20,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options, style_of
+from reconciler.cli.output import is_interactive, render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_report
 from reconciler.errors import BadUsage, ExitCode, Interrupted, ReconcilerError
@@ -78,7 +78,7 @@ def toggled(
         action,
         write=options["write"],
         auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
+        can_ask=is_interactive() and not is_json,
         outputs=Outputs(
             log_file, stream=ByteOutput() if is_json else None, reason=options["reason"]
         ),

@@ -30,6 +30,7 @@ from reconciler.cli.options import (
 from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import (
+    write_calls,
     write_message,
     write_note,
     write_result,
@@ -153,7 +154,7 @@ def status_command(
             (write_result if watch is None else write_update)(text)
         if options["html"] is not None:
             _write_page(options["html"], name, result.report, masked)
-        write_note(f"{result.calls} API calls\n")
+        write_calls(result.calls)
         return reporting.exit_code(result.report)
 
     return show() if watch is None else _watched(show, watch)
