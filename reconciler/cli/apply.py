@@ -86,7 +86,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
     "--shared", is_flag=True, help="Apply only the changes that PLAN_FILE and a new plan share."
 )
 @file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
-@log_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
+@log_option("Append an audit log: JSON lines, one for each request and change.")
 @text_or_json_option("json: only events on stdout, as in the audit log.")
 @client_options
 def apply_command(

@@ -43,8 +43,7 @@ _WORST_FIRST = (
 
 def is_interactive() -> bool:
     """Return whether a person runs the command: the input is a terminal."""
-    # Standard input is None if it is closed.
-    return sys.stdin is not None and sys.stdin.isatty()
+    return sys.stdin.isatty()
 
 
 def style_of(stream: TextIO) -> Style:

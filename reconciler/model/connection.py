@@ -12,6 +12,10 @@ from msgspec.structs import asdict
 
 from reconciler.model.values import SecretRef, SecretValue
 
+API_KEY = "RECONCILER_API_KEY"
+"""The variable of the API key if the configuration does not name another one."""
+ADDRESS = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
+"""The variables of the other settings of a connection."""
 DURATIONS: Mapping[str, float] = {"timeout": 0.1, "max_wait": 0.0, "retry_for": 0.0}
 """The keys that are times, with the smallest valid one in seconds."""
 

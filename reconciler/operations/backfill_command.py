@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 @option("--dry-run", is_flag=True, help="Show the backfills; start none.")
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
 @file_option("--out", "Save the backfills for `apply FILE`, and start none; - for stdout.")
-@log_option("--log-file", "Append an audit log: JSON lines, one for each request.")
+@log_option("Append an audit log: JSON lines, one for each request.")
 @text_or_json_option(
     "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
 )

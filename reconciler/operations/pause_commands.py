@@ -49,7 +49,7 @@ def pausing_options(function: _Function) -> _Function:
         option("--reason", metavar="TEXT", help="Reason to record in the audit log."),
         option("--write", is_flag=True, help="Also set `paused` in the files."),
         option("--auto-approve", is_flag=True, help="Do not ask for approval."),
-        log_option("--log-file", "Append an audit log: JSON lines, one for each request."),
+        log_option("Append an audit log: JSON lines, one for each request."),
         text_or_json_option("json: only events on stdout, as in the audit log."),
         client_options,
     )

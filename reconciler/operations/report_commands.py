@@ -237,7 +237,7 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 @_retry_option("--wait", help="With --retry: wait for the runs to end, and report them.")
 @_retry_option("--dry-run", help="With --retry: show the retries; send nothing.")
 @_retry_option("--auto-approve", help="With --retry: do not ask for approval.")
-@log_option("--log-file", "With --retry: append an audit log, JSON lines.")
+@log_option("With --retry: append an audit log, JSON lines.")
 @format_option("runs")
 @links_option
 @client_options

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
 from reconciler.model.address import nearest
-from reconciler.model.connection import Readable
+from reconciler.model.connection import API_KEY, Readable
 from reconciler.model.values import (
     JSON,
     PLAIN,
@@ -34,7 +34,6 @@ from reconciler.model.values import (
     with_default,
 )
 from reconciler.providers import plain_names, plain_usage, providers, secret_usage
-from reconciler.providers.env import API_KEY
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.env import PROVIDER as ENVIRONMENT
 from reconciler.providers.provider import FillContext, FillRules

@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.connection import (
+    ADDRESS,
+    API_KEY,
     DURATIONS,
     ClientOptions,
     Connection,
@@ -57,8 +59,6 @@ _HOST = r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?"
 """A host without a scheme, with a port or a path."""
 _OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)(?:/.*)?$")
 """A path of the API or of the web interface."""
-_KEY = "RECONCILER_API_KEY"
-_VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
 
 
 class Settings(Struct, frozen=True):
@@ -282,23 +282,23 @@ def connection_of(
     `in_job`: with the variable of the API key, the others are required.
     """
     environ = references.environ
-    texts = {name: _text_of(workspace, environment, name, references) for name in _VARIABLES}
+    texts = {name: _text_of(workspace, environment, name, references) for name in ADDRESS}
     written = {name: text for name, text in texts.items() if text}
     key = _key_of(workspace, environment, references)
     settings = dict(written)
-    for name, variable in _VARIABLES.items():
+    for name, variable in ADDRESS.items():
         value = environ.get(variable)
-        if value and (environ.get(_KEY) or name not in written):
+        if value and (environ.get(API_KEY) or name not in written):
             settings[name] = value
     base_url, organization = settings.get("base_url"), settings.get("organization")
     if base_url and not isinstance(base_url, Unknown):
         is_written = base_url == written.get("base_url")
         at = workspace.mark(("environments", environment, "base_url")) if is_written else None
-        _check_url("base_url" if is_written else _VARIABLES["base_url"], base_url, at, references)
+        _check_url("base_url" if is_written else ADDRESS["base_url"], base_url, at, references)
     connected: Connected | None = None
     used_key = key
-    if environ.get(_KEY):
-        used_key = SecretRef.of("env", _KEY)
+    if environ.get(API_KEY):
+        used_key = SecretRef.of("env", API_KEY)
         connected = _disagreement(environment, written, environ, in_job=in_job)
     if connected is None and base_url and organization and used_key is not None:
         written_key = str(workspace.section("environments", environment).get("api_key", ""))
@@ -343,11 +343,11 @@ def _disagreement(
     in_job: bool,
 ) -> Unconnected | None:
     """Return why the API key of the variable has no address, None if it has one."""
-    for name, variable in _VARIABLES.items():
+    for name, variable in ADDRESS.items():
         value, own = environ.get(variable), written.get(name)
         if not value and in_job:
             return Unconnected(
-                f"{_KEY} is set, but {variable} is not",
+                f"{API_KEY} is set, but {variable} is not",
                 f"set {variable} in the job, next to the key: files do not decide where it is sent",
                 disagrees=True,
             )
@@ -355,7 +355,7 @@ def _disagreement(
             return Unconnected(
                 f"`{name}` of environment {environment} is {quoted(own)}, but {variable} is "
                 f"{quoted(value)}",
-                f"correct one of them: {_KEY} is sent only where both agree",
+                f"correct one of them: {API_KEY} is sent only where both agree",
                 disagrees=True,
             )
     return None
@@ -365,7 +365,7 @@ def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str])
     entry = workspace.section("environments", environment)
     missing = {
         name: variable
-        for name, variable in {**_VARIABLES, "api_key": _KEY}.items()
+        for name, variable in {**ADDRESS, "api_key": API_KEY}.items()
         if entry.get(name) is None and not environ.get(variable)
     }
     names = ", ".join(f"no `{name}`" for name in missing)

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitMissing, GitUnavailable
+from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.text import quoted
-from reconciler.providers.env import API_KEY
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
@@ -25,7 +25,6 @@ from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import AMBIGUOUS
 
-_BESIDE_KEY = ("RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION")
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
@@ -120,9 +119,9 @@ def trusted_tip(
             branch = trusted_branch(repository, environ)
             if branch is not None or in_job or not repository.is_alone:
                 return _of_branch(folder, repository, branch, in_job=in_job)
-            if not environ.get(API_KEY) or all(map(environ.get, _BESIDE_KEY)):
+            if not environ.get(API_KEY) or all(map(environ.get, ADDRESS.values())):
                 return None
-            problem = f"{API_KEY} is set without {' and '.join(_BESIDE_KEY)}"
+            problem = f"{API_KEY} is set without {' and '.join(ADDRESS.values())}"
             fix = f"unset {API_KEY}"
         except GitMissing:
             problem, fix = "git is not installed", "install git"

@@ -27,7 +27,7 @@ _HEAD_VARIABLES = (
     "BRANCH_NAME",
 )
 """Variables with the branch of a job. Those of pull requests come first."""
-_JOB_VARIABLES = ("CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID")
+JOB_VARIABLES = ("CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID")
 """Variables that hosts set in jobs. Most set CI; Azure, TeamCity and CodeBuild do not."""
 _GITHUB = ("SERVER_URL", "REPOSITORY", "RUN_ID")
 _AZURE = ("SYSTEM_COLLECTIONURI", "SYSTEM_TEAMPROJECT", "BUILD_BUILDID")
@@ -39,7 +39,7 @@ _ZEROS = re.compile(r"0+$")
 
 def is_job(environ: Mapping[str, str]) -> bool:
     """Return whether the variables are those of a CI job."""
-    return any(environ.get(name) for name in _JOB_VARIABLES)
+    return any(environ.get(name) for name in JOB_VARIABLES)
 
 
 def target_of(environ: Mapping[str, str]) -> str | None:

@@ -18,7 +18,9 @@ from posixpath import dirname, join, normpath
 from msgspec import Struct, field
 
 from reconciler.errors import GitMissing, GitUnavailable
+from reconciler.model.connection import API_KEY
 from reconciler.model.text import printable
+from reconciler.providers.env import SECRET_PREFIX
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.sources import (
     MAX_FILE_BYTES,
@@ -56,7 +58,7 @@ _LOCAL = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # Versions before 2.45 would fetch lazily.
 }
-_DROPPED = ("GIT_", "RECONCILER_API_KEY", "RECONCILER_SECRET_")
+_DROPPED = ("GIT_", API_KEY, SECRET_PREFIX)
 """Prefixes of variables that redirect git, or that it does not need."""
 _FOR_PUSH = ("GIT_ASKPASS", "GIT_SSH", "GIT_CONFIG")
 """Prefixes of variables that say how to log in, which a push needs."""
