@@ -39,6 +39,7 @@ from reconciler.render.progress import Progress
 from reconciler.render.words import estimate_as_text
 
 if TYPE_CHECKING:
+    from reconciler.client.limits import Estimate
     from reconciler.planning.approval import Approval
 
 _T = TypeVar("_T")
@@ -58,9 +59,11 @@ def runtime() -> Runtime:
 
 def cost_of(result: PlanResult) -> str:
     """Return what applying a plan takes, "" for one that is empty."""
-    estimate = result.estimate
-    if result.plan.empty:
-        return ""
+    return "" if result.plan.empty else calls_and_time(result.estimate)
+
+
+def calls_and_time(estimate: Estimate) -> str:
+    """Return the number of some calls, and how long they take."""
     return estimate_as_text(
         estimate.calls,
         estimate.seconds,

@@ -187,12 +187,10 @@ class _Terminal(Struct, frozen=True):
     is_json: bool
 
     def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
-        from reconciler.render.words import estimate_as_text
+        from reconciler.cli.running import calls_and_time
 
         self.progress.clear()
-        cost = ""
-        if plan.backfills:
-            cost = estimate_as_text(estimate.calls, estimate.seconds, limit=estimate.limit)
+        cost = calls_and_time(estimate) if plan.backfills else ""
         text = writer_of(DEFAULT, "backfills")(
             plan, replace(render_options(), cost=cost, mask=self.world.mask)
         )

@@ -476,12 +476,6 @@ def window_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def announce(estimate: Estimate, where: str = "") -> None:
     """Print how many calls reading the runs takes, before they are made."""
-    from reconciler.render.words import estimate_as_text
+    from reconciler.cli.running import calls_and_time
 
-    cost = estimate_as_text(
-        estimate.calls,
-        estimate.seconds,
-        limit=estimate.limit,
-        beyond_hour=estimate.beyond_hour,
-    )
-    write_note(f"{printable(where)}reading runs: at most {cost}\n")
+    write_note(f"{printable(where)}reading runs: at most {calls_and_time(estimate)}\n")
