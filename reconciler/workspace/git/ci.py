@@ -12,8 +12,8 @@ import orjson
 from reconciler.model.values import value_at
 
 TRUST_VARIABLE = "RECONCILER_TRUST_REF"
-_REMOTE = "refs/remotes/origin/"
-_HEADS = "refs/heads/"
+REMOTE_BRANCHES = "refs/remotes/origin/"
+HEADS = "refs/heads/"
 _HEAD_VARIABLES = (
     "GITHUB_HEAD_REF",
     "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
@@ -54,7 +54,7 @@ def target_of(environ: Mapping[str, str]) -> str | None:
         environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         _branch(environ.get("BITBUCKET_PR_DESTINATION_BRANCH")),
         _branch(environ.get("BUILDKITE_PULL_REQUEST_BASE_BRANCH")),
-        _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix(_HEADS)),
+        _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix(HEADS)),
         _branch(environ.get("CHANGE_TARGET")),
     )
     return next((name for name in candidates if name), None)
@@ -67,7 +67,7 @@ def head_branch_of(environ: Mapping[str, str]) -> str | None:
     """
     if not is_job(environ):
         return None
-    names = (environ.get(variable, "").removeprefix(_HEADS) for variable in _HEAD_VARIABLES)
+    names = (environ.get(variable, "").removeprefix(HEADS) for variable in _HEAD_VARIABLES)
     return next((name for name in names if name), None)
 
 
@@ -102,7 +102,7 @@ def job_url_of(environ: Mapping[str, str]) -> str | None:
 
 def _branch(name: str | None) -> str | None:
     # In full: a tag named origin/main would otherwise be used instead of the branch.
-    return f"{_REMOTE}{name}" if name else None
+    return f"{REMOTE_BRANCHES}{name}" if name else None
 
 
 def _of_github_event(environ: Mapping[str, str], *path: str) -> str | None:

@@ -22,6 +22,7 @@ from reconciler.model.connection import API_KEY
 from reconciler.model.text import printable
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.providers.file import is_hidden
+from reconciler.workspace.git.ci import HEADS
 from reconciler.workspace.sources import (
     MAX_FILE_BYTES,
     MAX_TOTAL_BYTES,
@@ -38,7 +39,6 @@ _LINK = "120000"
 """The mode of links in a tree."""
 _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
-_HEADS = "refs/heads/"
 _ONE_COMMIT = ("rev-list", "--timestamp", "--no-walk")
 """Before a name and `--`: a file could have the same name."""
 _PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
@@ -175,12 +175,12 @@ class Repository(Struct, frozen=True):
     def branch(self) -> str | None:
         """Return the short name of the branch that is checked out, None for a detached HEAD."""
         name = self.symbolic_target(HEAD) or HEAD
-        return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
+        return name.removeprefix(HEADS) if name.startswith(HEADS) else None
 
     def branch_to_be(self) -> str | None:
         """Return the short name of the branch of the first commit, None for a detached HEAD."""
         name = _line(self._run("symbolic-ref", "--quiet", HEAD))
-        return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
+        return name.removeprefix(HEADS) if name.startswith(HEADS) else None
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the best common ancestor of two commits, None without one."""
