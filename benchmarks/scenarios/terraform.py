@@ -29,6 +29,7 @@ from tests.reliability.service import Line
 LATENCY = 0.02
 _ROUNDS = 3
 _KIND = "posthog_project"
+_FIELDS = ("name", "timezone")
 _SOURCE = "registry.terraform.io/posthog/posthog"
 _PARALLELISM = 10
 """The default of Terraform. The program uses its own default, 8."""
@@ -154,11 +155,18 @@ class TerraformUser:
         return Ran(process.returncode or 0, 0, error=output.decode())
 
 
+def supports(scenario: Scenario) -> bool:
+    """Return whether Terraform has all that a scenario declares."""
+    projects = scenario.head["projects"].values()
+    return not scenario.head.get("batch_exports") and all(
+        own.keys() <= {*_FIELDS, "state"} for own in projects
+    )
+
+
 async def adopt(user: TerraformUser, provider: Path, scenario: Scenario) -> None:
     """Import the live projects of a scenario, and write its configuration for Terraform."""
     live = {own["name"].lower(): own for own in scenario.projects}
-    fields = ("name", "timezone")
-    resources = {key: {name: own[name] for name in fields} for key, own in live.items()}
+    resources = {key: {name: own[name] for name in _FIELDS} for key, own in live.items()}
     imports = [
         {"to": f"{_KIND}.{key}", "id": f"{tests.ORGANIZATION}/{own['id']}"}
         for key, own in live.items()
