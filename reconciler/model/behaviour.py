@@ -6,8 +6,9 @@ Each rule is declared once, on a function: `@RULES.rule("id", Severity.WARNING)`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -45,7 +46,8 @@ class Overlap(Struct, frozen=True):
     has_ended: Callable[[JSONObject, datetime], bool] = _is_unending
 
 
-class Behaviour(Struct, frozen=True):
+# With a dict, since cached properties need one.
+class Behaviour(Struct, frozen=True, dict=True):
     """What planning and operations need of a kind, and loading files does not.
 
     backfill_warnings
@@ -59,6 +61,16 @@ class Behaviour(Struct, frozen=True):
     refusals: tuple[KnownRefusal, ...] = ()
     backfill_warnings: Callable[[JSONObject], tuple[Consequence, ...]] = _no_warnings
     overlap: Overlap = field(default_factory=Overlap)
+
+    @cached_property
+    def rules_on(self) -> Mapping[Action, Sequence[Rule]]:
+        """The rules that apply to changes with an action."""
+        return {act: [rule for rule in self.rules if act in rule.actions] for act in Action}
+
+    @cached_property
+    def refusals_on(self) -> Mapping[Action, Sequence[KnownRefusal]]:
+        """The known refusals of changes with an action."""
+        return {act: [known for known in self.refusals if act in known.actions] for act in Action}
 
 
 class RuleContext(Struct, frozen=True):
@@ -98,7 +110,11 @@ class RuleContext(Struct, frozen=True):
 
     def field(self, *path: str) -> FieldChange | None:
         """Return the change of the field at a path, None where it does not change."""
-        return next((change for change in self.fields if change.path == path), None)
+        # A loop, since a generator costs more than the few comparisons.
+        for change in self.change.fields:
+            if change.path == path:
+                return change
+        return None
 
     def sides(self, *path: str) -> tuple[JSON, JSON]:
         """Return the values at a path before and after the change, MISSING if absent."""
@@ -140,14 +156,13 @@ class Rule(Struct, frozen=True):
     judge: Callable[[RuleContext], Outcome]
     actions: tuple[Action, ...]
     effect: Effect = Effect.OTHER
-    of: str = ""
+    of: tuple[str, ...] = ()
 
     def __call__(self, context: RuleContext) -> Consequence | None:
-        """Return the consequence of a change, if there is one."""
-        applies = context.action in self.actions
-        if self.of:
-            applies = applies and context.field(*self.of.split(".")) is not None
-        outcome = self.judge(context) if applies else None
+        """Return the consequence of a change with one of its actions, if there is one."""
+        if self.of and context.field(*self.of) is None:
+            return None
+        outcome = self.judge(context)
         if outcome is None:
             return None
         other, message = (None, outcome) if isinstance(outcome, str) else outcome
@@ -171,17 +186,14 @@ class Objection(Struct, frozen=True):
 class KnownRefusal(Struct, frozen=True):
     """A change that the server is known to refuse, with a stable id, which `policy.attempt` names.
 
-    `meaning` is the docstring of its function.
+    `meaning` is the docstring of its function. `judge` is called for changes with one of the
+    `actions`, and returns what the server objects to, if anything.
     """
 
     id: str
     meaning: str
     judge: Callable[[RuleContext], Objection | None]
     actions: tuple[Action, ...]
-
-    def __call__(self, context: RuleContext) -> Objection | None:
-        """Return what the server objects to in a change, if anything."""
-        return self.judge(context) if context.action in self.actions else None
 
 
 class Rules(Struct):
@@ -202,8 +214,9 @@ class Rules(Struct):
         """Add the decorated function as a rule for changes with one of the actions, of a field."""
 
         def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
+            path = tuple(of.split(".")) if of else ()
             degrees = severities if isinstance(severities, tuple) else (severities,)
-            rule = Rule(rule_id, degrees, str(judge.__doc__), judge, on, effect, of)
+            rule = Rule(rule_id, degrees, str(judge.__doc__), judge, on, effect, path)
             self.consequences.append(rule)
             return rule
 

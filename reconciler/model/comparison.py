@@ -6,7 +6,7 @@ applying/checks.py): by the results of `live_values`, those recorded in the plan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, 
 
 def is_same(first: JSON, second: JSON) -> bool:
     """Return whether two values are equal as JSON: Python's `==` also takes `true` for 1."""
+    if first.__class__ is str:
+        return bool(first == second)
     return bool(first == second) and canonical_text(first) == canonical_text(second)
 
 
@@ -71,7 +73,10 @@ def written_value(field: Field, value: JSON) -> JSON:
 
 def is_default(field: Field, value: JSON) -> bool:
     """Return whether a value equals null or the default: then no configuration is needed."""
-    value = comparable(field, value)
+    return _is_empty(field, comparable(field, value))
+
+
+def _is_empty(field: Field, value: JSON) -> bool:
     return value is None or bool(value == comparable(field, None))
 
 
@@ -108,10 +113,15 @@ def is_equal(field: Field, wanted: JSON, live: JSON) -> bool:
 
 def live_values(kind: Kind, body: JSONObject) -> dict[str, JSON]:
     """Return the comparable live values by path text, without those that equal their default."""
+    return values_of(field_leaves(kind.fields, body, live=True))
+
+
+def values_of(leaves: Iterable[Leaf]) -> dict[str, JSON]:
+    """Return the comparable values by path text, without those that equal their default."""
     return {
-        path_text(leaf.path): comparable(leaf.field, leaf.value)
-        for leaf in field_leaves(kind.fields, body, live=True)
-        if not is_default(leaf.field, leaf.value)
+        path_text(leaf.path): value
+        for leaf in leaves
+        if not _is_empty(leaf.field, value := comparable(leaf.field, leaf.value))
     }
 
 
@@ -157,7 +167,7 @@ def _is_identical_variant(variant: Variant, declared: JSON, live: JSON) -> bool:
 def _differs_in_order_only(
     variant: Variant, declared: JSONObject, plain: JSONObject, live: JSONObject
 ) -> bool:
-    fields = {field.name: field for field in variant.fields_of(declared)}
+    fields = variant.named_fields_of(declared)
     return all(
         name in live
         and (
@@ -190,7 +200,9 @@ def field_leaves(fields: Sequence[Field], body: JSONObject, *, live: bool) -> It
     and secrets are skipped.
     """
     for field in fields:
-        value = field.live_value(body) if live else body.get(field.name, MISSING)
+        value = body.get(field.name, MISSING)
+        if live and (value is MISSING or value is None):
+            value = field.live_value(body)
         if value is MISSING or (live and field.secret):
             continue
         if field.variant is None:
@@ -210,8 +222,8 @@ def _variant_leaves(
     body = value.get(variant.body)
     if not isinstance(body, Mapping):
         return
-    fields = {inner.name: inner for inner in variant.fields_of(value)}
-    for inner_name in (*fields, *sorted(set(body) - set(fields))):
+    fields = variant.named_fields_of(value)
+    for inner_name in (*fields, *sorted(body.keys() - fields.keys())):
         inner = fields.get(inner_name) or unknown_field(inner_name)
         if inner_name in body and not (live and inner.secret):
             yield Leaf((name, variant.body, inner_name), inner, body[inner_name])

@@ -6,8 +6,9 @@ Generic packages name no kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -127,10 +128,10 @@ class Dialect(StrEnum):
 
     def is_since(self, first: Dialect) -> bool:
         """Return whether it is `first` or later."""
-        order = tuple(Dialect)
-        return order.index(self) >= order.index(first)
+        return _AGES[self] >= _AGES[first]
 
     @classmethod
+    @cache
     def between(cls, since: Dialect | None, until: Dialect | None) -> tuple[Dialect, ...]:
         """Return the dialects from `since` to `until`, both included. None is an open end."""
         return tuple(
@@ -139,6 +140,9 @@ class Dialect(StrEnum):
             if (since is None or dialect.is_since(since))
             and (until is None or until.is_since(dialect))
         )
+
+
+_AGES = {dialect: age for age, dialect in enumerate(Dialect)}
 
 
 class Toggle(Struct, frozen=True):
@@ -151,7 +155,8 @@ class Toggle(Struct, frozen=True):
     off: Action
 
 
-class Variant(Struct, frozen=True):
+# With a dict, since cached properties need one.
+class Variant(Struct, frozen=True, dict=True):
     """An object whose inner fields depend on a tag: a destination by its type.
 
     `{tag: "S3", body: {...}, <extras>...}`. PATCH carries tag and extras with any part of the
@@ -203,7 +208,7 @@ class Variant(Struct, frozen=True):
         """Return the value: the inner fields have types of their own."""
         return value
 
-    @property
+    @cached_property
     def tag_field(self) -> Field:
         """The tag, as a field."""
         return Field(self.tag, Text(), required=True, fixed_since=self.fixed_since)
@@ -211,6 +216,24 @@ class Variant(Struct, frozen=True):
     def fields_of(self, value: JSON) -> tuple[Field, ...]:
         """Return the fields of the body of a value, by its tag; none for an unknown tag."""
         return self.variants.get(str(value_at(value, (self.tag,))), ())
+
+    def named_fields_of(self, value: JSON) -> Mapping[str, Field]:
+        """Return the fields of the body of a value by name."""
+        return self._named_fields.get(str(value_at(value, (self.tag,))), {})
+
+    @cached_property
+    def _named_fields(self) -> Mapping[str, Mapping[str, Field]]:
+        return {tag: {item.name: item for item in fields} for tag, fields in self.variants.items()}
+
+    @cached_property
+    def sent_with_secret(self) -> Mapping[str, AbstractSet[str]]:
+        """The fields of any variant that are sent together with a secret, by its name."""
+        partners: dict[str, set[str]] = {}
+        for fields in self.variants.values():
+            for item in fields:
+                for name in item.sent_with:
+                    partners.setdefault(name, set()).add(item.name)
+        return partners
 
     def field_at(self, value: JSON, path: Path) -> Field | None:
         """Return the field at a path inside a value, by the tag of the value."""
@@ -339,10 +362,11 @@ class Field(Struct, frozen=True):
         value = body.get(self.name, MISSING)
         if value is not MISSING and value is not None:
             return value
-        for path in (*((alias,) for alias in self.aliases), *self.read_at):
-            other = value_at(body, path)
-            if other is not MISSING and other is not None:
-                return other
+        if self.aliases or self.read_at:
+            for path in (*((alias,) for alias in self.aliases), *self.read_at):
+                other = value_at(body, path)
+                if other is not MISSING and other is not None:
+                    return other
         return value
 
 
@@ -471,6 +495,11 @@ class Kind(Struct, frozen=True, dict=True):
     @cached_property
     def _fields_by_name(self) -> Mapping[str, Field]:
         return {name: item for item in self.fields for name in (item.name, *item.aliases)}
+
+    @cached_property
+    def names_sent(self) -> Mapping[str, str]:
+        """The names of its fields by every name that they have in bodies of requests."""
+        return {name: item.name for item in self.fields for name in item.sent_as(None)}
 
     def field_at(self, path: Path, body: JSONObject) -> Field | None:
         """Return the field at a path of a body, None if unknown.

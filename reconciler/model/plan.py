@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Generic, TypeVar
@@ -571,6 +571,8 @@ def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANG
     replacement keeps. Most changes are no-ops, which have nothing but names. These are searched for
     secrets at once, as the lines of one text.
     """
+    # Most texts repeat.
+    mask = cache(mask)
     plain = [change for change in plan.changes if _has_only_names(change)] if not changes else []
     names = "\n".join({name for item in plain for name in (item.name, item.parent_name) if name})
     skipped = {id(change) for change in plain} if mask(names) == names else set()
@@ -661,6 +663,8 @@ def _side(value: JSON) -> list[Any]:
 
 def _exact(value: JSON) -> Any:
     """Return JSON in which no text is equal to a secret reference."""
+    if isinstance(value, (str, int)):
+        return value
     if isinstance(value, SecretRef):
         return {"$secret": [[str(part), isinstance(part, str)] for part in value.parts]}
     if isinstance(value, Mapping):

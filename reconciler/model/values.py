@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -136,6 +136,7 @@ class SecretValue:
         raise TypeError(msg)
 
 
+@lru_cache(maxsize=10_000)
 def path_text(path: Path) -> str:
     """Return a path as text: `destination.config.prefix`, with list positions in brackets."""
     text = ""

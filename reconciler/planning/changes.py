@@ -18,12 +18,14 @@ from msgspec.structs import replace
 from reconciler.model.address import Address
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.comparison import (
+    Leaf,
     display_value,
     field_leaves,
     is_default,
     is_identical,
     live_values,
     stamp_of,
+    values_of,
 )
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Action, Kind
@@ -38,7 +40,7 @@ from reconciler.model.plan import (
     SecretNote,
     SecretUse,
 )
-from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import printable, quoted, shortened
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 from reconciler.planning.base import Declared
@@ -231,9 +233,9 @@ def _updates(
     """Yield the changes in place."""
     secrets = _secrets(match, differs.changes, context)
     if differs.changes or any(note.use.sent for note in secrets):
-        yield _update(match, live, differs.changes, secrets, context)
+        yield _update(match, live, differs, secrets, context)
     for change in differs.toggles:
-        yield _toggle(match, live, change, context)
+        yield _toggle(match, live, change, differs, context)
 
 
 def _secrets(
@@ -289,7 +291,7 @@ def _change(
     consequences = [
         # Messages contain live values.
         replace(consequence, message=printable(consequence.message))
-        for rule in match.kind.rules
+        for rule in match.kind.behaviour().rules_on[action]
         if (consequence := rule(rule_context)) is not None
     ]
     consequences.sort(key=lambda item: (item.rank, item.rule))
@@ -359,11 +361,12 @@ def _secret_change(path: Path) -> FieldChange:
 def _update(
     match: Match,
     live: LiveObject,
-    changes: Sequence[FieldChange],
+    differs: Difference,
     secrets: tuple[SecretNote, ...],
     context: ChangeContext,
 ) -> Change:
     kind, resource, dialect = match.kind, match.resource, context.live.dialect
+    changes = differs.changes
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     body = update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect)
     is_renamed = any(change.path == ("name",) for change in changes)
@@ -376,7 +379,7 @@ def _update(
         body=body,
         secrets=secrets,
         reasons=(*_reasons(changes, secrets), *((Reason.INTERRUPTED,) if is_rest else ())),
-        seen=seen_of_update(kind, resource, live, changes, body),
+        seen=_seen_of_update(match, live, differs, body),
     )
 
 
@@ -395,15 +398,21 @@ def _reasons(
         reasons.add(Reason.SECRET_ROTATED)
     if uses & {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}:
         reasons.add(Reason.SECRET_CHANGED)
-    return tuple(reason for reason in Reason if reason in reasons)
+    return tuple(sorted(reasons, key=tuple(Reason).index))
 
 
-def _toggle(match: Match, live: LiveObject, change: FieldChange, context: ChangeContext) -> Change:
+def _toggle(
+    match: Match,
+    live: LiveObject,
+    change: FieldChange,
+    differs: Difference,
+    context: ChangeContext,
+) -> Change:
     toggled = match.kind.field_at(change.path, live.body)
     if toggled is None or toggled.toggle is None:
         raise ValueError(f"{path_text(change.path)} is not a toggle")
     action = toggled.toggle.on if change.after else toggled.toggle.off
-    seen = seen_paths(match.kind, live, [change.path])
+    seen = _seen(match.kind, live, [change.path], differs.current)
     return _change(match, action, (change,), context, reasons=_reasons([change]), seen=seen)
 
 
@@ -482,7 +491,7 @@ def _rest_of_replacement(
         body={"name": resource.name, **patch},
         secrets=secrets,
     )
-    return (rest, *(_toggle(of_new, new, change, context) for change in left.toggles))
+    return (rest, *(_toggle(of_new, new, change, left, context) for change in left.toggles))
 
 
 def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
@@ -529,28 +538,26 @@ def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeC
     )
 
 
-def seen_of_update(
-    kind: Kind,
-    resource: Resource,
-    live: LiveObject,
-    changes: Sequence[FieldChange],
-    body: JSONObject,
+def _seen_of_update(
+    match: Match, live: LiveObject, differs: Difference, body: JSONObject
 ) -> dict[str, JSON]:
     """Return the managed fields, without toggles (other changes) and without `ignore_changes`.
 
     What is sent although no file manages it was seen, too.
     """
+    kind, resource = match.kind, match.resource
     declared = {
-        leaf.path
-        for leaf in field_leaves(kind.fields, resource.spec, live=False)
-        if not (leaf.field.secret or leaf.field.toggle or is_ignored(leaf.path, resource.lifecycle))
+        path
+        for path, leaf in differs.wanted.items()
+        if not (leaf.field.secret or leaf.field.toggle or is_ignored(path, resource.lifecycle))
     }
     sent = {
         (field.name,)
         for field in kind.fields
         if field.name in body and field.name not in resource.spec
     }
-    return seen_paths(kind, live, declared | sent | {change.path for change in changes})
+    seen = declared | sent | {change.path for change in differs.changes}
+    return _seen(kind, live, seen, differs.current)
 
 
 def seen_of_object(
@@ -567,9 +574,10 @@ def seen_of_object(
     return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)
 
 
-def seen_paths(kind: Kind, live: LiveObject, paths: Iterable[Path]) -> dict[str, JSON]:
+def _seen(
+    kind: Kind, live: LiveObject, paths: Collection[Path], current: Mapping[Path, Leaf]
+) -> dict[str, JSON]:
     """Return the live values of some paths, None for one that is absent or equals its default."""
-    values = live_values(kind, live.body)
-    return {text: values.get(text) for text in sorted(map(path_text, paths))} | stamp_of(
-        kind, live.body
-    )
+    values = values_of(current[path] for path in paths if path in current)
+    texts = sorted(map(path_text, paths))
+    return {text: values.get(text) for text in texts} | stamp_of(kind, live.body)

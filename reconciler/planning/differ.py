@@ -61,12 +61,15 @@ class Difference(Struct, frozen=True):
     """What differs, in field order.
 
     `toggles` are changed by requests of their own. `unreset` are keys that were removed from the
-    files and that the API can't reset: they keep their live value.
+    files and that the API can't reset: they keep their live value. `wanted` and `current` are the
+    values that were compared.
     """
 
     changes: tuple[FieldChange, ...]
     toggles: tuple[FieldChange, ...]
     unreset: tuple[Path, ...]
+    wanted: Mapping[Path, Leaf]
+    current: Mapping[Path, Leaf]
 
 
 def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Declared) -> Difference:
@@ -74,7 +77,7 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
 
     `declared` is how the object was declared since the git base.
     """
-    current = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, live.body, live=True)}
+    current = {leaf.path: leaf for leaf in field_leaves(kind.fields, live.body, live=True)}
     wanted = _leaves(kind, resource)
     before = _leaves(kind, declared.at_base) if declared.at_base is not None else {}
     once = _set_since_base(kind, resource, declared.versions)
@@ -86,23 +89,30 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
         is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
         if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
             continue
-        change = _field_change(leaf, current.get(path, MISSING), once)
+        now = _value(current.get(path))
+        change = _field_change(leaf, now, once)
         if change is not None:
-            origin = _origin(leaf, current.get(path, MISSING), before.get(path), declared.base)
+            origin = _origin(leaf, now, before.get(path), declared.base)
             kept = toggles if leaf.field.toggle else changes
             kept.append(replace(change, origin=origin))
     for leaf in _removed(kind, resource, live, wanted, once):
-        now = current.get(leaf.path, MISSING)
+        now = _value(current.get(leaf.path))
         reset = _reset(leaf, now)
         if reset is not None and reset.before != reset.after:
             changes.append(reset)
         elif reset is None and not (leaf.field.toggle and is_default(leaf.field, now)):
             unreset.append(leaf.path)
-    return Difference(tuple(changes), tuple(toggles), tuple(unreset))
+    return Difference(tuple(changes), tuple(toggles), tuple(unreset), wanted, current)
+
+
+def _value(leaf: Leaf | None) -> JSON:
+    return leaf.value if leaf is not None else MISSING
 
 
 def is_ignored(path: Path, lifecycle: Lifecycle) -> bool:
     """Return whether `ignore_changes` names a path or one above it."""
+    if not lifecycle.ignore_changes:
+        return False
     text = path_text(path)
     return any(
         text == prefix or text.startswith((f"{prefix}.", f"{prefix}["))
@@ -268,11 +278,7 @@ def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:
         return True
     if changed[1] == field.variant.body and looks_like_address(str(changed[-1])):
         return True
-    return any(
-        inner.name == changed[-1] and secret[-1] in inner.sent_with
-        for fields in field.variant.variants.values()
-        for inner in fields
-    )
+    return changed[-1] in field.variant.sent_with_secret.get(str(secret[-1]), ())
 
 
 def create_body(
@@ -390,7 +396,7 @@ def _variant_value(
     if (field.name, variant.tag) in changes:
         value[variant.body] = _without_nulls(body)
         return value
-    fields = {inner.name: inner for inner in variant.fields_of(value)}
+    fields = variant.named_fields_of(value)
     items = value[variant.body] = {}
     for path in (*changes, *secrets):
         if path[:2] != (field.name, variant.body):

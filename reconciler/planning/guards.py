@@ -361,8 +361,8 @@ def known_refusal(draft: Draft) -> Iterator[Refusal]:
     kinds = draft.matching.kinds
     for rule_context in _rule_contexts(draft):
         address = rule_context.address
-        for known in kinds[address.kind].refusals:
-            objection = known(rule_context)
+        for known in kinds[address.kind].behaviour().refusals_on[rule_context.action]:
+            objection = known.judge(rule_context)
             if objection is None or known.id in draft.policy.attempt:
                 continue
             cause = objection.because_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
@@ -132,6 +132,13 @@ class Places(Struct, frozen=True):
             if (value := body.get(holder.field.name)) is not None:
                 reach = holder.reach(value, reach)
         return reach
+
+    def tokens(self, body: JSONObject) -> tuple[str, ...]:
+        """Return the secret addresses of a body with the names of fields."""
+        for holder in reversed(self.holders):
+            if (value := body.get(holder.field.name)) is not None:
+                return holder.tokens(value)
+        return ()
 
     def _exported(self, path: Path, body: JSONObject) -> tuple[str, str] | None:
         """Return the value at a path of what is exported, to compare and to show, or None."""
@@ -261,10 +268,16 @@ class _Holder(Struct, frozen=True):
             reach,
             places=reach.places | {text: sort for text, sort in texts.items() if text},
             address=", ".join(filter(None, address)) or tag,
-            tokens=tuple(text for sort, text in below if sort is Novelty.SECRET),
+            tokens=_tokens(below),
             inside=tuple(f"{word} {text}" for word, text in parts.items() if word in INSIDE),
             secrets=self.secrets.get(tag, {UNKNOWN}),
         )
+
+    def tokens(self, value: JSON) -> tuple[str, ...]:
+        """Return the secret addresses of a value."""
+        tag = str(value_at(value, (self.variant.tag,)))
+        config = mapping_of(mapping_of(value).get(self.variant.body))
+        return _tokens(self._below(tag, config))
 
     def _parts(self, tag: str, outer: JSONObject, config: JSONObject) -> Mapping[str, str]:
         """Return the parts of a place by their words, of secrets the references."""
@@ -290,6 +303,10 @@ class _Holder(Struct, frozen=True):
                 yield Novelty.INTEGRATION, f"{name} {leaf}"
             elif "bucket" in name:
                 yield Novelty.BUCKET, f"s3://{leaf}"
+
+
+def _tokens(below: Iterable[tuple[Novelty, str]]) -> tuple[str, ...]:
+    return tuple(text for sort, text in below if sort is Novelty.SECRET)
 
 
 def _shown(value: JSON) -> JSON:
@@ -385,7 +402,7 @@ class Known(Struct, frozen=True, dict=True):
         own = places.reach(live)
         was = places.reach(at_base.spec) if at_base is not None else Reach()
         # Neither an answer nor a PATCH of other fields has the secret addresses.
-        tokens = places.reach(match.resource.spec).tokens or was.tokens
+        tokens = places.tokens(match.resource.spec) or was.tokens
         reach = replace(places.reach(after), tokens=tokens)
         judge = _Judge(self, change, reach, own, was, at_base)
         again = change.action is not Action.REPLACE and bool(live) and not self.runs(kind, live)
@@ -516,16 +533,17 @@ def _sources(resource: Resource) -> Iterator[SecretSource]:
 def _fields(match: Match) -> dict[str, JSON]:
     """Return the live fields by name, without those that are absent."""
     body = match.live.body if match.live is not None else {}
-    values = ((field.name, field.live_value(body)) for field in match.kind.fields)
-    return {name: value for name, value in values if value is not MISSING}
+    return {
+        field.name: value
+        for field in match.kind.fields
+        if (value := field.live_value(body)) is not MISSING
+    }
 
 
 def _after(change: Change, match: Match, live: JSONObject) -> dict[str, JSON]:
     """Return the fields of an object after its resource is applied."""
-    fields, given = match.kind.fields, {**(change.body or {}), **(change.after_create or {})}
-    sent = {
-        item.name: given[name] for item in fields for name in item.sent_as(None) if name in given
-    }
+    names, given = match.kind.names_sent, {**(change.body or {}), **(change.after_create or {})}
+    sent = {names[name]: value for name, value in given.items() if name in names}
     if change.body is None or change.new_id is not None:
         sent = dict(match.resource.spec)
     if change.action in (Action.CREATE, Action.REPLACE):
