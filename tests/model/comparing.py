@@ -430,7 +430,7 @@ def state_of(live: Iterable[Live]) -> list[Any]:
 
 def _is_undoable(plan: Planned) -> bool:
     """Return whether an undo restores everything: no history, secret or other setting is lost."""
-    if set(plan.policy) & {"max_deletes", "max_changes", "deny", "ignore"}:
+    if set(plan.policy) & {"max_deletes", "max_changes", "deny", "ignore", "rules"}:
         return False
     for change in plan.changes.values():
         resource, was = plan.now.get(change.address), change.live

@@ -8,11 +8,11 @@ from __future__ import annotations
 import copy
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.model.declared import KINDS, base_commit, declared, loaded_files
+from tests.model.declared import CONFIG, KINDS, TYPE, base_commit, declared, loaded_files
 from tests.model.world import Commit, Files, World, checked_out
 
 Edit = Callable[[Files], None]
@@ -27,6 +27,7 @@ SHARE_OF_ADOPTED = 0.05
 SHARE_OF_FORMER = 0.03
 SHARE_OF_CASES = 0.04
 SHARE_OF_ABSENT = 0.05
+SHARE_OF_RULES = 0.15
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -945,7 +946,76 @@ def drawn(seed: int, dialect: str) -> World:
     _add_odd(world, odd)
     if odd.random() < SHARE_OF_ABSENT:
         _delete_at_base(world, odd)
+    ruling = random.Random(f"{seed} {dialect} rules")  # noqa: S311
+    if ruling.random() < SHARE_OF_RULES:
+        _add_rules(world, ruling)
     return world
+
+
+def _add_rules(world: World, dice: random.Random) -> None:
+    """Add rules to the policy, perhaps others of the same ids in the environment."""
+    known = {
+        "address": [*declared(world.work, world.environment), "batch_export.l*", "*.web"],
+        "name": [*NAMES, *PROJECTS, "*a", "*(*"],
+        "project": ["web", "app", "lab", *PROJECTS, "1", "2", "*"],
+        "kind": ["project", "batch_export", "*"],
+        "action": ["create", "update", "replace", "pause", "unpause", "delete"],
+        "destination": ["S3", "*S3", "Postgres", "HTTP", "NoOp"],
+        "consequence": ["history-lost", "project-data-lost", "*-lost"],
+    }
+    for files in filter(None, (world.work, world.later)):
+        files["reconciler.yaml"] = copy.deepcopy(files["reconciler.yaml"])
+    layers = ["top", "top", "one"] if dice.random() < 0.3 else ["top"]
+    for number, layer in enumerate(layers):
+        rule = {"match": _match(dice, known), "message": "is not allowed"}
+        rule |= {"severity": "warn"} if dice.random() < 0.1 else {}
+        rule |= {"more_than": dice.randrange(3)} if dice.random() < 0.3 else {}
+        name = f"rule-{dice.randrange(2) if number else 0}"
+        for files in filter(None, (world.work, world.later)):
+            top = files["reconciler.yaml"]
+            place = top if layer == "top" else top["environments"][world.environment]
+            place.setdefault("policy", {}).setdefault("rules", {})[name] = rule
+
+
+def _match(dice: random.Random, known: Mapping[str, list[str]], depth: int = 0) -> Body:
+    """Return a match of one or two tests."""
+    found: Body = {}
+    for _ in range(dice.choice((1, 1, 2))):
+        test = dice.choice((*known, "action", "field", "field", "not", "any", "all"))
+        if test in known:
+            some = dice.choices(known[test], k=dice.choice((1, 1, 2)))
+            found[test] = some[0] if len(some) == 1 else some
+        elif test == "field":
+            found[test] = _field_test(dice)
+        elif depth < 2:
+            matches = [_match(dice, known, depth + 1) for _ in range(2)]
+            found[test] = matches[0] if test == "not" else matches
+    return found or {"action": "delete"}
+
+
+def _field_test(dice: random.Random) -> Body:
+    path, values = dice.choice(_TESTED)
+    found: Body = {"path": path}
+    for side in dice.choice((("before",), ("after",), ("before", "after"), ())):
+        some = dice.sample(values, 2)
+        tests = (
+            {"equals": some[0]},
+            {"in": some},
+            {"matches": some[0][:1] + "*"},
+            {"equals": None},
+        )
+        found[side] = dice.choice(tests)
+    return found
+
+
+_TESTED = (
+    ("interval", ("hour", "day", "week")),
+    ("timezone", ("UTC", "Europe/Berlin", "Europe/Paris")),
+    ("model", ("events", "persons")),
+    (f"{CONFIG}prefix", ("one/", "two/", "shared/", "lake/")),
+    (f"{CONFIG}arg", ("lake", "orders", "raw", "copy")),
+    (TYPE, ("S3", "Postgres", "HTTP", "NoOp")),
+)
 
 
 def _mark_name(world: World, dice: random.Random) -> None:

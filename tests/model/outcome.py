@@ -22,8 +22,9 @@ Values = dict[tuple[str, str], Any]
 def applied(plan: Planned) -> list[Live]:
     """Return the live objects after the changes of a plan."""
     live, new = {item.id: item for item in plan.live}, list[Live]()
-    refused = refused_later(plan)
-    changes = [change for change in plan.changes.values() if change.address not in refused]
+    # A pause comes before the update that the server refuses.
+    refused, all_changes = refused_later(plan), plan.changes.values()
+    changes = [c for c in all_changes if c.address not in refused or c.action == "pause"]
     for change in changes:
         item = live.get(change.live.id) if change.live else None
         if change.action in ("create", "replace"):
@@ -141,6 +142,7 @@ def compared(files: Files, first: str, second: str) -> dict[tuple[str, str], boo
         pair = [each.get(key, UNSET) for each in values]
         if pair[0] != pair[1] and address in one.keys() & two.keys():
             is_intended = path == "name" or path in one[address].secrets | two[address].secrets
-            is_intended |= "${var:" in str(bodies.get(key))
-            found[key] = is_intended or all((address, layer) in bodies for layer in layers)
+            overridden = [(address, layer) in bodies for layer in layers]
+            is_intended |= "${var:" in str(bodies.get(key)) and not any(overridden)
+            found[key] = is_intended or all(overridden)
     return found

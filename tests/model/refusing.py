@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tests.model.declared import CONFIG, INTEGRATION, TYPE, Declared, Resource
 from tests.model.identity import Live, plain
+from tests.model.ruling import broken
 
 if TYPE_CHECKING:
     from tests.model.deciding import Planned
@@ -24,8 +25,12 @@ PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE, "HTTP": ("url",)}
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
     """Return the rules that refuse a plan, each with its addresses."""
-    checks = (_deleted, _replaced, _inside, _limits, _names, _files, _exports, _projects, doubled)
-    return {(rule, frozenset(addresses)) for check in checks for rule, *addresses in check(plan)}
+    checks = (_deleted, _replaced, _inside, _limits, _names, _files, _exports, _projects)
+    return {
+        (rule, frozenset(addresses))
+        for check in (*checks, doubled, broken)
+        for rule, *addresses in check(plan)
+    }
 
 
 def _deleted(plan: Planned) -> Refusals:
