@@ -21,6 +21,7 @@ from tests.model.outcome import (
     is_stale,
     pulled,
     refused_later,
+    unfinished,
     values_of,
 )
 from tests.model.real import Clone, Ended, clone_of, live_of
@@ -203,7 +204,7 @@ async def _pull(clone: Clone, predicted: Planned) -> AsyncIterator[str]:
     drift = drifted(predicted)
     origins = {o for change in predicted.changes.values() for o, _ in change.fields.values()}
     code = await clone.pull()
-    is_partial = "both" in origins or drift.deleted or drift.renamed
+    is_partial = "both" in origins or drift.deleted or drift.renamed or unfinished(predicted)
     expected = drift.code if drift.code not in (0, 2) else 3 if is_partial else 0
     for problem in differing("pull: exit code", expected, code):
         yield problem

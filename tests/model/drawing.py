@@ -967,7 +967,7 @@ def _add_rules(world: World, dice: random.Random) -> None:
         files["reconciler.yaml"] = copy.deepcopy(files["reconciler.yaml"])
     layers = ["top", "top", "one"] if dice.random() < 0.3 else ["top"]
     for number, layer in enumerate(layers):
-        rule = {"match": _match(dice, known), "message": "is not allowed"}
+        rule: Body = {"match": _match(dice, known), "message": "is not allowed"}
         rule |= {"severity": "warn"} if dice.random() < 0.1 else {}
         rule |= {"more_than": dice.randrange(3)} if dice.random() < 0.3 else {}
         name = f"rule-{dice.randrange(2) if number else 0}"

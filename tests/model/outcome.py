@@ -121,12 +121,22 @@ def values_of(resources: Declared) -> Values:
     return {(r.address, path): r.value(path) for r in resources.values() for path in r.values}
 
 
+def unfinished(plan: Planned) -> set[str]:
+    """Return the resources whose object has the name of an unfinished replacement."""
+    renamed = [c for c in plan.changes.values() if c.live and "name" in c.fields]
+    return {c.address for c in renamed if c.live and " (replaces " in c.live.name}
+
+
 def pulled(plan: Planned) -> Values:
-    """Return the fields after drift was written into the files. Conflicts are left out."""
-    after = values_of(plan.now)
+    """Return the fields after drift was written into the files.
+
+    Conflicts and names of unfinished replacements are left out.
+    """
+    after, left_out = values_of(plan.now), unfinished(plan)
     for change in plan.changes.values():
         for path, (origin, _) in change.fields.items():
-            if origin == "live" and change.live:
+            is_left_out = path == "name" and change.address in left_out
+            if origin == "live" and change.live and not is_left_out:
                 after[change.address, path] = change.live.value(path)
     return after
 

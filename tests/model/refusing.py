@@ -146,7 +146,8 @@ def dialect_of(plan: Planned) -> str | None:
 def _exports(plan: Planned) -> Refusals:
     dialect = dialect_of(plan)
     for change in plan.of_action("update", "pause"):
-        has_ended = change.live and change.live.has_ended(timedelta(days=7))
+        live = change.live  # A paused export keeps its schedule.
+        has_ended = live and live.has_ended(timedelta(days=7)) and not live.value("paused")
         if has_ended and dialect in ("2025", "2026"):
             yield "schedule-deleted", change.address
     for change in plan.of_action("create", "replace"):

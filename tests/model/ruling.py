@@ -120,7 +120,7 @@ def _values(plan: Planned, change: Change, path: str) -> tuple[Any, Any]:
     """Return the values of a field before and after a change, without what it does not have."""
     live, own = change.live, plan.now.get(change.address)
     if change.action == "delete":
-        return _of(live, path), _NONE
+        return _of(live, path), _NONE  # The service fills in what was not set.
     if change.action == "create":
         return _NONE, _of(own, path)
     if path not in change.fields:
@@ -130,7 +130,12 @@ def _values(plan: Planned, change: Change, path: str) -> tuple[Any, Any]:
 
 def _of(item: Any, path: str) -> Any:
     value = item.values.get(path)
+    if value is None and isinstance(item, Live) and path == _FILLED_IN[item.kind]:
+        return item.value(path)
     return _NONE if value is None else value
+
+
+_FILLED_IN = {"project": "timezone", "batch_export": "model"}
 
 
 def _holds(value: Any, tests: Mapping[str, Any]) -> bool:
