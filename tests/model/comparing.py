@@ -162,7 +162,7 @@ async def _judged(clone: Clone, only_plan: bool) -> AsyncIterator[str]:
         async for problem in _drift(clone):
             yield problem
     is_odd = any(TYPE in change.fields for change in planned.changes.values())
-    is_whole = not (world.targets or world.excludes or world.rotate or is_odd)
+    is_whole = not (world.is_partial or world.rotate or is_odd)
     if is_whole and dice.random() < 0.5:
         async for problem in _pull(clone, planned):
             yield problem
@@ -225,8 +225,7 @@ async def _pull(clone: Clone, predicted: Planned) -> AsyncIterator[str]:
 
 async def _drift(clone: Clone) -> AsyncIterator[str]:
     """Compare what `drift` reports. It looks at all resources."""
-    world = replace(clone.world, targets=(), excludes=(), rotate=())
-    planned = Planned(world, live_of(world.projects))
+    planned = Planned(clone.world.whole(), live_of(clone.world.projects))
     expected = drifted(planned)
     ended = await clone.drift()
     for problem in differing("drift: exit code", expected.code, ended.code):
@@ -286,7 +285,7 @@ async def _again(
 ) -> AsyncIterator[str]:
     """Apply a saved plan again, or plan again."""
     world = clone.world
-    is_whole = not (world.targets or world.excludes or world.left_out)
+    is_whole = not (world.is_partial or world.left_out)
     if is_whole and not world.has_remote and world.work == world.commits[world.head].files:
         world = replace(world, mark=world.head)  # The local record.
     second = Planned(world, after)
@@ -333,7 +332,7 @@ async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIter
     """Apply a saved plan after something changed, in the service or in the files."""
     world, state = clone.world, (await clone.state())["projects"]
     predicted = Planned(world, live_of(state))
-    is_whole = not (world.targets or world.excludes or world.rotate)
+    is_whole = not (world.is_partial or world.rotate)
     if world.later is not None and is_whole:
         world = replace(world, work=world.later)
         checkout(world, clone.folder, world.work)

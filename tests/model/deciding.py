@@ -12,6 +12,7 @@ from tests.model.declared import TYPE, Resource, base_of, declared, environment_
 from tests.model.fields import Fields, changed_secrets, dropped, fields_of, loosened
 from tests.model.identity import Identity, Live
 from tests.model.refusing import refusals_of
+from tests.model.selecting import left_out
 from tests.model.world import World, checked_out
 
 # What servers of 2026 cannot change.
@@ -118,21 +119,10 @@ class Planned:
 
     def _select(self, known: set[str]) -> bool:
         """Find what the options leave out; return whether they are usable."""
-        world, identity = self.world, self.identity
-        texts = {*world.targets, *world.excludes, *world.rotate}
-        known = known | self.now.keys() | identity.removed.keys()
-        mentioned = known | identity.unclear.keys()
-        chosen = {*(world.targets or mentioned)} - {*world.excludes}
         secret = {address for address, resource in self.now.items() if resource.secrets}
-        is_usable = texts <= mentioned | {"*"} and {*world.rotate} <= secret | {"*"}
-        for address in chosen & identity.matched.keys():
-            to = (self.now[address].parent or ("", ""))[1]
-            is_new = to in identity.matched and identity.matched[to] is None
-            if is_new and not self.now[to].absent and not self.now[address].absent:
-                chosen.add(to)
-                is_usable = is_usable and to not in world.excludes
-        self.left_out = known - chosen
-        return is_usable and (bool(chosen) or not texts)
+        out = left_out(self, known)
+        self.left_out = out or set()
+        return out is not None and {*self.world.rotate} <= secret | {"*"}
 
     # Notes
 

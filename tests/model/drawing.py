@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import itertools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,8 @@ SHARE_OF_FORMER = 0.03
 SHARE_OF_CASES = 0.04
 SHARE_OF_ABSENT = 0.05
 SHARE_OF_RULES = 0.15
+SHARE_OF_PROJECTS = 0.05
+SHARE_OF_KINDS = 0.04
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -949,7 +951,32 @@ def drawn(seed: int, dialect: str) -> World:
     ruling = random.Random(f"{seed} {dialect} rules")  # noqa: S311
     if ruling.random() < SHARE_OF_RULES:
         _add_rules(world, ruling)
+    _select(world, random.Random(f"{seed} {dialect} selection"))  # noqa: S311
     return world
+
+
+def _select(world: World, dice: random.Random) -> None:
+    """Name what is selected by keys, ids, names and globs, or select projects and kinds."""
+    exports = [body for project in world.projects for body in project["batch_exports"]]
+    names = [body["name"].strip() for body in (*world.projects, *exports, *_exports_of(world.work))]
+    ids = [str(body["id"]) for body in (*world.projects, *exports)]
+    keys = [address.partition(".")[2] for address in declared(world.work, world.environment)]
+    globs = ["*", "l*", "*a", "batch_export.*", "A*", "[op]*", "*.web", "none", "*-0000000000*"]
+    known = [*names, *ids, *keys, *keys, *(f"batch_export.id:{i}" for i in ids if "-" in i), *globs]
+
+    def some(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dice.sample(texts, min(len(texts), dice.choice((1, 1, 2)))))
+
+    if world.targets and dice.random() < 0.7:
+        world.targets = some(known)
+    if world.excludes and dice.random() < 0.7:
+        world.excludes = some(known)
+    if dice.random() < SHARE_OF_PROJECTS:
+        own = [str(body[what]) for body in world.projects for what in ("name", "id")]
+        world.parents = some([*own, "web", "app", "lab", "*", "a*", "W*"])
+        world.excludes = some(known) if dice.random() < 0.3 else ()
+    if dice.random() < SHARE_OF_KINDS:
+        world.kinds = (dice.choice(("project", "batch_export", "batch_export", "*", "b*")),)
 
 
 def _add_rules(world: World, dice: random.Random) -> None:

@@ -198,7 +198,14 @@ class Identity:
             return [text]
         named = self.named("project", [None], text)
         found = named if how == "name" else self.of_version(number, text)
-        return [item.id for item in found] or self.connected(text)
+        others = self.versions[number].keys() - {text} if not found else ()
+        taken = {
+            x.id
+            for key in others
+            if key.startswith("project.")
+            for x in self.of_version(number, key)
+        }
+        return [item.id for item in found] or [x for x in self.connected(text) if x not in taken]
 
     def connected(self, address: str) -> list[str | None]:
         """Return the projects that a key may have had, also if commits were applied in part."""

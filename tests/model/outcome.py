@@ -63,7 +63,7 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
 def is_stale(saved: Planned, now: Planned) -> bool:
     """Return whether a plan of now has more than a saved one, or less than what is left of it."""
     old = {part for change in saved.changes.values() for part in _parts(saved, change)}
-    made = {address for address, action in saved.changes if action == "create"}
+    made = {address for address, action in saved.changes if action in ("create", "replace")}
     left = [c for c in now.changes.values() if c.action != "update" or c.address not in made]
     new = {part for change in left for part in _parts(now, change)}
     aims = {(*place, after) for *place, _, after in old}

@@ -77,7 +77,8 @@ class Clone:
     def request(self, *, plain: bool = False) -> PlanRequest:
         """Return what to plan; `plain` leaves out the options that a saved plan contains."""
         world = self.world
-        selection = Selection() if plain else Selection(world.targets, world.excludes)
+        texts = (world.targets, world.excludes, world.kinds, world.parents)
+        selection = Selection() if plain else Selection(*texts)
         return PlanRequest(
             self.options,
             PlanOptions(world.rotate, allow_replace=world.allow_replace, selection=selection),

@@ -130,12 +130,12 @@ def _values(plan: Planned, change: Change, path: str) -> tuple[Any, Any]:
 
 def _of(item: Any, path: str) -> Any:
     value = item.values.get(path)
-    if value is None and isinstance(item, Live) and path == _FILLED_IN[item.kind]:
+    if value is None and isinstance(item, Live) and path in _FILLED_IN[item.kind]:
         return item.value(path)
     return _NONE if value is None else value
 
 
-_FILLED_IN = {"project": "timezone", "batch_export": "model"}
+_FILLED_IN = {"project": ("timezone",), "batch_export": ("model", "timezone")}
 
 
 def _holds(value: Any, tests: Mapping[str, Any]) -> bool:
