@@ -78,8 +78,9 @@ class Pair(Struct, frozen=True):
         """Load the workspace twice. Raises BadUsage unless it has both environments."""
         if names[0] == names[1]:
             raise BadUsage(f"cannot compare environment '{names[0]}' with itself")
+        sharing = runtime.sharing()
         sessions = [
-            Session.open(replace(options, environment=name), runtime, drafts=drafts)
+            Session.open(replace(options, environment=name), sharing, drafts=drafts)
             for name in names
         ]
         if not sessions[0].loaded.environments:

@@ -2,7 +2,7 @@
 
 from reconciler.client.admission import Permit
 from reconciler.client.exchange import SecretResolver
-from reconciler.client.limits import ClientSettings
+from reconciler.client.limits import ClientSettings, Readings
 from reconciler.client.pages import complete_list
 from reconciler.client.transport import Transport, open_transport
 from reconciler.client.waits import Stop, together
@@ -10,6 +10,7 @@ from reconciler.client.waits import Stop, together
 __all__ = [
     "ClientSettings",
     "Permit",
+    "Readings",
     "SecretResolver",
     "Stop",
     "Transport",

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from time import monotonic
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from reconciler.model.connection import ClientOptions, Window, is_loopback
 
+_T = TypeVar("_T")
 _FULL_SPEED = 8
 """Calls at once after which a limiter that slowed down has no limit of its own again."""
 HOUR = 3_600.0
@@ -162,6 +164,24 @@ class Limiters(Struct):
                 waiting.set_result(None)
 
 
+class Readings(Struct):
+    """What several environments of one run read once, by service, key and what it is.
+
+    A reading that fails is not kept: the next environment makes its own.
+    """
+
+    _made: dict[object, Any] = field(default_factory=dict)
+    _turns: dict[object, asyncio.Lock] = field(default_factory=dict)
+
+    async def once(self, key: object, read: Callable[[], Awaitable[_T]]) -> _T:
+        """Return a reading, made if no environment made it. Others wait for one that is made."""
+        async with self._turns.setdefault(key, asyncio.Lock()):
+            if key not in self._made:
+                self._made[key] = await read()
+        made: _T = self._made[key]
+        return made
+
+
 class Estimate(Struct, frozen=True):
     """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows.
 
@@ -207,6 +227,8 @@ class ClientSettings(Struct, frozen=True):
         Monotonic seconds, waiting, and a number from 0 to 1: parameters, so that no test waits.
     limiters
         The calls of this process, so that connections with one key share its limit.
+    readings
+        What the environments of a report read once, None where each reading is its own.
     """
 
     parallelism: int = 8
@@ -219,6 +241,7 @@ class ClientSettings(Struct, frozen=True):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.SystemRandom().random
     limiters: Limiters = field(default_factory=Limiters)
+    readings: Readings | None = None
 
     def changed_by(self, options: ClientOptions) -> ClientSettings:
         """Return these settings with the options that are given in their place."""

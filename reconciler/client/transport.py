@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import isinf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 from msgspec import Struct, field
@@ -45,6 +45,7 @@ from reconciler.model.request import Answer, Request
 if TYPE_CHECKING:
     import httpx
 
+_T = TypeVar("_T")
 _KEY = re.compile(r"[!-~]+")
 _USUAL_SECONDS = 0.2
 """Seconds for a call, as long as none was made."""
@@ -58,7 +59,7 @@ _LAST_YEAR = 9000
 class Transport(Struct, dict=True):
     """Sends the requests of one environment. `calls` counts them, repeated ones included.
 
-    Events go to `listen`.
+    Events go to `listen`. `_reader` is the transport of the last reading that it shares.
     """
 
     client: httpx.AsyncClient
@@ -68,9 +69,10 @@ class Transport(Struct, dict=True):
     listen: Listener | None = None
     stop: Stop = field(default_factory=Stop)
     calls: int = 0
-    _seconds: float = 0.0
+    seconds: float = 0.0
     _admission: Admission | None = None
-    _date: tuple[datetime, float] | None = None
+    date: tuple[datetime, float] | None = None
+    _reader: Transport | None = None
 
     @cached_property
     def _waits(self) -> Waits:
@@ -94,9 +96,10 @@ class Transport(Struct, dict=True):
 
         It is `local`, the time of this machine, without one and if both differ by up to a minute.
         """
-        if self._date is None:
+        known = self.date or (self._reader.date if self._reader is not None else None)
+        if known is None:
             return local
-        date, received = self._date
+        date, received = known
         current = date + timedelta(seconds=self.clock() - received)
         return local if abs(current - local) <= _SKEW else current
 
@@ -136,13 +139,27 @@ class Transport(Struct, dict=True):
         async with self._admitting().admitted(calls) as permit:
             yield permit
 
+    async def once(self, what: str, read: Callable[[], Awaitable[_T]]) -> _T:
+        """Return a reading, shared with the other environments of a report that use the key."""
+        readings = self.settings.readings
+        if readings is None:
+            return await read()
+
+        async def read_here() -> tuple[_T, Transport]:
+            return await read(), self
+
+        key = (self.connection.base_url, self._key_digest(), what)
+        reading, self._reader = await readings.once(key, read_here)
+        return reading
+
     async def pause(self, seconds: float, reason: str, change_id: str | None = None) -> None:
         """Wait. A wait of over two seconds is an event. Raises Interrupted at a stop."""
         await self._waits.sleep(seconds, reason, change_id)
 
     def estimate(self, calls: int) -> Estimate:
         """Return how long so many calls will take after those that were sent already."""
-        mean = self._seconds / self.calls if self.calls else _USUAL_SECONDS
+        timed = self if self.calls or self._reader is None else self._reader
+        mean = timed.seconds / timed.calls if timed.calls else _USUAL_SECONDS
         return estimate(
             self._admitting().limiters,
             calls,
@@ -242,7 +259,7 @@ class Transport(Struct, dict=True):
             return received
         finally:
             seconds = self.clock() - attempts.sent
-            self._seconds += seconds
+            self.seconds += seconds
             self.emit(
                 Sent(
                     request.method,
@@ -256,9 +273,9 @@ class Transport(Struct, dict=True):
             )
 
     def _note_date(self, received: Received) -> None:
-        date = date_of(received.headers.get("date")) if self._date is None else None
+        date = date_of(received.headers.get("date")) if self.date is None else None
         if date is not None and date.year < _LAST_YEAR:
-            self._date = date, self.clock()
+            self.date = date, self.clock()
 
     def _wait_after(self, error: Failure, attempts: Attempts) -> Failure | None:
         """Let this call wait after a failure, or all calls where it concerns all.
@@ -324,11 +341,13 @@ class Transport(Struct, dict=True):
         if self._admission is None:
             settings, connection = self.settings, self.connection
             windows = settings.windows(connection.base_url)
-            key = hashlib.sha256(self._key().encode()).digest()
-            scopes = (key, (connection.base_url, connection.organization))
+            scopes = (self._key_digest(), (connection.base_url, connection.organization))
             limiters = [settings.limiters.of(scope, windows) for scope in scopes]
             self._admission = Admission(limiters, settings, self._waits)
         return self._admission
+
+    def _key_digest(self) -> bytes:
+        return hashlib.sha256(self._key().encode()).digest()
 
     def _key(self) -> str:
         reference = self.connection.api_key

@@ -90,6 +90,8 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
         if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
             continue
         now = _value(current.get(path))
+        if now.__class__ is str and now == leaf.value:
+            continue
         change = _field_change(leaf, now, once)
         if change is not None:
             origin = _origin(leaf, now, before.get(path), declared.base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 
 from msgspec import Struct
 
@@ -89,7 +90,7 @@ async def read_user(transport: Transport) -> KeyUser | None:
 
 async def read_organizations(transport: Transport) -> Mapping[str, str]:
     """Return the names of the organizations that the key sees, by id. Raises ServiceError."""
-    items, _ = await _page(transport, _ORGANIZATIONS)
+    items, _ = await transport.once(_ORGANIZATIONS, partial(_page, transport, _ORGANIZATIONS))
     return {str(item.get("id")): str(item.get("name")) for item in items}
 
 
@@ -139,7 +140,7 @@ def _texts(value: JSON) -> tuple[str, ...]:
 
 async def key_may_write(transport: Transport) -> bool | None:
     """Return whether the API key may change anything, None if the service does not say."""
-    body = await _key(transport)
+    body = await transport.once(KEY.path, partial(_key, transport))
     scopes = body.get("scopes") if isinstance(body, dict) else None
     if not isinstance(scopes, list):
         return None
@@ -151,7 +152,7 @@ async def dialect_of_key(transport: Transport) -> Dialect | None:
 
     Every key may read itself, so this works in an organization without exports.
     """
-    body = await _key(transport)
+    body = await transport.once(KEY.path, partial(_key, transport))
     is_newest = isinstance(body, dict) and body.keys() >= _SINCE_2026
     return Dialect.V2026 if is_newest else None
 
