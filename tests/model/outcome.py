@@ -122,9 +122,9 @@ def values_of(resources: Declared) -> Values:
 
 
 def unfinished(plan: Planned) -> set[str]:
-    """Return the resources whose object has the name of an unfinished replacement."""
-    renamed = [c for c in plan.changes.values() if c.live and "name" in c.fields]
-    return {c.address for c in renamed if c.live and " (replaces " in c.live.name}
+    """Return the resources whose object has drifted to the name of an unfinished replacement."""
+    drifted = [c for c in plan.changes.values() if c.fields.get("name", ("",))[0] == "live"]
+    return {c.address for c in drifted if c.live and " (replaces " in c.live.name}
 
 
 def pulled(plan: Planned) -> Values:

@@ -34,23 +34,22 @@ class Thing(NamedTuple):
 
 def things_of(plan: Planned) -> dict[str, Thing]:
     """Return everything that an option may name, by address."""
-    identity, found = plan.identity, dict[str, Thing]()
+    identity, things = plan.identity, list[Thing]()
     for address in identity.untouchable | identity.matched.keys():
         resource, live = plan.now[address], identity.matched.get(address)
-        names = {resource.name, *({live.name} if live else ())}
-        parents = {identity.parent_of(resource), *(resource.parent or ())[1:]}
-        found[address] = Thing(address, frozenset(names), live, frozenset(parents))
+        names = frozenset({resource.name, *({live.name} if live else ())})
+        parents = frozenset({identity.parent_of(resource), *(resource.parent or ())[1:]})
+        things.append(Thing(address, names, live, parents))
     for address, item in identity.removed.items():
-        names = {identity.was[address].name, item.name}
-        found[address] = Thing(address, frozenset(names), item, frozenset({item.parent}))
-    for address in identity.unclear.keys() - found.keys():
-        names = {identity.was[address].name}
-        found[address] = Thing(address, frozenset(names), None, frozenset())
+        names = frozenset({identity.was[address].name, item.name})
+        things.append(Thing(address, names, item, frozenset({item.parent})))
+    for address in identity.unclear:
+        things.append(Thing(address, frozenset({identity.was[address].name}), None, frozenset()))
     for item in plan.live:
         if item not in identity.owner:
             names, parents = frozenset({item.name}), frozenset({item.parent})
-            found[item.address] = Thing(item.address, names, item, parents, is_unmanaged=True)
-    return found
+            things.append(Thing(item.address, names, item, parents, is_unmanaged=True))
+    return {thing.address: thing for thing in things}
 
 
 def named(text: str, things: dict[str, Thing]) -> set[str]:
