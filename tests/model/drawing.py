@@ -12,7 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.model.declared import CONFIG, KINDS, TYPE, base_commit, declared, loaded_files
+from tests.model.declared import (
+    CONFIG,
+    KINDS,
+    TYPE,
+    base_commit,
+    declared,
+    loaded_files,
+    merged,
+)
 from tests.model.world import Commit, Files, World, checked_out
 
 Edit = Callable[[Files], None]
@@ -28,6 +36,7 @@ SHARE_OF_FORMER = 0.03
 SHARE_OF_CASES = 0.04
 SHARE_OF_ABSENT = 0.05
 SHARE_OF_RULES = 0.15
+SHARE_OF_DEFAULTS = 0.1
 SHARE_OF_PROJECTS = 0.05
 SHARE_OF_KINDS = 0.04
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
@@ -948,6 +957,9 @@ def drawn(seed: int, dialect: str) -> World:
     _add_odd(world, odd)
     if odd.random() < SHARE_OF_ABSENT:
         _delete_at_base(world, odd)
+    layering = random.Random(f"{seed} {dialect} defaults")  # noqa: S311
+    if layering.random() < SHARE_OF_DEFAULTS:
+        _add_defaults(world, layering)
     ruling = random.Random(f"{seed} {dialect} rules")  # noqa: S311
     if ruling.random() < SHARE_OF_RULES:
         _add_rules(world, ruling)
@@ -977,6 +989,41 @@ def _select(world: World, dice: random.Random) -> None:
         world.excludes = some(known) if dice.random() < 0.3 else ()
     if dice.random() < SHARE_OF_KINDS:
         world.kinds = (dice.choice(("project", "batch_export", "batch_export", "*", "b*")),)
+
+
+def _add_defaults(world: World, dice: random.Random) -> None:
+    """Let a file have defaults of its own: at each commit, from one on, only at one, or not yet."""
+    exports: list[Body] = [
+        {"end_at": ENDS[1]},
+        {"end_at": None},
+        {"paused": True},
+        {"model": "persons"},
+        {"secret_version": "2"},
+        {"lifecycle": {"protect": True}},
+        {"lifecycle": {"ignore_changes": ["interval"]}},
+        {"destination": {"config": {"exclude_events": ["a", "b"]}}},
+        {"destination": {"type": "NoOp", "config": {"arg": "default", "exclude_events": ["c"]}}},
+    ]
+    projects: list[Body] = [{"timezone": "Europe/Paris"}, {"anonymize_ips": True}]
+    own = {
+        "batch_export": merged(dice.choice(exports), dice.choice(exports)),
+        "project": dice.choice((*projects, {})),
+    }
+    name = dice.choice([name for name in world.work if name != "reconciler.yaml"])
+    versions = [commit.files for commit in world.commits] + [world.work]
+    first, last = dice.randrange(len(versions)), dice.choice((len(versions), len(versions) - 1))
+    changed = [
+        {**files, name: {**files[name], "defaults": own}}
+        if name in files and first <= number < last
+        else files
+        for number, files in enumerate(versions)
+    ]
+    *commits, work = changed
+    trial = replace(world, work=work)
+    if all(map(valid, changed)) and valid(checked_out(trial)):
+        world.work, world.later = work, None
+        for commit, files in zip(world.commits, commits, strict=True):
+            commit.files = files
 
 
 def _add_rules(world: World, dice: random.Random) -> None:
