@@ -69,6 +69,10 @@ def is_stale(saved: Planned, now: Planned) -> bool:
     aims = {(*place, after) for *place, _, after in old}
     is_other = any((*place, x) not in aims or y != x for *place, y, x in new - old)
     is_other |= saved.base.commit != now.base.commit
+    # The digest of an update covers all fields that the resource sets.
+    updates = {part[:3] for part in new if part[1] == "update"}
+    covered = {part[:4] for part in new}
+    is_other |= any(p[:3] in updates and p[5] and p[:4] not in covered for p in old)
     return is_other or not all(_is_done(now, part) for part in old - new)
 
 

@@ -29,7 +29,7 @@ class Thing(NamedTuple):
 
     @property
     def ids(self) -> set[str]:
-        return {self.live.id} if self.live else set()
+        return {self.live.id, self.live.address} if self.live else set()
 
 
 def things_of(plan: Planned) -> dict[str, Thing]:
@@ -44,7 +44,7 @@ def things_of(plan: Planned) -> dict[str, Thing]:
         names = frozenset({identity.was[address].name, item.name})
         things.append(Thing(address, names, item, frozenset({item.parent})))
     for address in identity.unclear:
-        things.append(Thing(address, frozenset({identity.was[address].name}), None, frozenset()))
+        things.append(Thing(address, frozenset(), None, frozenset()))  # Its name is not certain.
     for item in plan.live:
         if item not in identity.owner:
             names, parents = frozenset({item.name}), frozenset({item.parent})
