@@ -17,11 +17,15 @@ from tests.model.world import World, checked_out
 
 # What servers of 2026 cannot change.
 FIXED = {TYPE, "model"}
+_OF_SERVICE = {"id", "team_id", "created_at", "last_updated_at"}
 
 
 @dataclass
 class Change:
-    """A planned change. `parent` is the id of its project, None for one to create."""
+    """A planned change. `parent` is the id of its project, None for one to create.
+
+    `new` is the new object of an interrupted replacement.
+    """
 
     address: str
     action: str
@@ -30,6 +34,7 @@ class Change:
     fields: Fields = field(default_factory=dict)
     secrets: set[str] = field(default_factory=set)
     on_purpose: bool = True
+    new: Live | None = None
 
 
 class Planned:
@@ -48,6 +53,7 @@ class Planned:
         self.elsewhere = {item for each in others if not each.is_ambiguous for item in each.owner}
         self.left_out: set[str] = set()
         self.changes: dict[tuple[str, str], Change] = {}
+        self.refusals = set[tuple[str, frozenset[str]]]()
         self.adopted, self.loosened = set[str](), set[tuple[str, str]]()
         self.stays, self.unmanaged = set[tuple[str, str]](), set[str]()
         self.error, self.code = "AmbiguousIdentity", 1
@@ -58,6 +64,9 @@ class Planned:
         if not self._select({change.address for change in candidates}):
             return
         candidates = [change for change in candidates if change.address not in self.left_out]
+        if any(change.action == "stuck" for change in candidates):
+            self.error, self.code = "AmbiguousIdentity", 1
+            return
         self.changes = {(change.address, change.action): change for change in candidates}
         self.refusals = refusals_of(self)
         self._note()
@@ -84,6 +93,10 @@ class Planned:
         address, fields = resource.address, fields_of(self.identity, self.base, resource, item)
         toggle = fields.pop("paused", None)
         is_fixed = self.world.dialect == "2026" and FIXED & fields.keys()
+        if new := self.identity.new.get(address):
+            is_needed = is_fixed or (item.parent != parent and resource.parent)
+            yield from self._rest_of_replacement(resource, item, new, fields, bool(is_needed))
+            return
         if is_fixed or (item.parent != parent and resource.parent):
             parent = parent if resource.parent else item.parent
             yield Change(address, "replace", item, parent, fields)
@@ -95,6 +108,23 @@ class Planned:
         if toggle:
             action = "pause" if resource.values["paused"] else "unpause"
             yield Change(address, action, item, parent, {"paused": toggle})
+
+    def _rest_of_replacement(
+        self, resource: Resource, old: Live, new: Live, fields: Fields, is_needed: bool
+    ) -> Iterator[Change]:
+        """Yield what is left of a replacement, or that it can't be continued."""
+        address = resource.address
+        left = fields_of(self.identity, self.base, resource, new)
+        toggle = left.pop("paused", None)
+        paths = (old.values.keys() | new.values.keys()) - resource.values.keys() - _OF_SERVICE
+        is_same = all(old.value(path) == new.value(path) for path in paths)
+        if not is_needed or not is_same or (self.world.dialect == "2026" and FIXED & left.keys()):
+            yield Change(address, "stuck", old, new.parent)
+            return
+        yield Change(address, "replace", old, new.parent, fields, new=new)
+        if toggle:
+            action = "pause" if resource.values["paused"] else "unpause"
+            yield Change(address, action, old, new.parent, {"paused": toggle})
 
     def pruned(self) -> Iterator[Change]:
         """Yield the deletions of removed objects, and of unmanaged ones in declared projects."""

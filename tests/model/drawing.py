@@ -36,6 +36,7 @@ SHARE_OF_FORMER = 0.03
 SHARE_OF_CASES = 0.04
 SHARE_OF_ABSENT = 0.05
 SHARE_OF_RULES = 0.15
+SHARE_OF_UNFINISHED = 0.08
 SHARE_OF_DEFAULTS = 0.1
 SHARE_OF_PROJECTS = 0.05
 SHARE_OF_KINDS = 0.04
@@ -957,6 +958,9 @@ def drawn(seed: int, dialect: str) -> World:
     _add_odd(world, odd)
     if odd.random() < SHARE_OF_ABSENT:
         _delete_at_base(world, odd)
+    unfinished = random.Random(f"{seed} {dialect} unfinished")  # noqa: S311
+    if unfinished.random() < SHARE_OF_UNFINISHED:
+        _interrupt(world, unfinished)
     layering = random.Random(f"{seed} {dialect} defaults")  # noqa: S311
     if layering.random() < SHARE_OF_DEFAULTS:
         _add_defaults(world, layering)
@@ -989,6 +993,58 @@ def _select(world: World, dice: random.Random) -> None:
         world.excludes = some(known) if dice.random() < 0.3 else ()
     if dice.random() < SHARE_OF_KINDS:
         world.kinds = (dice.choice(("project", "batch_export", "batch_export", "*", "b*")),)
+
+
+def _interrupt(world: World, dice: random.Random) -> None:
+    """Let the replacement of an export be interrupted before its old object was deleted."""
+    now = declared(checked_out(world), world.environment)
+    base = declared(world.commits[base_commit(world)].files, world.environment)
+    places = {project["name"]: project for project in world.projects}
+    found = [
+        (key, body)
+        for key, was in base.items()
+        if key in now and was.parent and was.parent[1] in base and now[key].pinned is None
+        for body in places.get(base[was.parent[1]].name, {}).get("batch_exports", ())
+        if body["name"] == was.name
+    ]
+    targets = [key for key in now if key.startswith("project.") and now[key].name in places]
+    if not found or not targets:
+        return
+    address, old = dice.choice(found)
+    target, work = dice.choice(targets), copy.deepcopy(world.work)
+    is_move, key = dice.random() < 0.8, address.partition(".")[2]
+    for body in [
+        value["batch_exports"][key]
+        for value in work.values()
+        if key in value.get("batch_exports", ())
+    ]:
+        if is_move:
+            body["project"] = target.partition(".")[2]
+        else:
+            body["model"] = "persons"
+    changed = replace(world, work=work)
+    if not (valid(work) and valid(checked_out(changed))):
+        return
+    own = declared(checked_out(changed), world.environment)[address]
+    new: Body = copy.deepcopy(old)
+    for path, value in own.values.items():
+        at, parts = new, path.split(".")
+        for part in parts[:-1]:
+            at = at.setdefault(part, {})
+        at[parts[-1]] = "old-secret" if str(value).startswith("${secret:") else value
+    source = next(project for project in world.projects if old in project["batch_exports"])
+    place = places[now[target].name] if is_move else source
+    is_known = new["destination"].get("integration") in (None, 100 + place["id"])
+    if new["destination"]["type"] != old["destination"]["type"] or not is_known:
+        return
+    of = old["id"] if dice.random() < 0.9 else _id_of("e1")
+    new |= {"id": _id_of("e97"), "name": f"{own.name} (replaces {of})"}
+    if dice.random() < 0.2:
+        dice.choice((old, new)).update(dice.choice(({"end_at": ENDS[1]}, {"interval": "week"})))
+    new = {path: value for path, value in new.items() if value is not None}
+    doubled = [new, {**copy.deepcopy(new), "id": _id_of("e98")}]
+    place["batch_exports"] += doubled[: 1 if dice.random() < 0.9 else 2]
+    world.work, world.later = work, None
 
 
 def _add_defaults(world: World, dice: random.Random) -> None:

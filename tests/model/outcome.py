@@ -34,6 +34,7 @@ def applied(plan: Planned) -> list[Live]:
             sent = {path: own.get(path) for path in change.fields}
             live[item.id] = replace(item, values={**item.values, **sent})
     gone = {c.live.id for c in changes if c.live and c.action in ("delete", "replace")}
+    gone |= {change.new.id for change in changes if change.new}
     return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
 
 
@@ -52,6 +53,9 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
         yield from ((*place[:2], x.id, "", "", "") for x in plan.live if x.parent == live.id)
         values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
         yield (*place, "", repr(values), "")
+        if new := change.new:
+            values = {path: x for path, x in new.values.items() if path != "last_updated_at"}
+            yield (*place, "", repr((new.id, values)), "")
     if own and change.action != "delete":
         yield from ((*place, path, "", "") for path in change.secrets)
         checked = own.values.keys() - {"paused"} if change.action == "update" else set[str]()
@@ -78,8 +82,11 @@ def is_stale(saved: Planned, now: Planned) -> bool:
 
 def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
     """Return whether live state has a value of a saved plan, or has no deleted object."""
-    address, _, identity, path, _, after = part
+    address, action, identity, path, _, after = part
     item, is_gone = now.identity.matched.get(address), identity not in {x.id for x in now.live}
+    rest = now.changes.get((address, "update"))
+    if rest and action == "replace" and path in rest.fields:
+        return True  # Its old object is gone, and the rest of it goes on.
     return is_gone if not path else item is not None and repr(item.value(path)) == after
 
 

@@ -150,7 +150,7 @@ def _exports(plan: Planned) -> Refusals:
         has_ended = live and live.has_ended(timedelta(days=7)) and not live.value("paused")
         if has_ended and dialect in ("2025", "2026"):
             yield "schedule-deleted", change.address
-    for change in plan.of_action("create", "replace"):
+    for change in [c for c in plan.of_action("create", "replace") if c.new is None]:
         resource, live = plan.now[change.address], change.live
         if resource.value(TYPE) == "HTTP" and f"{CONFIG}token" not in resource.values:
             yield "field-required", change.address
