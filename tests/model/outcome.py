@@ -39,10 +39,16 @@ def applied(plan: Planned) -> list[Live]:
 
 
 def refused_later(plan: Planned) -> set[str]:
-    """Return the resources that name the integration of another project, which only 2026 checks."""
-    changes = plan.of_action("create", "update", "replace") if plan.world.dialect == "2026" else []
+    """Return the resources in a project that is not there, and those that name its integration.
+
+    Only servers of 2026 check that an integration is of the same project.
+    """
+    projects = {None, *(item.id for item in plan.live if item.kind == "project")}
+    made = plan.of_action("create", "replace")
+    lost = {change.address for change in made if change.parent not in projects}
+    changes = [*made, *plan.of_action("update")] if plan.world.dialect == "2026" else []
     named = {c.address: (plan.now[c.address].value(INTEGRATION), c.parent) for c in changes}
-    return {key for key, (to, of) in named.items() if to and of and int(to) != 100 + int(of)}
+    return lost | {key for key, (to, of) in named.items() if to and of and int(to) != 100 + int(of)}
 
 
 def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:

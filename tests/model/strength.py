@@ -60,7 +60,7 @@ FAULTS = (
         "I4",
         "an object to delete is called unmanaged",
         "reconciler/planning/duplicates.py",
-        "stays = [item for item in items if (item.live.kind, item.live.id) not in self.deleted]",
+        "stays = [item for item in items if item.live.identity not in self.draft.deleted]",
         "stays = items",
     ),
     Fault(
