@@ -235,6 +235,20 @@ FAULTS = (
         '"required": [\n        "token"\n      ]',
         '"required": []',
     ),
+    Fault(
+        "G1",
+        "an interrupted replacement is not continued",
+        "reconciler/planning/matcher.py",
+        "            if not items or resource.state is State.ABSENT:\n",
+        "            if True:\n",
+    ),
+    Fault(
+        "G2",
+        "defaults of a file do not apply",
+        "reconciler/workspace/layers.py",
+        "own = [] if document.file == WORKSPACE_FILE else [document]",
+        "own = []",
+    ),
 )
 
 
