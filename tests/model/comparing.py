@@ -288,7 +288,7 @@ async def _again(
     is_whole = not (world.is_partial or world.left_out)
     if is_whole and not world.has_remote and world.work == world.commits[world.head].files:
         world = replace(world, mark=world.head)  # The local record.
-    second = Planned(world, after)
+    second = Planned(world, after, predicted if saved is not None else None)
     if saved is not None:
         repeated = await clone.apply(saved)
         again = live_of((await clone.state())["projects"])
@@ -339,7 +339,7 @@ async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIter
     else:
         await _meanwhile(clone, dice)
     before = live_of((await clone.state())["projects"])
-    now = Planned(world, before)
+    now = Planned(world, before, predicted)
     stale = 4 if is_stale(predicted, now) else 5 if now.refusals else 0
     expected = now.code if now.error else stale
     made = await clone.apply(saved)

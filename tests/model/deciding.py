@@ -38,10 +38,13 @@ class Change:
 
 
 class Planned:
-    """The plan of a world for one live state. `error` is the name of the error that ends it."""
+    """The plan of a world for one live state. `error` is the name of the error that ends it.
 
-    def __init__(self, world: World, live: Sequence[Live]) -> None:
-        self.world, self.live, files = world, live, checked_out(world)
+    `saved` is the saved plan that is applied.
+    """
+
+    def __init__(self, world: World, live: Sequence[Live], saved: Planned | None = None) -> None:
+        self.world, self.live, self.saved, files = world, live, saved, checked_out(world)
         self.now = declared(files, world.environment)
         self.policy = environment_of(world.work, world.environment, "policy")
         self.base = base_of(world, self.now)
@@ -51,7 +54,7 @@ class Planned:
         names = world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
         others = [Identity(live, declared(files, name)) for name in names]
         self.elsewhere = {item for each in others if not each.is_ambiguous for item in each.owner}
-        self.left_out: set[str] = set()
+        self.left_out, self.selected = set[str](), set[str]()
         self.changes: dict[tuple[str, str], Change] = {}
         self.refusals = set[tuple[str, frozenset[str]]]()
         self.adopted, self.loosened = set[str](), set[tuple[str, str]]()

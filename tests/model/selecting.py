@@ -72,7 +72,8 @@ def named(text: str, things: dict[str, Thing]) -> set[str]:
 def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     """Return the addresses that the options leave out, None if the options are not usable.
 
-    `candidates` are the resources and objects with a change.
+    `candidates` are the resources and objects with a change. What a saved plan selected is selected
+    again, and its options need not match anything.
     """
     world, things = plan.world, things_of(plan)
     unmanaged = {address for address, thing in things.items() if thing.is_unmanaged} - candidates
@@ -84,9 +85,10 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
         {key for key in things if fnmatch.fnmatchcase(key.partition(".")[0], text)}
         for text in world.kinds
     ]
-    if not all((*targets, *excludes, *parents, *kinds)):
+    is_strict = plan.saved is None
+    if is_strict and not all((*targets, *excludes, *parents, *kinds)):
         return None
-    if any(found <= unmanaged for found in targets):
+    if is_strict and any(found <= unmanaged for found in targets):
         return None
     chosen = {*things} - unmanaged
     if targets:
@@ -97,6 +99,8 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
         chosen &= set().union(*kinds)
     excluded = set().union(*excludes) if excludes else set()
     chosen -= excluded
+    if plan.saved is not None:
+        chosen |= plan.saved.selected & things.keys()
     for address in [*chosen]:
         resource = plan.now.get(address)
         to = (resource.parent or ("", ""))[1] if resource else ""
@@ -105,7 +109,9 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
             chosen.add(to)
             if to in excluded:
                 return None
-    return {*things} - unmanaged - chosen if chosen or not world.is_partial else None
+    plan.selected = chosen
+    is_usable = chosen or not world.is_partial or not is_strict
+    return {*things} - unmanaged - chosen if is_usable else None
 
 
 def _inside(projects: set[str], things: dict[str, Thing]) -> set[str]:
