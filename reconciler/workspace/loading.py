@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.connection import ClientOptions, Connection, SecretSettings, Trusted
+from reconciler.model.connection import ClientOptions, Connection, Readable, SecretSettings
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE, Policy
 from reconciler.model.resource import Desired
@@ -24,7 +24,7 @@ from reconciler.workspace.consistency import (
     check_shared,
 )
 from reconciler.workspace.layers import EnvironmentContext, resolve
-from reconciler.workspace.references import References, declared_names, key_variables
+from reconciler.workspace.references import References, key_variables, readable_of
 from reconciler.workspace.resource_files import (
     Declaration,
     Recognition,
@@ -68,7 +68,7 @@ from reconciler.workspace.yaml.loader import AMBIGUOUS, ParsedFiles, collector_p
 if TYPE_CHECKING:
     from reconciler.model.plan import Refusal
     from reconciler.workspace.layers import Snapshots
-    from reconciler.workspace.trust import TrustedBase
+    from reconciler.workspace.trust import TrustedTip
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {
     *("bad-url", "misnamed-workspace", "misspelt-value", "no-files", "unknown-scope"),
@@ -186,9 +186,9 @@ class LoadOptions(Struct, frozen=True):
         Whether warnings are errors, and the codes of errors that are warnings.
     drafts
         Texts by path that replace or add files.
-    base
-        The trusted base, whose workspace file decides the connection, the policy and what may be
-        read.
+    trusted_tip
+        The tip of the trusted branch, whose workspace file decides the connection, the policy and
+        what may be read.
     parsed
         Files to share with other environments.
     """
@@ -196,7 +196,7 @@ class LoadOptions(Struct, frozen=True):
     strict: bool = False
     lenient: frozenset[str] = frozenset()
     drafts: Mapping[str, str] = field(default_factory=dict)
-    base: TrustedBase | None = None
+    trusted_tip: TrustedTip | None = None
     parsed: ParsedFiles | None = None
 
 
@@ -213,14 +213,16 @@ def load(
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
         BadUsage: an unknown environment, or several and none selected.
-        GitUnavailable: the trusted base cannot be read, or its files have errors.
+        GitUnavailable: the trusted branch cannot be read, or its files have errors.
 
     """
     how = options or LoadOptions()
     problems = DiagnosticCollector(strict=how.strict, lenient=how.lenient)
     on_disk = FolderSource(folder)
     source = ReadSource(DraftSource(on_disk, how.drafts))
-    loader = _Loader(folder, source, kinds, environ, problems, base=how.base, parsed=how.parsed)
+    loader = _Loader(
+        folder, source, kinds, environ, problems, tip=how.trusted_tip, parsed=how.parsed
+    )
     texts: Mapping[str, Document] = {}
     loaded = None
     with collector_paused():
@@ -287,7 +289,7 @@ def load_at(
     environment: str,
     environ: Mapping[str, str],
     snapshots: Snapshots,
-    trusted: Trusted,
+    trusted: Readable,
 ) -> Desired:
     """Return the resources of an environment in the files of a commit.
 
@@ -326,7 +328,7 @@ class _Loader(Struct, frozen=True):
     """The steps of loading.
 
     `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
-    with other commits. `base` is the trusted base.
+    with other commits. `tip` is that of the trusted branch.
     """
 
     folder: Path
@@ -336,7 +338,7 @@ class _Loader(Struct, frozen=True):
     problems: DiagnosticCollector
     assume_env: bool = False
     snapshots: Snapshots | None = None
-    base: TrustedBase | None = None
+    tip: TrustedTip | None = None
     parsed: ParsedFiles | None = None
 
     def read(self) -> _Files:
@@ -354,12 +356,12 @@ class _Loader(Struct, frozen=True):
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
 
-    def context(self, files: _Files, environment: str, trusted: Trusted) -> EnvironmentContext:
+    def context(self, files: _Files, environment: str, trusted: Readable) -> EnvironmentContext:
         """Return what resolving the resources of one environment needs."""
         workspace = files.workspace
         policy = policy_of(workspace, environment, self.kinds)
         self.problems.lenient |= {UNKNOWN_VALUE}.intersection(policy.attempt)
-        declared = declared_names(workspace.value, allow_exec=policy.allow_exec_secrets)
+        declared = readable_of(workspace.value, allow_exec=policy.allow_exec_secrets)
         references = References(
             variables=variables_of(workspace, environment),
             environ=self.environ,
@@ -400,9 +402,9 @@ class _Loader(Struct, frozen=True):
         """Return the workspace for one environment. Errors go to `problems`."""
         since = len(self.problems.diagnostics)
         workspace = files.workspace
-        raw = self.source.read(WORKSPACE_FILE) if self.base is not None else None
-        deciding = Deciding.of(workspace, raw, self.base, self.kinds, environment)
-        context = self.context(files, environment, deciding.lists())
+        raw = self.source.read(WORKSPACE_FILE) if self.tip is not None else None
+        deciding = Deciding.of(workspace, raw, self.tip, self.kinds, environment)
+        context = self.context(files, environment, deciding.readable)
         references = context.references
         decided = deciding.settings(references)
         desired = self.desired(files, context)
@@ -411,7 +413,7 @@ class _Loader(Struct, frozen=True):
             desired = desired.of_service(connected.base_url, connected.organization)
         settings = deciding.after_merge(decided, desired, references)
         branch = branch_of(workspace, environment, self.problems)
-        if self.base is not None:
+        if self.tip is not None:
             # Otherwise a branch could be its own base, and nothing in it would be new.
             branch = branch_of(deciding.trusted, environment, DiagnosticCollector())
         point_at_variables(self.problems, since, files.documents, references.places)

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitMissing, GitUnavailable
+from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.text import quoted
-from reconciler.providers.env import API_KEY
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
@@ -25,11 +25,10 @@ from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import AMBIGUOUS
 
-_BESIDE_KEY = ("RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION")
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
-class TrustedBase(Struct, frozen=True):
+class TrustedTip(Struct, frozen=True):
     """The tip of the trusted branch, or why there is none.
 
     branch, commit
@@ -52,7 +51,7 @@ class TrustedBase(Struct, frozen=True):
         """The files of the workspace at the tip."""
         if self.repository is None or self.commit is None:
             return _NoFiles()
-        return _Tip(self.repository, self.commit)
+        return _TipFiles(self.repository, self.commit)
 
     @property
     def name(self) -> str:
@@ -96,10 +95,10 @@ class TrustedBase(Struct, frozen=True):
             )
 
 
-def trusted_base(
+def trusted_tip(
     folder: Path, environ: Mapping[str, str], *, interactive: bool
-) -> TrustedBase | None:
-    """Return the trusted base, None where the loaded files decide themselves.
+) -> TrustedTip | None:
+    """Return the tip of the trusted branch, None where the loaded files decide themselves.
 
     They do on a terminal, and in a folder without a repository, or in one that has nothing of
     others; never in a CI job.
@@ -120,18 +119,18 @@ def trusted_base(
             branch = trusted_branch(repository, environ)
             if branch is not None or in_job or not repository.is_alone:
                 return _of_branch(folder, repository, branch, in_job=in_job)
-            if not environ.get(API_KEY) or all(map(environ.get, _BESIDE_KEY)):
+            if not environ.get(API_KEY) or all(map(environ.get, ADDRESS.values())):
                 return None
-            problem = f"{API_KEY} is set without {' and '.join(_BESIDE_KEY)}"
+            problem = f"{API_KEY} is set without {' and '.join(ADDRESS.values())}"
             fix = f"unset {API_KEY}"
         except GitMissing:
             problem, fix = "git is not installed", "install git"
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _of_branch(
     folder: Path, repository: Repository, branch: TrustedBranch | None, *, in_job: bool
-) -> TrustedBase:
+) -> TrustedTip:
     if branch is None:
         problem = "the default branch is not in this clone"
         fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
@@ -139,8 +138,8 @@ def _of_branch(
         problem = f"{quoted(link)} is a link here, and another one or none on {branch.ref}"
         fix = "use -C with the folder that it refers to, or merge the link first"
     else:
-        return TrustedBase(repository, branch.ref, branch.commit, in_job)
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+        return TrustedTip(repository, branch.ref, branch.commit, in_job)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> str | None:
@@ -159,7 +158,7 @@ def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> st
 
 
 # Without slots, since cached properties need a dict.
-class _Tip(Struct, frozen=True, dict=True):
+class _TipFiles(Struct, frozen=True, dict=True):
     """The files of a commit. Git runs when they are needed, which is seldom."""
 
     repository: Repository
