@@ -6,7 +6,7 @@ Each rule is declared once, on a function: `@RULES.rule("id", Severity.WARNING)`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
@@ -59,7 +59,7 @@ class Behaviour(Struct, frozen=True, dict=True):
     operations: tuple[Operation, ...] = ()
     rules: tuple[Rule, ...] = ()
     refusals: tuple[KnownRefusal, ...] = ()
-    backfill_warnings: Callable[[JSONObject], tuple[Consequence, ...]] = _no_warnings
+    backfill_warnings: Callable[[JSONObject], Iterable[Consequence]] = _no_warnings
     overlap: Overlap = field(default_factory=Overlap)
 
     @cached_property

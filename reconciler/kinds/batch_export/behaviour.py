@@ -63,12 +63,8 @@ _DEFAULT_MODEL = "events"
 _EVENT_LISTS = ("include_events", "exclude_events")
 
 
-def backfill_warnings(body: JSONObject) -> tuple[Consequence, ...]:
-    """Return the consequences of backfilling an export, whatever the range is."""
-    return tuple(_warnings(body))
-
-
-def _warnings(body: JSONObject) -> Iterator[Consequence]:
+def backfill_warnings(body: JSONObject) -> Iterator[Consequence]:
+    """Yield the consequences of backfilling an export, whatever the range is."""
     if (body.get("model") or _DEFAULT_MODEL) != _DEFAULT_MODEL:
         return
     yield Consequence(
