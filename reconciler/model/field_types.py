@@ -130,6 +130,12 @@ class DecimalText(Struct, frozen=True):
             return text
 
 
+def instant_of(text: str) -> datetime:
+    """Return the time of an ISO 8601 text, in UTC without an offset. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
 class Instant(Struct, frozen=True):
     """A timestamp, compared by instant. Text without an offset is UTC (service.md 1.1)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from pkgutil import get_data
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from reconciler.model.field_types import instant_of
 from reconciler.model.kind import IntegrationField, Kind
 from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
@@ -202,13 +203,10 @@ def _check_bodies(context: _ResourceContext, places: _Places) -> None:
 
 
 def _instant(value: object) -> datetime | None:
-    if not isinstance(value, str):
-        return None
     try:
-        instant = datetime.fromisoformat(value.strip())
+        return instant_of(value.strip()) if isinstance(value, str) else None
     except ValueError:
         return None
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
 
 
 _CHECKS: Mapping[str, Callable[[_ResourceContext, _Places], None]] = {
