@@ -103,7 +103,8 @@ def _rules_for(request: PolicyTestRequest, runtime: Runtime) -> Callable[[Plan],
 
     def of_environment(plan: Plan) -> _RuleSet:
         kinds, environment = all_kinds(), plan.source.environment
-        deciding = Deciding.of(own, raw, base, kinds, environment)
+        trusted = own if base is None else base.workspace(own, raw)
+        deciding = Deciding(own, trusted, base, kinds, environment)
         policy = policy_of(own, environment, kinds).stricter(deciding.allowed)
         return _RuleSet(policy.rules, policy.marks)
 

@@ -49,7 +49,7 @@ from reconciler.workspace.schema.annotations import (
     shape_of,
     tags_of,
 )
-from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, converted
+from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check
 from reconciler.workspace.schema.values import ANNOTATIONS, check_fields
 from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, policy_of
@@ -129,7 +129,7 @@ class EnvironmentContext(Struct):
     def layers_of(self, kind: Kind) -> KindLayers:
         """Return what the resources of a kind share."""
         if kind.name not in self._kind_layers:
-            layers = KindLayers.of(kind, self.workspace.document, self.environment, self._filled)
+            layers = KindLayers(kind, self.environment, self.workspace.document, self._filled)
             self._kind_layers[kind.name] = layers
         return self._kind_layers[kind.name]
 
@@ -286,11 +286,8 @@ def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) ->
         own = dict(own)
         for key in _PER_ENVIRONMENT:
             own.pop(key, None)
-    values = context.references.with_inputs(own, places.near)
-    if context.references.has_inputs:
-        values = converted(kind.name, values)
     return Filled(
-        values=values,
+        values=context.references.typed(kind.name, own, places.near),
         unfilled={name: body[name] for name in _PER_ENVIRONMENT if name in body},
         name=own.get("name"),
         places=places,
@@ -396,37 +393,17 @@ class Defaults(Struct, frozen=True):
 class KindLayers(Struct, frozen=True):
     """What the resources of a kind share in one environment.
 
-    `workspace` is the file whose defaults are the lowest layer. `canonical` are the kind's own
-    names of fields by any name, `holders` the fields that have variants, and `tags` the keys that
-    choose one. `filled` returns a text with its references filled in. `_defaults` remembers the
-    defaults of each file, `_managed` the managed fields of each shape.
+    `workspace` is the file whose defaults are the lowest layer. `filled` returns a text with its
+    references filled in. `_defaults` remembers the defaults of each file, `_managed` the managed
+    fields of each shape.
     """
 
     kind: Kind
     environment: str
     workspace: Document
-    canonical: Mapping[str, str]
-    holders: tuple[str, ...]
-    tags: frozenset[str]
     filled: Callable[[str], JSON]
     _defaults: dict[str, Defaults] = field(default_factory=dict)
     _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, kind: Kind, workspace: Document, environment: str, filled: Callable[[str], JSON]
-    ) -> KindLayers:
-        """Return what the resources of a kind share. Of two fields the first one has a name."""
-        names = [(item.name, name) for item in kind.fields for name in (item.name, *item.aliases)]
-        return cls(
-            kind,
-            environment,
-            workspace,
-            {name: own for own, name in reversed(names)},
-            tuple(item.name for item, _ in kind.variants),
-            tags_of(kind.name),
-            filled,
-        )
 
     def layers_of(
         self, declaration: Declaration, override: Mapping[str, Any] | None
@@ -465,14 +442,12 @@ class KindLayers(Struct, frozen=True):
 
     def managed(self, fields: Mapping[str, Any]) -> ManagedFields:
         """Return the managed fields of a resource, the same for all of its shape."""
-        shape = shape_of(fields, self.tags)
+        shape = shape_of(fields, tags_of(self.kind.name))
         known = self._managed.get(shape)
         if known is None:
             if len(self._managed) >= MOST_SHAPES:
                 self._managed.clear()
-            known = self._managed[shape] = managed_in(
-                shape, kind=self.kind, canonical=self.canonical, holders=self.holders
-            )
+            known = self._managed[shape] = managed_in(shape, self.kind)
         return known
 
     def override(self, declaration: Declaration) -> Mapping[str, Any] | None:
@@ -556,21 +531,21 @@ class ManagedFields(Struct, frozen=True):
     with_at: tuple[Path, ...]
 
 
-def managed_in(
-    shape: Shape, *, kind: Kind, canonical: Mapping[str, str], holders: Iterable[str]
-) -> ManagedFields:
-    """Return the managed fields of resources of a shape.
+def canonical_name(name: str, kind: Kind) -> str:
+    """Return the kind's own name of a field, which may be unknown."""
+    field = kind.field_named(name)
+    return field.name if field is not None else name
 
-    `canonical` are the kind's own names by the names in the files. `holders` are the fields whose
-    texts may be URLs with passwords.
-    """
+
+def managed_in(shape: Shape, kind: Kind) -> ManagedFields:
+    """Return the managed fields of resources of a shape."""
     names: dict[str, str] = {}
     repeated: list[tuple[str, str]] = []
     written = members(shape)
     for name in written:
         if name in COMMON or name == kind.parent_key:
             continue
-        own = canonical.get(name, name)
+        own = canonical_name(name, kind)
         if own in names:
             repeated.append((name, own))
         else:
@@ -578,8 +553,9 @@ def managed_in(
     shapes = {own: written[name] for own, name in names.items()}
     spec = tuple(part for item in shapes.items() for part in item)
     carriers = carriers_of(kind.name, _ANNOTATIONS, spec)
-    inside = ((holder, shapes[holder]) for holder in holders if holder in shapes)
-    leaves = (leaf for holder, below in inside for leaf in leaf_shapes(below, (holder,)))
+    # Texts in fields with variants may be URLs with passwords.
+    holders = (holder.name for holder, _ in kind.variants if holder.name in shapes)
+    leaves = (leaf for holder in holders for leaf in leaf_shapes(shapes[holder], (holder,)))
     return ManagedFields(
         outline=outline(kind.name, shape),
         names=tuple(names.items()),

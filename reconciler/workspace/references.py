@@ -21,6 +21,7 @@ from reconciler.model.values import (
     PLAIN,
     SECRET,
     UNSET,
+    JSONObject,
     Path,
     Reference,
     SecretRef,
@@ -39,12 +40,12 @@ from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.env import PROVIDER as ENVIRONMENT
 from reconciler.providers.provider import FillContext, FillRules
 from reconciler.providers.var import PROVIDER as VARIABLES
+from reconciler.workspace.schema.validation import converted
 from reconciler.workspace.sources import (
     MAX_DEPTH,
     MAX_EXPANDED,
     MAX_REFERENCE,
     MAX_TOTAL_EXPANDED,
-    Source,
     leaves_workspace,
 )
 from reconciler.workspace.yaml.document import (
@@ -122,12 +123,12 @@ class Place(Protocol):
 class References(FillRules, kw_only=True):
     """What references resolve to in one environment.
 
-    `places` are those of variables: an error in a variable is reported there, once. `literals`
-    collects literal secrets; None where the policy forbids them. `has_inputs` is set by the first
-    input.
+    `read` returns the content of a file of the workspace. `places` are those of variables: an error
+    in a variable is reported there, once. `literals` collects literal secrets; None where the
+    policy forbids them. `has_inputs` is set by the first input.
     """
 
-    source: Source
+    read: Callable[[str], bytes | None]
     problems: DiagnosticCollector
     places: Places
     literals: dict[str, SecretValue] | None = None
@@ -153,6 +154,11 @@ class References(FillRules, kw_only=True):
         if isinstance(value, str) and "${" in value:
             return self._text(value, place, path)
         return value
+
+    def typed(self, kind: str, fields: JSONObject, place: Place) -> Any:
+        """Return resolved fields of a kind, with inputs as the types that its schema wants."""
+        filled = self.with_inputs(fields, place)
+        return converted(kind, filled) if self.has_inputs else filled
 
     def for_key(self) -> References:
         """Return these references for the API key, which may come from other places."""
@@ -240,7 +246,7 @@ class References(FillRules, kw_only=True):
             rules=self,
             expanding=self._expanding,
             expand=self._expand,
-            read=self.source.read,
+            read=self.read,
             is_outside=leaves_workspace,
             unknown_text=UnknownText,
             report=lambda code, message, hint: self.problems.error(

@@ -61,7 +61,7 @@ _KEY = "RECONCILER_API_KEY"
 _VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
 
 
-class Settings(Struct, frozen=True):
+class Settings(Struct, frozen=True, kw_only=True):
     """What a command may do.
 
     policy, own_policy
@@ -93,19 +93,6 @@ class Deciding(Struct, frozen=True):
     kinds: Sequence[Kind]
     environment: str
 
-    @classmethod
-    def of(
-        cls,
-        own: Workspace,
-        raw: bytes | None,
-        base: TrustedBase | None,
-        kinds: Sequence[Kind],
-        environment: str,
-    ) -> Deciding:
-        """Return the workspace files of an environment. `raw` is the content of the own one."""
-        trusted = own if base is None else base.workspace(own, raw)
-        return cls(own, trusted, base, kinds, environment)
-
     @property
     def allowed(self) -> Policy:
         """The policy of the file that decides, the strictest one without the environment."""
@@ -136,7 +123,9 @@ class Deciding(Struct, frozen=True):
         configured = connection_of(self.own, self.environment, references, in_job=in_job)
         client = client_options_of(self.own, self.environment, references.problems)
         if self.base is None:
-            return Settings(policy, policy, configured.connected, client)
+            return Settings(
+                policy=policy, own_policy=policy, connected=configured.connected, client=client
+            )
         return self._of_base(self.base, policy, configured, references)
 
     def _of_base(
@@ -147,7 +136,7 @@ class Deciding(Struct, frozen=True):
         references = replace(
             loaded,
             variables=variables_of(self.trusted, self.environment),
-            source=base.source,
+            read=base.read,
             problems=problems,
             places=variable_places(self.trusted, self.environment),
             allow_exec=self.allowed.allow_exec_secrets,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -185,10 +185,10 @@ def _types_of(node: Mapping[str, Any]) -> Sequence[str]:
 def _violation(name: str, value: JSON, error: Error) -> _Violation:
     """Return the violation behind an error of the validator. Composed schemas have no `$ref`."""
     node: Any = schema(name)
-    for part in error.schema_path[:-1]:
+    (*above, keyword), path = error
+    for part in above:
         node = node[part]
-    path = error.value_path
-    return _Violation(str(error.schema_path[-1]), node, value_at(value, path), path)
+    return _Violation(str(keyword), node, value_at(value, path), path)
 
 
 def _is_reported(violation: _Violation) -> bool:
@@ -329,11 +329,8 @@ def _check_placeholders(
             context.warning(code, path, message, hint)
 
 
-class Error(Struct, frozen=True):
-    """An error: the path to the keyword in the schema, and the path to the value."""
-
-    schema_path: Path
-    value_path: Path
+Error: TypeAlias = tuple[Path, Path]
+"""An error: the path to the keyword in the schema, and the path to the value."""
 
 
 class Validator(Struct, frozen=True):
@@ -360,7 +357,7 @@ def fast(schema: Mapping[str, Any]) -> Validator:
 
     def errors(value: JSON) -> Iterator[Error]:
         for error in compiled.iter_errors(value):
-            yield Error(tuple(error.schema_path), tuple(error.instance_path))
+            yield tuple(error.schema_path), tuple(error.instance_path)
 
     return Validator(compiled.is_valid, errors)
 
@@ -375,7 +372,7 @@ def portable(schema: Mapping[str, Any]) -> Validator:
         for error in compiled.iter_errors(value):
             # The path of an error in `then` includes `if`, which is not its parent.
             path = tuple(part for part in error.absolute_schema_path if part != "if")
-            yield Error(path, tuple(error.absolute_path))
+            yield path, tuple(error.absolute_path)
 
     return Validator(compiled.is_valid, errors)
 
