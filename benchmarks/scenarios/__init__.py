@@ -21,6 +21,7 @@ _HOMES: Mapping[str, tuple[str, str]] = {
     "imported": ("importing", "imported"),
     "marginal": ("plans", "marginal"),
     "different": ("plans", "different"),
+    "reviewed": ("plans", "reviewed"),
     "creates": ("applies", "creates"),
     "creates-cpu": ("applies", "creates_cpu"),
     "projects-500": ("terraform", "projects_500"),

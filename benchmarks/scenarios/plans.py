@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -170,4 +171,35 @@ def different(settings: Settings) -> Result:
         if percent:
             result.ratios[f"{name}, CPU ÷ no change"] = ratio_of(cpu(planned), cpu(bases))
         result.values[f"{name}, peak MB"] = peak(planned)
+    return result
+
+
+def reviewed(settings: Settings) -> Result:
+    """Plan one edit of a large workspace, as a pull request has it, relative to a plan of none."""
+    exports = 1_000 if settings.quick else 10_000
+    result = Result(f"plan of a pull request: {exports:,} exports in {exports // 50} projects")
+    with prepared(Workload(exports, exports // 50), settings) as plan:
+        file = plan.place.workspace / "exports/web-0000.yaml"
+        text = file.read_text(encoding="utf-8")
+        first = text.removeprefix("batch_exports:\n").partition("\n\n")[0]
+        texts = {
+            "no change": text,
+            "an edited export": text.replace("prefix: web/0/", "prefix: web/zero/", 1),
+            "a new export": f"{text}\n{first.replace('00000', 'new').replace(' 0', ' new')}\n",
+        }
+        # The base is the last commit.
+        tasks = {
+            name: replace(
+                plan.tasks["plan"],
+                codes=(0,) if edited == text else (2,),
+                before=partial(file.write_text, edited, encoding="utf-8"),
+            )
+            for name, edited in texts.items()
+        }
+        usages = alternating(tasks, settings)
+    for name, rounds in usages.items():
+        result.ratios[f"{name} ÷ no change, CPU"] = ratio_of(cpu(rounds), cpu(usages["no change"]))
+        result.values[f"{name}, CPU s"] = min(cpu(rounds))
+        result.values[f"{name}, peak MB"] = peak(rounds)
+    del result.ratios["no change ÷ no change, CPU"]
     return result

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -40,7 +40,6 @@ from reconciler.workspace.git.repository import HEAD, Blobs, Commit, GitSource, 
 from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.resource_files import files_by_glob
-from reconciler.workspace.yaml.loader import ParsedFiles
 
 _MOST_LISTED = 5
 _LONGEST_REF = 80
@@ -230,7 +229,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
         Raises GitUnavailable for errors in the files of the base.
         """
-        snapshots = Snapshots(ParsedFiles(self.loaded.documents))
+        # Most commits have the loaded files, and need none.
+        snapshots = cache(self.loaded.snapshots)
         configurations: list[Desired] = []
         invalid: list[str] = []
         known: dict[str | None, Desired] = {}
@@ -259,7 +259,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             notes=notes,
         )
 
-    def _configuration(self, source: GitSource, snapshots: Snapshots) -> Desired:
+    def _configuration(self, source: GitSource, snapshots: Callable[[], Snapshots]) -> Desired:
         """Return the configuration of a commit: the loaded one if its files are the same."""
         if not self._differing(source):
             return self.loaded.desired
@@ -268,7 +268,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             kinds=all_kinds(),
             environment=self.loaded.desired.environment,
             environ=self.environ,
-            snapshots=snapshots,
+            snapshots=snapshots(),
             trusted=self.loaded.secrets.trusted,
         )
 

@@ -19,6 +19,7 @@ from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.plan import OfEnvironment
 from reconciler.model.redaction import Mask
+from reconciler.model.resource import Desired
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
 from reconciler.workspace.yaml.loader import ParsedFiles
@@ -28,12 +29,22 @@ _AT_ONCE = 4
 """Environments at once. Each makes as many requests at once as its settings say."""
 
 
+class Shared(Struct, frozen=True):
+    """What the environments of one run share: files that are parsed, and configurations.
+
+    `elsewhere` are those of other environments, None for one that cannot be loaded here.
+    """
+
+    parsed: ParsedFiles = field(default_factory=ParsedFiles)
+    elsewhere: dict[str, Desired | None] = field(default_factory=dict)
+
+
 class Runtime(Struct, frozen=True):
     """The environment variables, the clock, the listener to events, and the request to stop.
 
     `now` returns an aware datetime. `interactive`: the input is a terminal, so a person runs it.
-    `parsed` are the files that the environments of one run share. `masks` are those of the
-    sessions so far.
+    `shared` is None unless a run has several environments. `masks` are those of the sessions so
+    far.
     """
 
     environ: Mapping[str, str]
@@ -42,13 +53,13 @@ class Runtime(Struct, frozen=True):
     stop: Stop = field(default_factory=Stop)
     client: ClientSettings = field(default_factory=ClientSettings)
     interactive: bool = False
-    parsed: ParsedFiles | None = None
+    shared: Shared | None = None
     masks: list[Mask] = field(default_factory=list)
 
     def sharing(self) -> Runtime:
         """Return the runtime for several environments: they parse a file and read a list once."""
         client = replace(self.client, readings=Readings())
-        return replace(self, client=client, parsed=ParsedFiles())
+        return replace(self, client=client, shared=Shared())
 
     def mask(self, text: str) -> str:
         """Return a text with the known secrets of all sessions masked."""

@@ -17,7 +17,7 @@ from reconciler.client import ClientSettings, SecretResolver, Transport, open_tr
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.loading import load_workspace
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Shared
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     AmbiguousIdentity,
@@ -54,7 +54,7 @@ from reconciler.reading import Depth, read_details, read_inside, read_live
 from reconciler.reading.access import read_organizations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
-from reconciler.workspace.yaml.loader import collector_paused
+from reconciler.workspace.yaml.loader import ParsedFiles, collector_paused
 
 _Result = TypeVar("_Result")
 
@@ -62,6 +62,7 @@ _Result = TypeVar("_Result")
 class Session(Struct, frozen=True):
     """A workspace that is loaded for one environment, its secrets, and the runtime.
 
+    `shared` is what it shares with other environments, with those of the runtime if there are any.
     `history` is its git history, None outside of a repository.
     """
 
@@ -69,6 +70,7 @@ class Session(Struct, frozen=True):
     loaded: Loaded
     secrets: SecretResolver
     runtime: Runtime
+    shared: Shared
     history: WorkspaceHistory | None
 
     @classmethod
@@ -91,15 +93,16 @@ class Session(Struct, frozen=True):
             runtime.environ,
             interactive=runtime.interactive,
             drafts=drafts,
-            parsed=runtime.parsed,
+            parsed=runtime.shared.parsed if runtime.shared is not None else None,
         )
+        shared = runtime.shared or Shared(ParsedFiles(loaded.documents))
         secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
         if loaded.connection is not None:
             secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)
         for ref in loaded.desired.secret_users:
             secrets.resolve_effortless(ref)
         history = WorkspaceHistory.of(options.folder, loaded, runtime.environ, head)
-        session = cls(options, loaded, secrets, runtime, history)
+        session = cls(options, loaded, secrets, runtime, shared, history)
         if drafts is None or not runtime.masks:
             runtime.masks.append(session.mask)
         session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")
@@ -329,20 +332,29 @@ class Session(Struct, frozen=True):
         """
         own = self.loaded.desired
         for name in self.loaded.others_of_service():
+            theirs = self._elsewhere(name)
+            if theirs is None or theirs.service != own.service:
+                continue
+            with suppress(AmbiguousIdentity):
+                matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
+                objects = (pair.live for pair in matching.matches.values())
+                yield from (item.identity for item in objects if item is not None)
+
+    def _elsewhere(self, name: str) -> Desired | None:
+        """Return the configuration of another environment, loaded once."""
+        known = self.shared.elsewhere
+        if name not in known:
+            options = replace(self.options, environment=name, strict=False)
+            known[name] = None
             with suppress(ReconcilerError):
-                options = replace(self.options, environment=name, strict=False)
                 other, *_ = load_workspace(
                     options,
                     self.runtime.environ,
                     interactive=self.runtime.interactive,
-                    parsed=self.runtime.parsed,
+                    parsed=self.shared.parsed,
                 )
-                theirs = other.desired
-                service = (theirs.base_url, theirs.organization)
-                if service == (own.base_url, own.organization):
-                    matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
-                    objects = (pair.live for pair in matching.matches.values())
-                    yield from ((item.kind, item.id) for item in objects if item is not None)
+                known[name] = other.desired
+        return known[name]
 
     def _unsafe(self) -> Iterator[Refusal]:
         """Yield a violation if `prune: true` may delete what files declare that are left out."""

@@ -132,12 +132,18 @@ class Decisions(Struct):
     _context: ChangeContext | None = None
     _made: dict[Address, tuple[Match, ChangesAndNotes]] = field(default_factory=dict)
 
+    def begin(self, context: ChangeContext) -> ChangeContext:
+        """Return the context of the decisions that follow, with what is known already of places."""
+        former = self._context
+        if former is not None and _same_surroundings(former, context):
+            context = replace(context, known=former.known)
+        else:
+            self._made.clear()
+        self._context = context
+        return context
+
     def of(self, match: Match, context: ChangeContext) -> ChangesAndNotes:
         """Return every change of one resource, with notes for the reader of the plan."""
-        if context is not self._context:
-            if self._context is None or not _same_surroundings(self._context, context):
-                self._made.clear()
-            self._context = context
         address = match.resource.address
         former = self._made.get(address)
         if former is None or not _is_same_match(former[0], match):

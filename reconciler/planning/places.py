@@ -366,7 +366,8 @@ class Known(Struct, frozen=True, dict=True):
             if places is None or not places.holders or resource.state is State.ABSENT:
                 continue
             match = matching.matches.get(address)
-            live = _fields(match) if match else {}
+            is_live = self.only_live or bool(resource.lifecycle.ignore_changes)
+            live = _fields(match) if match and is_live else {}
             declared = resolved(match, resource, matching.live, as_live=True) if match else resource
             spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
             reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
@@ -500,11 +501,13 @@ class _Judge(Struct, frozen=True):
 
         Where a place is a mere address, a secret says where behind it: one that is new counts, too.
         """
-        users, receivers = self.known.index
+        sent = [note for note in self.change.secrets if note.use.sent]
+        # Most changes send none, and the index of ten thousand objects takes a while.
+        users, receivers = self.known.index if sent else ({}, {})
         is_mere = self.reach.address in users and not self.reach.inside
-        for note in self.change.secrets:
+        for note in sent:
             is_new = is_mere and any(source not in receivers for source in note.ref.sources)
-            if note.use.sent and (note.former or is_new):
+            if note.former or is_new:
                 names = ", ".join(source.origin for source in note.ref.sources)
                 text = f"{note.path[-1]} {names} -> {self.reach.receiver}"
                 yield NewPlace(Novelty.REFERENCE, text, self.reach.address, note.former)

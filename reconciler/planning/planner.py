@@ -70,7 +70,8 @@ def make_plan(
     pruned = tuple(to_prune(matching, policy, kept=base.kept if base else {}))
     selected = select(Candidates(matching, pruned, desired.environment, context.declared), options)
     matching = with_integrations(matching, selected.addresses)
-    decision = ChangeContext(matching, Known(matching, context.now), selected.rotated)
+    known = Known(matching, context.now)
+    decision = context.decisions.begin(ChangeContext(matching, known, selected.rotated))
     changes, no_ops, notes = _decided(pruned, selected, decision, context.decisions)
     if context.needs_details:
         versions = (desired, *((base.desired, *base.later) if base is not None else ()))

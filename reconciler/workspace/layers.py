@@ -80,14 +80,11 @@ class Snapshots(Struct):
     _resources: dict[tuple[int, int, Address], tuple[Resource, Places]] = field(
         default_factory=dict
     )
-    _reads_no_file: dict[int, bool] = field(default_factory=dict)
+    _reads_file: dict[int, bool] = field(default_factory=dict)
 
     def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
         """Return the document of a file, the same one for the same content."""
-        document = self.files.parse(raw, file, problems)
-        if id(document) not in self._reads_no_file:
-            self._reads_no_file[id(document)] = _MAY_READ_FILE.search(document.text) is None
-        return document
+        return self.files.parse(raw, file, problems)
 
     def known(
         self, workspace: Document, document: Document, address: Address
@@ -99,8 +96,13 @@ class Snapshots(Struct):
         self, workspace: Document, document: Document, resource: Resource, places: Places
     ) -> None:
         """Remember a resource that was resolved without errors, unless it may depend on a file."""
-        if self._reads_no_file[id(workspace)] and self._reads_no_file[id(document)]:
+        if not (self._may_read_file(workspace) or self._may_read_file(document)):
             self._resources[id(workspace), id(document), resource.address] = (resource, places)
+
+    def _may_read_file(self, document: Document) -> bool:
+        if id(document) not in self._reads_file:
+            self._reads_file[id(document)] = _MAY_READ_FILE.search(document.text) is not None
+        return self._reads_file[id(document)]
 
 
 class EnvironmentContext(Struct):

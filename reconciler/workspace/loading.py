@@ -124,6 +124,21 @@ class Loaded(Settings, frozen=True, kw_only=True):
         """The connection, None without one."""
         return self.connected if isinstance(self.connected, Connection) else None
 
+    def snapshots(self) -> Snapshots:
+        """Return its files and resources, for commits that have some of the same files."""
+        from reconciler.workspace.layers import Snapshots
+
+        snapshots = Snapshots(ParsedFiles(self.documents))
+        documents = {document.file: document for document in self.documents}
+        workspace = documents.get(WORKSPACE_FILE)
+        if workspace is None:
+            return snapshots
+        for address, resource in self.desired.resources.items():
+            document = self.declared[address].document
+            if documents.get(document.file) is document:
+                snapshots.keep(workspace, document, resource, self.places[address])
+        return snapshots
+
     def others_of_service(self) -> Iterator[str]:
         """Yield the other environments that may have the same organization, by the plain text."""
         documents = {document.file: document.value for document in self.documents}
