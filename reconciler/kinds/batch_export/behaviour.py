@@ -8,9 +8,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from reconciler.kinds.batch_export.consequences import RULES, moment
+from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.behaviour import Behaviour, Overlap
+from reconciler.model.field_types import moment
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, Severity
 from reconciler.model.request import Operation, Paging, Repeat

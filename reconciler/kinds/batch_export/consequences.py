@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.behaviour import Outcome, RuleContext, Rules
-from reconciler.model.field_types import Instant
+from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Effect, FieldChange, Novelty, Severity
@@ -39,15 +39,6 @@ _MOST_NAMES = 10
 _DEGREES = (Severity.WARNING, Severity.INFO)
 _INTERVALS = {"hour": "hourly", "day": "daily", "week": "weekly"}
 _OTHERS = "all others"
-
-
-def moment(value: JSON) -> datetime | None:
-    """Return an instant, None for a value of another form."""
-    canonical = Instant().canonical(value)
-    try:
-        return datetime.fromisoformat(canonical) if isinstance(canonical, str) else None
-    except ValueError:
-        return None
 
 
 def live_value(context: RuleContext, *path: str) -> JSON:

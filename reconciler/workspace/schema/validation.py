@@ -387,8 +387,6 @@ def shown(value: JSON) -> str:
         return "text" if len(value) > _LONGEST else f"'{value}'"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, SecretRef):
-        return f"'{PLACEHOLDER}'"
     words: dict[type, str] = {dict: "a mapping", list: "a list"}
     return words.get(type(value), str(value))
 
