@@ -123,18 +123,16 @@ class Place(Protocol):
 class References(FillRules, kw_only=True):
     """What references resolve to in one environment.
 
-    `read` returns the content of a file of the workspace. `places` are those of variables: an error
-    in a variable is reported there, once. `literals` collects literal secrets; None where the
-    policy forbids them. `has_inputs` is set by the first input.
+    `places` are those of variables: an error in a variable is reported there, once. `literals`
+    collects literal secrets; None where the policy forbids them. `has_inputs` is set by the first
+    input.
     """
 
-    read: Callable[[str], bytes | None]
     problems: DiagnosticCollector
     places: Places
     literals: dict[str, SecretValue] | None = None
     has_inputs: bool = False
     expansion: Expansion = field(default_factory=Expansion)
-    _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
 
     def resolved(self, value: JSON, place: Place, path: Path = ()) -> JSON:
@@ -196,7 +194,7 @@ class References(FillRules, kw_only=True):
                     continue
             elif item.__class__ in PLAIN:
                 continue
-            is_unset = item == UNSET and isinstance(value, dict) and not self._expanding
+            is_unset = item == UNSET and isinstance(value, dict) and not self.expanding
             inside = (*path, key)
             filled = None if is_unset else self.with_inputs(item, place, inside)
             if filled is not item:
@@ -228,7 +226,7 @@ class References(FillRules, kw_only=True):
         try:
             filled = self._filled(text, at)
         except RecursionError:
-            if self._expanding:
+            if self.expanding:
                 raise
             filled = self._too_large(text, TOO_DEEP, at)
         if len(self.problems.diagnostics) == before:
@@ -244,9 +242,7 @@ class References(FillRules, kw_only=True):
     def _context(self, at: _Mark, part: str | None) -> FillContext:
         return FillContext(
             rules=self,
-            expanding=self._expanding,
             expand=self._expand,
-            read=self.read,
             is_outside=leaves_workspace,
             unknown_text=UnknownText,
             report=lambda code, message, hint: self.problems.error(
@@ -256,14 +252,14 @@ class References(FillRules, kw_only=True):
         )
 
     def _expand(self, name: str) -> JSON:
-        self._expanding.append(name)
+        self.expanding.append(name)
         try:
             return self.with_inputs(
                 self.variables[name],
                 lambda path, part=None: self.places.near((name, *path), part),
             )
         finally:
-            self._expanding.pop()
+            self.expanding.pop()
 
     def _filled(self, text: str, at: _Mark) -> JSON:
         parts: list[JSON] = []

@@ -143,7 +143,7 @@ class Deciding(Struct, frozen=True):
             literals={} if self.allowed.allow_literal_secrets else None,
             declared=loaded.trusted,
             key_variables=key_variables(self.trusted.value),
-            _expanding=[],
+            expanding=[],
             _cached={},
         )
         trusted = connection_of(self.trusted, self.environment, references, in_job=base.in_job)
