@@ -82,10 +82,6 @@ class Snapshots(Struct):
     )
     _reads_file: dict[int, bool] = field(default_factory=dict)
 
-    def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
-        """Return the document of a file, the same one for the same content."""
-        return self.files.parse(raw, file, problems)
-
     def known(
         self, workspace: Document, document: Document, address: Address
     ) -> tuple[Resource, Places] | None:
@@ -224,13 +220,11 @@ def _is_in_environment(
 class Filled(Struct, frozen=True):
     """A resource with its layers merged and its references filled in.
 
-    `unfilled` are the fields about environments, which are checked as they are written. `name` is
-    the name as it is written.
+    `unfilled` are the fields about environments, which are checked as they are written.
     """
 
     values: Mapping[str, JSON]
     unfilled: Mapping[str, JSON]
-    name: JSON
     places: Places
     check: CheckContext
 
@@ -280,10 +274,8 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
 
 def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
     """Return a declaration in the environment. Report errors in its references."""
-    layers = context.layers_of(kind)
-    override, body = layers.override(declaration), declaration.body
-    places = Places(layers.layers_of(declaration, override))
-    own = layers.merged(declaration, override)
+    merged, body = context.layers_of(kind).merged(declaration), declaration.body
+    places, own = Places(merged.layers), merged.values
     if not own.keys().isdisjoint(_PER_ENVIRONMENT):
         own = dict(own)
         for key in _PER_ENVIRONMENT:
@@ -291,7 +283,6 @@ def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) ->
     return Filled(
         values=context.references.typed(kind.name, own, places.near),
         unfilled={name: body[name] for name in _PER_ENVIRONMENT if name in body},
-        name=own.get("name"),
         places=places,
         check=CheckContext(
             subject=declaration.address,
@@ -337,7 +328,9 @@ def _resource(
         mark=declaration.mark,
         marks=merged.places,
         written=written,
-        name_from_env=reads_environment(merged.name, context.references.variables),
+        name_from_env=reads_environment(
+            merged.places.written(("name",)), context.references.variables
+        ),
         unset=tuple(
             (known.name, *path[1:])
             for path in merged.places.unset()
@@ -385,8 +378,8 @@ def default_layer(document: Document, kind: str) -> Layer | None:
     return layer if mapping_of(layer.value) else None
 
 
-class Defaults(Struct, frozen=True):
-    """The defaults of a kind for the resources of a file: the layers, topmost first, and merged."""
+class Merged(Struct, frozen=True):
+    """Layers, topmost first, and their values merged."""
 
     layers: tuple[Layer, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -404,43 +397,36 @@ class KindLayers(Struct, frozen=True):
     environment: str
     workspace: Document
     filled: Callable[[str], JSON]
-    _defaults: dict[str, Defaults] = field(default_factory=dict)
+    _defaults: dict[str, Merged] = field(default_factory=dict)
     _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
 
-    def layers_of(
-        self, declaration: Declaration, override: Mapping[str, Any] | None
-    ) -> tuple[Layer, ...]:
-        """Return the layers of a resource, topmost first."""
-        document, path = declaration.document, declaration.path
-        own = Layer(document, path, RESOURCE)
-        below = (own, *self.defaults(document).layers)
-        if override is None:
-            return below
-        inside = (*path, "overrides", self.environment)
-        return (Layer(document, inside, f"override {self.environment}"), *below)
-
-    def defaults(self, document: Document) -> Defaults:
+    def defaults(self, document: Document) -> Merged:
         """Return the defaults for the resources of a file: its own over those of the workspace."""
         known = self._defaults.get(document.file)
         if known is None:
-            known = Defaults()
+            known = Merged()
             own = [] if document.file == WORKSPACE_FILE else [document]
             for file in (self.workspace, *own):
                 layer = default_layer(file, self.kind.name)
                 if layer is not None:
                     values = self._over(known.values, mapping_of(layer.value))
-                    known = Defaults((layer, *known.layers), values)
+                    known = Merged((layer, *known.layers), values)
             self._defaults[document.file] = known
         return known
 
-    def merged(
-        self, declaration: Declaration, override: Mapping[str, Any] | None
-    ) -> Mapping[str, Any]:
-        """Return the layers of a resource as one. References are not filled in."""
-        merged, defaults = declaration.body, self.defaults(declaration.document)
+    def merged(self, declaration: Declaration) -> Merged:
+        """Return the layers of a resource, and merged. References are not filled in."""
+        document, path, values = declaration.document, declaration.path, declaration.body
+        defaults = self.defaults(document)
+        layers = (Layer(document, path, RESOURCE), *defaults.layers)
         if defaults.layers:
-            merged = self._over(defaults.values, merged)
-        return self._over(merged, override) if override is not None else merged
+            values = self._over(defaults.values, values)
+        override = mapping_of(declaration.body.get("overrides")).get(self.environment)
+        if isinstance(override, dict):
+            inside = (*path, "overrides", self.environment)
+            layers = (Layer(document, inside, f"override {self.environment}"), *layers)
+            values = self._over(values, override)
+        return Merged(layers, values)
 
     def managed(self, fields: Mapping[str, Any]) -> ManagedFields:
         """Return the managed fields of a resource, the same for all of its shape."""
@@ -451,12 +437,6 @@ class KindLayers(Struct, frozen=True):
                 self._managed.clear()
             known = self._managed[shape] = managed_in(shape, self.kind)
         return known
-
-    def override(self, declaration: Declaration) -> Mapping[str, Any] | None:
-        """Return the fields of a resource for this environment alone, None without any."""
-        overrides = declaration.body.get("overrides")
-        fields = overrides.get(self.environment) if isinstance(overrides, dict) else None
-        return fields if isinstance(fields, dict) else None
 
     def _over(self, below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
         merged: dict[str, Any] = laid_over(below, above)

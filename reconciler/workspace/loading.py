@@ -320,7 +320,7 @@ class _Loader(Struct, frozen=True):
 
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
-        shared = self.snapshots or self.parsed
+        shared = self.parsed if self.snapshots is None else self.snapshots.files
         parser = shared.parse if shared is not None else parse
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
         recognition = Recognition(self.kinds)

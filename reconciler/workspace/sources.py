@@ -318,24 +318,19 @@ def keys_in_unloaded(folder: Path, loaded: Collection[str]) -> dict[str, frozens
 
     Hidden folders, those of other workspaces and all cases of file name suffixes are included.
     """
-    return {
-        name: frozenset(_KEYS.findall(path.read_text(encoding="utf-8", errors="replace")))
-        for name, path in _yaml_files(folder)
-        if name not in loaded
-    }
-
-
-def _yaml_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the regular files below a folder that can be read, up to a limit of entries."""
-    entries = 0
+    entries, keys = 0, {}
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
         entries += len(folders) + len(files)
         if entries > MAX_ENTRIES:
-            return
+            break
         for file in sorted(files):
             path = Path(parent, file)
+            name = path.relative_to(folder).as_posix()
             if not file.lower().endswith(YAML_SUFFIXES) or path.is_symlink() or not path.is_file():
                 continue
-            if path.stat().st_size <= MAX_FILE_BYTES and os.access(path, os.R_OK):
-                yield path.relative_to(folder).as_posix(), path
+            is_small = path.stat().st_size <= MAX_FILE_BYTES
+            if is_small and name not in loaded and os.access(path, os.R_OK):
+                text = path.read_text(encoding="utf-8", errors="replace")
+                keys[name] = frozenset(_KEYS.findall(text))
+    return keys
