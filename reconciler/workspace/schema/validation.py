@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
 from reconciler.model.policy import to_send_anyway
-from reconciler.model.schemas import member_schema, schema
+from reconciler.model.schemas import member_schema, schema, types_of
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -174,12 +174,7 @@ class _Violation(Struct, frozen=True):
     @property
     def types(self) -> Sequence[str]:
         """The types that the schema accepts."""
-        return _types_of(self.node)
-
-
-def _types_of(node: Mapping[str, Any]) -> Sequence[str]:
-    types = node.get("type", ())
-    return [types] if isinstance(types, str) else types
+        return types_of(self.node)
 
 
 def _violation(name: str, value: JSON, error: Error) -> _Violation:
@@ -520,15 +515,11 @@ def _converted(value: Any, node: Mapping[str, Any]) -> JSON:
     for key, item in items:
         if item.__class__ is str:
             continue
-        new = _converted(item, _member(node, value, key) or {})
+        new = _converted(item, member_schema(node, value, key) or {})
         if new is not item:
             changed = value.copy() if changed is None else changed
             changed[key] = new
     return value if changed is None else changed
-
-
-def _member(node: Mapping[str, Any], value: Any, key: Any) -> Mapping[str, Any] | None:
-    return member_schema(node, value, key) if isinstance(value, dict) else node.get("items")
 
 
 def converts_to(types: Sequence[str]) -> bool:
@@ -537,7 +528,7 @@ def converts_to(types: Sequence[str]) -> bool:
 
 
 def _typed(value: Input, node: Mapping[str, Any]) -> JSON:
-    types = _types_of(node)
+    types = types_of(node)
     if not converts_to(types):
         return str(value)
     if "boolean" in types and value.casefold() in _BOOLEANS:
