@@ -70,12 +70,6 @@ def fits_any(text: str, globs: Iterable[str]) -> bool:
     return any(fnmatchcase(text, glob) for glob in globs)
 
 
-def matching(names: Sequence[str], glob: str) -> list[str]:
-    """Return the paths that a pattern matches. Raises TooComplex."""
-    pattern = PathGlob(glob)
-    return [name for name in names if pattern.matches(name)]
-
-
 def has_wildcard(glob: str) -> bool:
     """Return whether a pattern of paths is more than one path."""
     return _IN_NAME in glob or _CHARACTER in glob

@@ -284,8 +284,8 @@ def _zone(body: JSONObject) -> ZoneInfo:
 
 def _offset(body: JSONObject, name: str, limit: int) -> int:
     value = body.get(name)
-    valid = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
-    return int(value) if valid and isinstance(value, int) else 0
+    number = value if isinstance(value, int) and not isinstance(value, bool) else -1
+    return number if 0 <= number < limit else 0
 
 
 def _moment(body: JSONObject, name: str) -> datetime | None:

@@ -119,11 +119,6 @@ class EnvironmentContext(Struct):
     _reported: set[object] = field(default_factory=set)
     _kind_layers: dict[str, KindLayers] = field(default_factory=dict)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all environments."""
-        return self.workspace.environments or (self.environment,)
-
     def layers_of(self, kind: Kind) -> KindLayers:
         """Return what the resources of a kind share."""
         if kind.name not in self._kind_layers:
@@ -154,7 +149,7 @@ class EnvironmentContext(Struct):
 def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext) -> Desired:
     """Return the resources of one environment, without base URL and organization."""
     resources: dict[Address, Resource] = {}
-    names = context.names
+    names = context.workspace.environments or (context.environment,)
     for address in sorted(declared, key=attrgetter("kind", "key")):
         declaration = declared[address]
         if not _is_in_environment(declaration, names, context):

@@ -113,7 +113,7 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     word = _INTERVALS.get(interval, f"'{interval}'")
     return (
         f"{word} runs{_volume(context)} are not made while it is paused; after unpausing, "
-        f"fill the gap with: reconciler backfill {context.address} --since-pause"
+        f"fill the gap with: reconciler backfill {context.change.address} --since-pause"
     )
 
 
@@ -162,7 +162,7 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
     begin, first, end_of_gap = map(moment_as_option, (since, start, last))
     return (
         f"{count}{_volume(context)} skipped since {begin} {verb} not made up for; fill the gap "
-        f"with: reconciler backfill {context.address} --from {first} --to {end_of_gap}"
+        f"with: reconciler backfill {context.change.address} --from {first} --to {end_of_gap}"
     )
 
 
@@ -245,7 +245,7 @@ def _is_same_host(change: FieldChange) -> bool:
 
 
 def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
-    for change in context.fields:
+    for change in context.change.fields:
         if change.path[:2] == _CONFIG and len(change.path) == 3:
             yield change
 
