@@ -141,7 +141,7 @@ class Drift(Public, frozen=True):
 
     @derived
     def base_url(self) -> str:
-        """Base URL of the service."""
+        """Address of the service."""
         return self.source.base_url
 
     @derived

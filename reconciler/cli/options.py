@@ -289,15 +289,15 @@ since_option = file_option(
 )
 
 
-def log_option(name: str, description: str) -> Callable[[_Function], _Function]:
-    """Add an option that names a file which is appended to, and cannot be stdout."""
-    return file_option(name, description, callback=_not_stdout)
+def log_option(description: str) -> Callable[[_Function], _Function]:
+    """Add `--log-file`, a file which is appended to, and cannot be stdout."""
+    return file_option("--log-file", description, callback=_not_stdout)
 
 
-def _not_stdout(_: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+def _not_stdout(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
     if path == STDOUT:
         raise BadUsage(
-            f"{param.opts[0]} - is not supported", hint="use --format json for events on stdout"
+            "--log-file - is not supported", hint="use --format json for events on stdout"
         )
     return path
 

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import Readable
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
 from reconciler.model.values import JSON, Path, SecretRef, leaves_of
@@ -141,8 +141,8 @@ _COMPARED = attrgetter(
 class Desired(Struct, frozen=True, dict=True):
     """All resources of one environment, by address.
 
-    `base_url` and `organization` identify the service. `policy` and `lists` are those of the files,
-    None for files without the environment.
+    `base_url` and `organization` identify the service. `policy` and `readable`, what references may
+    read, are those of the files, None for files without the environment.
     """
 
     environment: str
@@ -150,7 +150,7 @@ class Desired(Struct, frozen=True, dict=True):
     organization: str
     resources: Mapping[Address, Resource]
     policy: Policy | None = None
-    lists: Trusted | None = None
+    readable: Readable | None = None
 
     @property
     def service(self) -> tuple[str, str]:

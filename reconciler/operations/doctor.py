@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reconciler.client import ClientSettings, Transport
 from reconciler.client.failures import ADDON
 from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe, proxy_for
-from reconciler.commands.loading import deciding_base
+from reconciler.commands.loading import deciding_tip
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -423,14 +423,14 @@ def _guarded(
 
 def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
     """Check which files decide where the key is sent."""
-    name = "trusted base"
-    base = deciding_base(options, runtime.environ, interactive=runtime.interactive)
-    if base is None:
+    name = "trusted branch"
+    tip = deciding_tip(options, runtime.environ, interactive=runtime.interactive)
+    if tip is None:
         yield Check.fine(name, "the files of this folder decide where the key is sent")
-    elif base.problem:
-        yield Check.warning(name, f"none: {base.problem}", base.fix)
+    elif tip.problem:
+        yield Check.warning(name, f"none: {tip.problem}", tip.fix)
     else:
-        yield Check.fine(name, f"{base.branch} at {(base.commit or '')[:7]}")
+        yield Check.fine(name, f"{tip.branch} at {(tip.commit or '')[:7]}")
 
 
 def _git(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
@@ -520,7 +520,7 @@ def _is_installed(package: str) -> bool:
 
 
 _LOCAL: Mapping[str, _LocalCheck] = {
-    "trusted base": _trusted,
+    "trusted branch": _trusted,
     "git": _git,
     "lock": _lock,
     "embedded service": _extra,

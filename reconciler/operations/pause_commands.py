@@ -20,7 +20,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options, style_of
+from reconciler.cli.output import is_interactive, render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_report
 from reconciler.errors import BadUsage, ExitCode, Interrupted, ReconcilerError
@@ -49,7 +49,7 @@ def pausing_options(function: _Function) -> _Function:
         option("--reason", metavar="TEXT", help="Reason to record in the audit log."),
         option("--write", is_flag=True, help="Also set `paused` in the files."),
         option("--auto-approve", is_flag=True, help="Do not ask for approval."),
-        log_option("--log-file", "Append an audit log: JSON lines, one for each request."),
+        log_option("Append an audit log: JSON lines, one for each request."),
         text_or_json_option("json: only events on stdout, as in the audit log."),
         client_options,
     )
@@ -78,7 +78,7 @@ def toggled(
         action,
         write=options["write"],
         auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
+        can_ask=is_interactive() and not is_json,
         outputs=Outputs(
             log_file, stream=ByteOutput() if is_json else None, reason=options["reason"]
         ),

@@ -72,7 +72,7 @@ class ProjectReport(Public, frozen=True):
     environment: str
     """Name of the environment."""
     base_url: str
-    """Base URL of the service."""
+    """Address of the service."""
     organization: str
     """Id of the organization."""
     projects: tuple[ProjectLine, ...]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.connection import SecretSettings, Trusted
+from reconciler.model.connection import Readable, SecretSettings
 from reconciler.model.values import JSON, FieldOrigin, SecretSource
 
 
@@ -26,9 +26,9 @@ class FillRules(Struct, kw_only=True):
         Whether unset environment variables have an unknown value, so that checks do not depend on
         the machine. Only those of a commit are read.
     declared
-        The lists of the files that are loaded.
+        What references may read by the files that are loaded.
     trusted
-        The lists that decide what may be read. They are those of the files on a terminal.
+        What they may read here. On a terminal, both are the same.
     key_variables
         The environment variables with the API keys of the workspace.
     for_api_key
@@ -45,8 +45,8 @@ class FillRules(Struct, kw_only=True):
     variables: Mapping[str, JSON]
     allow_exec: bool = False
     assume_env: bool = False
-    declared: Trusted = field(default_factory=Trusted)
-    trusted: Trusted = field(default_factory=Trusted)
+    declared: Readable = field(default_factory=Readable)
+    trusted: Readable = field(default_factory=Readable)
     key_variables: frozenset[str] = frozenset()
     for_api_key: bool = False
     of_commit: bool = False

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.connection import Connection, SecretSettings, Trusted
+from reconciler.model.connection import Connection, Readable, SecretSettings
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
@@ -24,7 +24,7 @@ from reconciler.workspace.consistency import (
     check_shared,
 )
 from reconciler.workspace.layers import EnvironmentContext, resolve
-from reconciler.workspace.references import References, declared_names, key_variables
+from reconciler.workspace.references import References, key_variables, readable_of
 from reconciler.workspace.resource_files import (
     Declaration,
     Recognition,
@@ -60,7 +60,7 @@ from reconciler.workspace.yaml.loader import AMBIGUOUS, ParsedFiles, collector_p
 
 if TYPE_CHECKING:
     from reconciler.workspace.layers import Snapshots
-    from reconciler.workspace.trust import TrustedBase
+    from reconciler.workspace.trust import TrustedTip
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {
     *("bad-url", "misnamed-workspace", "misspelt-value", "no-files", "unknown-scope"),
@@ -165,9 +165,9 @@ class LoadOptions(Struct, frozen=True):
         Whether warnings are errors, and the codes of errors that are warnings.
     drafts
         Texts by path that replace or add files.
-    base
-        The trusted base, whose workspace file decides the connection, the policy and what may be
-        read.
+    trusted_tip
+        The tip of the trusted branch, whose workspace file decides the connection, the policy and
+        what may be read.
     parsed
         Files to share with other environments.
     """
@@ -175,7 +175,7 @@ class LoadOptions(Struct, frozen=True):
     strict: bool = False
     lenient: frozenset[str] = frozenset()
     drafts: Mapping[str, str] = field(default_factory=dict)
-    base: TrustedBase | None = None
+    trusted_tip: TrustedTip | None = None
     parsed: ParsedFiles | None = None
 
 
@@ -192,14 +192,16 @@ def load(
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
         BadUsage: an unknown environment, or several and none selected.
-        GitUnavailable: the trusted base cannot be read, or its files have errors.
+        GitUnavailable: the trusted branch cannot be read, or its files have errors.
 
     """
     how = options or LoadOptions()
     problems = DiagnosticCollector(strict=how.strict, lenient=how.lenient)
     on_disk = FolderSource(folder, how.drafts)
     source = ReadSource(on_disk)
-    loader = _Loader(folder, source, kinds, environ, problems, base=how.base, parsed=how.parsed)
+    loader = _Loader(
+        folder, source, kinds, environ, problems, tip=how.trusted_tip, parsed=how.parsed
+    )
     texts: Mapping[str, Document] = {}
     loaded = None
     with collector_paused():
@@ -266,7 +268,7 @@ def load_at(
     environment: str,
     environ: Mapping[str, str],
     snapshots: Snapshots,
-    trusted: Trusted,
+    trusted: Readable,
 ) -> Desired:
     """Return the resources of an environment in the files of a commit.
 
@@ -305,7 +307,7 @@ class _Loader(Struct, frozen=True):
     """The steps of loading.
 
     `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
-    with other commits. `base` is the trusted base.
+    with other commits. `tip` is that of the trusted branch.
     """
 
     folder: Path
@@ -315,7 +317,7 @@ class _Loader(Struct, frozen=True):
     problems: DiagnosticCollector
     assume_env: bool = False
     snapshots: Snapshots | None = None
-    base: TrustedBase | None = None
+    tip: TrustedTip | None = None
     parsed: ParsedFiles | None = None
 
     def read(self) -> _Files:
@@ -333,12 +335,12 @@ class _Loader(Struct, frozen=True):
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
 
-    def context(self, files: _Files, environment: str, trusted: Trusted) -> EnvironmentContext:
+    def context(self, files: _Files, environment: str, trusted: Readable) -> EnvironmentContext:
         """Return what resolving the resources of one environment needs."""
         workspace = files.workspace
         policy = policy_of(workspace, environment, self.kinds)
         self.problems.lenient |= {UNKNOWN_VALUE}.intersection(policy.attempt)
-        declared = declared_names(workspace.value, allow_exec=policy.allow_exec_secrets)
+        declared = readable_of(workspace.value, allow_exec=policy.allow_exec_secrets)
         references = References(
             variables=variables_of(workspace, environment),
             environ=self.environ,
@@ -380,10 +382,10 @@ class _Loader(Struct, frozen=True):
         since = len(self.problems.diagnostics)
         workspace = files.workspace
         trusted = workspace
-        if self.base is not None:
-            trusted = self.base.workspace(workspace, self.source.read(WORKSPACE_FILE))
-        deciding = Deciding(workspace, trusted, self.base, self.kinds, environment)
-        context = self.context(files, environment, deciding.lists())
+        if self.tip is not None:
+            trusted = self.tip.workspace(workspace, self.source.read(WORKSPACE_FILE))
+        deciding = Deciding(workspace, trusted, self.tip, self.kinds, environment)
+        context = self.context(files, environment, deciding.readable)
         references = context.references
         decided = deciding.settings(references)
         desired = self.desired(files, context)
@@ -392,7 +394,7 @@ class _Loader(Struct, frozen=True):
             desired = desired.of_service(connection.base_url, connection.organization)
         settings = deciding.after_merge(decided, desired, references)
         branch = branch_of(workspace, environment, self.problems)
-        if self.base is not None:
+        if self.tip is not None:
             # Otherwise a branch could be its own base, and nothing in it would be new.
             branch = branch_of(deciding.trusted, environment, DiagnosticCollector())
         point_at_variables(self.problems, since, files.documents, references.places)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
 from reconciler.model.address import nearest
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import API_KEY, Readable
 from reconciler.model.values import (
     JSON,
     PLAIN,
@@ -35,7 +35,6 @@ from reconciler.model.values import (
     with_default,
 )
 from reconciler.providers import plain_names, plain_usage, providers, secret_usage
-from reconciler.providers.env import API_KEY
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.env import PROVIDER as ENVIRONMENT
 from reconciler.providers.provider import FillContext, FillRules
@@ -395,9 +394,9 @@ def escaped(value: JSON) -> JSON:
     return map_leaves(value, lambda leaf: escaped_text(leaf) if isinstance(leaf, str) else leaf)
 
 
-def declared_names(workspace: Mapping[str, Any], *, allow_exec: bool) -> Trusted:
-    """Return the lists `env`, `secrets` and `secret_files` of a workspace file."""
-    return Trusted(
+def readable_of(workspace: Mapping[str, Any], *, allow_exec: bool) -> Readable:
+    """Return what references may read by a workspace file."""
+    return Readable(
         env=frozenset(_texts(workspace.get("env"))),
         secrets=frozenset(_texts(workspace.get("secrets"))),
         secret_files=tuple(_texts(workspace.get("secret_files"))),

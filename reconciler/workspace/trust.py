@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitMissing, GitUnavailable
+from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.text import quoted
-from reconciler.providers.env import API_KEY
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
@@ -25,12 +25,11 @@ from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import AMBIGUOUS
 
-_BESIDE_KEY = ("RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION")
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
 # Without slots, since cached properties need a dict.
-class TrustedBase(Struct, frozen=True, dict=True):
+class TrustedTip(Struct, frozen=True, dict=True):
     """The tip of the trusted branch, or why there is none.
 
     branch, commit
@@ -102,10 +101,10 @@ class TrustedBase(Struct, frozen=True, dict=True):
             )
 
 
-def trusted_base(
+def trusted_tip(
     folder: Path, environ: Mapping[str, str], *, interactive: bool
-) -> TrustedBase | None:
-    """Return the trusted base, None where the loaded files decide themselves.
+) -> TrustedTip | None:
+    """Return the tip of the trusted branch, None where the loaded files decide themselves.
 
     They do on a terminal, and in a folder without a repository, or in one that has nothing of
     others; never in a CI job.
@@ -126,18 +125,18 @@ def trusted_base(
             branch = trusted_branch(repository, environ)
             if branch is not None or in_job or not repository.is_alone:
                 return _of_branch(folder, repository, branch, in_job=in_job)
-            if not environ.get(API_KEY) or all(map(environ.get, _BESIDE_KEY)):
+            if not environ.get(API_KEY) or all(map(environ.get, ADDRESS.values())):
                 return None
-            problem = f"{API_KEY} is set without {' and '.join(_BESIDE_KEY)}"
+            problem = f"{API_KEY} is set without {' and '.join(ADDRESS.values())}"
             fix = f"unset {API_KEY}"
         except GitMissing:
             problem, fix = "git is not installed", "install git"
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _of_branch(
     folder: Path, repository: Repository, branch: TrustedBranch | None, *, in_job: bool
-) -> TrustedBase:
+) -> TrustedTip:
     if branch is None:
         problem = "the default branch is not in this clone"
         fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
@@ -145,8 +144,8 @@ def _of_branch(
         problem = f"{quoted(link)} is a link here, and another one or none on {branch.ref}"
         fix = "use -C with the folder that it refers to, or merge the link first"
     else:
-        return TrustedBase(repository, branch.ref, branch.commit, in_job)
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+        return TrustedTip(repository, branch.ref, branch.commit, in_job)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> str | None:
