@@ -30,7 +30,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live, LiveObject, parse_marked_name
 from reconciler.model.plan import FieldChange
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
@@ -50,6 +50,7 @@ from reconciler.workspace.writing import write_files
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
+_UNFINISHED = "a replacement was interrupted; apply renames the object"
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
 _DECLINED = "it comes from a reference, and was declined"
@@ -251,6 +252,8 @@ class _Pulling:
         """Return why a live value is not written, None if it can be."""
         if field.conflict:
             return _CONFLICT
+        if field.path == ("name",) and parse_marked_name(live.name) is not None:
+            return _UNFINISHED
         mask = self.session.mask
         if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
             return _SECRET

@@ -465,7 +465,7 @@ def possible_duplicate(draft: Draft) -> Iterator[Refusal]:
 
 def own_rule(draft: Draft) -> Iterable[Refusal]:
     """Refuse what a rule of the user denies."""
-    return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values())
+    return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values(), draft.owners)
 
 
 GUARDS: tuple[Guard, ...] = (

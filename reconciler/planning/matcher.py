@@ -18,6 +18,7 @@ from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, value_at
 from reconciler.planning.base import (
     Base,
+    DeclaredNames,
     FormerObjects,
     History,
     Names,
@@ -315,8 +316,11 @@ class _Matcher(Struct, dict=True):
         for start in single:
             self._report_second(start)
         if kind.name in containers(self.kinds.values()):
+            declared = DeclaredNames.of(
+                resource for resource in resources if self._live_of(resource.address)
+            )
             for resource in resources:
-                self.former.remember(resource, self._live_of(resource.address))
+                self.former.remember(resource, self._live_of(resource.address), declared)
 
     def _match_former(self, unmatched: Sequence[Match]) -> Iterator[Match]:
         """Match by former names; yield the resources that have one object or none."""
