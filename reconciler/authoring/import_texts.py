@@ -22,7 +22,7 @@ from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schem
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address, matching
+from reconciler.model.address import Address, PathGlob
 from reconciler.model.files import FileChange, Layout, Left, Lost, Namesake, Side
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Plan
@@ -241,7 +241,7 @@ class Placing(Struct, frozen=True):
 
     def _check_included(self, name: str) -> None:
         self._check_workspace(PurePosixPath(name), name)
-        if not any(matching([name], glob) for glob in self.globs):
+        if not any(PathGlob(glob).matches(name) for glob in self.globs):
             raise ReconcilerError(
                 f"{name} would not be read: no glob of `resources:` includes it",
                 hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '

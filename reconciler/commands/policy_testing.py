@@ -103,7 +103,8 @@ def _rules_for(request: PolicyTestRequest, runtime: Runtime) -> Callable[[Plan],
 
     def of_environment(plan: Plan) -> _RuleSet:
         kinds, environment = all_kinds(), plan.source.environment
-        deciding = Deciding.of(own, raw, tip, kinds, environment)
+        trusted = own if tip is None else tip.workspace(own, raw)
+        deciding = Deciding(own, trusted, tip, kinds, environment)
         policy = policy_of(own, environment, kinds).stricter(deciding.policy)
         return _RuleSet(policy.rules, policy.marks)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
@@ -108,23 +109,9 @@ class Resource(Struct, frozen=True):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Resource):
             return NotImplemented
-        return self._compared == other._compared
+        return bool(_COMPARED(self) == _COMPARED(other))
 
     __hash__ = None  # type: ignore[assignment]  # `spec` may be a dict.
-
-    @property
-    def _compared(self) -> tuple[object, ...]:
-        return (
-            self.address,
-            self.spec,
-            self.parent,
-            self.lifecycle,
-            self.state,
-            self.pinned_id,
-            self.secret_version,
-            self.mark,
-            self.unset,
-        )
 
     @property
     def name(self) -> str:
@@ -142,6 +129,12 @@ class Resource(Struct, frozen=True):
             if written[:length] in self.marks:
                 return self.marks[written[:length]]
         return self.mark
+
+
+_COMPARED = attrgetter(
+    *("address", "spec", "parent", "lifecycle", "state", "pinned_id", "secret_version"),
+    *("mark", "unset"),
+)
 
 
 # Without slots, since cached properties need a dict.

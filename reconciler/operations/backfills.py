@@ -319,7 +319,7 @@ class _Planner(Struct):
         tried = with_trial(schedule, chosen, latest)
         warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
         if tried:
-            warnings += target.kind.behaviour().backfill_warnings(target.live.body)
+            warnings += (*target.kind.behaviour().backfill_warnings(target.live.body),)
         return ObjectBackfills(
             target.address,
             target.live.name,

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.connection import ClientOptions, Connection, Readable, SecretSettings
+from reconciler.model.connection import Connection, Readable, SecretSettings
 from reconciler.model.kind import Kind
-from reconciler.model.policy import UNKNOWN_VALUE, Policy
+from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
 from reconciler.model.values import JSONObject, mapping_of, value_at
 from reconciler.workspace.consistency import (
@@ -36,22 +36,15 @@ from reconciler.workspace.resource_files import (
     undetermined_in,
     with_lines,
 )
-from reconciler.workspace.schema.validation import converted
 from reconciler.workspace.settings import (
-    Connected,
     Deciding,
+    Settings,
     Unconnected,
     point_at_variables,
     report_unused,
     variable_places,
 )
-from reconciler.workspace.sources import (
-    WORKSPACE_FILE,
-    DraftSource,
-    FolderSource,
-    ReadSource,
-    Source,
-)
+from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, ReadSource, Source
 from reconciler.workspace.workspace_file import (
     DEFAULTS,
     Workspace,
@@ -66,7 +59,6 @@ from reconciler.workspace.yaml.document import Document, Places
 from reconciler.workspace.yaml.loader import AMBIGUOUS, ParsedFiles, collector_paused, parse
 
 if TYPE_CHECKING:
-    from reconciler.model.plan import Refusal
     from reconciler.workspace.layers import Snapshots
     from reconciler.workspace.trust import TrustedTip
 
@@ -77,17 +69,11 @@ LENIENT_AT_COMMITS = AMBIGUOUS | {
 """Errors that are warnings at a commit: a change that corrects them can be planned."""
 
 
-class Loaded(Struct, frozen=True):
-    """A workspace for one environment.
+class Loaded(Settings, frozen=True, kw_only=True):
+    """A workspace for one environment, with its settings.
 
-    policy, own_policy
-        The policy that applies, and that of the files, which may allow more than the trusted one.
-    after_merge
-        What the files change without effect before they are merged to the trusted branch.
     merge_hint
         How to let the own policy apply.
-    connected
-        Where the environment is, or why there is no connection.
     diagnostics
         Warnings. Errors raise.
     places, variables
@@ -107,14 +93,9 @@ class Loaded(Struct, frozen=True):
         The files that a pattern selects and that are not resource files.
     mark_prefix, branch
         The configured prefix of applied commits, and branch of the environment, None by default.
-    client
-        How requests are made.
     """
 
     desired: Desired
-    policy: Policy
-    own_policy: Policy
-    connected: Connected
     secrets: SecretSettings
     diagnostics: tuple[Diagnostic, ...]
     environments: tuple[str, ...]
@@ -128,8 +109,6 @@ class Loaded(Struct, frozen=True):
     skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None
     branch: str | None = None
-    client: ClientOptions = field(default_factory=ClientOptions)
-    after_merge: tuple[Refusal, ...] = ()
     merge_hint: str = ""
 
     def defaults_in(self, file: str) -> Mapping[str, JSONObject]:
@@ -218,8 +197,8 @@ def load(
     """
     how = options or LoadOptions()
     problems = DiagnosticCollector(strict=how.strict, lenient=how.lenient)
-    on_disk = FolderSource(folder)
-    source = ReadSource(DraftSource(on_disk, how.drafts))
+    on_disk = FolderSource(folder, how.drafts)
+    source = ReadSource(on_disk)
     loader = _Loader(
         folder, source, kinds, environ, problems, tip=how.trusted_tip, parsed=how.parsed
     )
@@ -235,7 +214,7 @@ def load(
                 loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
     globs = loaded.globs if loaded is not None and not problems.failed else ()
-    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), how.drafts)
+    on_disk.check_unchanged(files_by_glob(on_disk, globs).values())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}
@@ -261,7 +240,7 @@ def load_all(
     since they are set where the workspace is applied.
     """
     problems = DiagnosticCollector(strict=strict)
-    source = DraftSource(FolderSource(folder), drafts or {})
+    source = FolderSource(folder, drafts or {})
     loader = _Loader(folder, source, kinds, environ, problems, assume_env=True)
     texts: Mapping[str, Document] = {}
     names: tuple[str, ...] = ()
@@ -343,7 +322,7 @@ class _Loader(Struct, frozen=True):
 
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
-        shared = self.snapshots or self.parsed
+        shared = self.parsed if self.snapshots is None else self.snapshots.files
         parser = shared.parse if shared is not None else parse
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
         recognition = Recognition(self.kinds)
@@ -365,7 +344,7 @@ class _Loader(Struct, frozen=True):
         references = References(
             variables=variables_of(workspace, environment),
             environ=self.environ,
-            source=self.source,
+            read=self.source.read,
             problems=self.problems,
             places=variable_places(workspace, environment),
             allow_exec=policy.allow_exec_secrets,
@@ -402,15 +381,17 @@ class _Loader(Struct, frozen=True):
         """Return the workspace for one environment. Errors go to `problems`."""
         since = len(self.problems.diagnostics)
         workspace = files.workspace
-        raw = self.source.read(WORKSPACE_FILE) if self.tip is not None else None
-        deciding = Deciding.of(workspace, raw, self.tip, self.kinds, environment)
+        trusted = workspace
+        if self.tip is not None:
+            trusted = self.tip.workspace(workspace, self.source.read(WORKSPACE_FILE))
+        deciding = Deciding(workspace, trusted, self.tip, self.kinds, environment)
         context = self.context(files, environment, deciding.readable)
         references = context.references
         decided = deciding.settings(references)
         desired = self.desired(files, context)
-        connected = decided.connected
-        if not isinstance(connected, Unconnected):
-            desired = desired.of_service(connected.base_url, connected.organization)
+        if isinstance(decided.connected, Connection):
+            connection = decided.connected
+            desired = desired.of_service(connection.base_url, connection.organization)
         settings = deciding.after_merge(decided, desired, references)
         branch = branch_of(workspace, environment, self.problems)
         if self.tip is not None:
@@ -418,10 +399,8 @@ class _Loader(Struct, frozen=True):
             branch = branch_of(deciding.trusted, environment, DiagnosticCollector())
         point_at_variables(self.problems, since, files.documents, references.places)
         return Loaded(
+            **asdict(settings),
             desired=desired,
-            policy=settings.policy,
-            own_policy=settings.own_policy,
-            connected=connected,
             secrets=SecretSettings(
                 str(self.folder),
                 settings.policy.allow_exec_secrets,
@@ -438,8 +417,6 @@ class _Loader(Struct, frozen=True):
             skipped=files.skipped,
             mark_prefix=mark_prefix_of(workspace, self.problems),
             branch=branch,
-            client=settings.client,
-            after_merge=settings.after_merge,
             merge_hint=deciding.merge_hint,
         )
 
@@ -450,11 +427,8 @@ def _defaults(context: EnvironmentContext) -> Mapping[str, Mapping[str, JSONObje
     silent = replace(context.references, problems=DiagnosticCollector())
     return {
         document.file: {
-            kind.name: converted(
-                kind.name,
-                silent.with_inputs(
-                    context.layers_of(kind).defaults(document).values, document.mark
-                ),
+            kind.name: silent.typed(
+                kind.name, context.layers_of(kind).defaults(document).values, document.mark
             )
             for kind in context.kinds.values()
         }

@@ -61,7 +61,7 @@ _OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)
 """A path of the API or of the web interface."""
 
 
-class Settings(Struct, frozen=True):
+class Settings(Struct, frozen=True, kw_only=True):
     """What a command may do.
 
     policy, own_policy
@@ -92,19 +92,6 @@ class Deciding(Struct, frozen=True):
     tip: TrustedTip | None
     kinds: Sequence[Kind]
     environment: str
-
-    @classmethod
-    def of(
-        cls,
-        own: Workspace,
-        raw: bytes | None,
-        tip: TrustedTip | None,
-        kinds: Sequence[Kind],
-        environment: str,
-    ) -> Deciding:
-        """Return the workspace files of an environment. `raw` is the content of the own one."""
-        trusted = own if tip is None else tip.workspace(own, raw)
-        return cls(own, trusted, tip, kinds, environment)
 
     @property
     def policy(self) -> Policy:
@@ -137,7 +124,9 @@ class Deciding(Struct, frozen=True):
         configured = connection_of(self.own, self.environment, references, in_job=in_job)
         client = client_options_of(self.own, self.environment, references.problems)
         if self.tip is None:
-            return Settings(policy, policy, configured.connected, client)
+            return Settings(
+                policy=policy, own_policy=policy, connected=configured.connected, client=client
+            )
         return self._of_tip(self.tip, policy, configured, references)
 
     def _of_tip(
@@ -148,14 +137,14 @@ class Deciding(Struct, frozen=True):
         references = replace(
             loaded,
             variables=variables_of(self.trusted, self.environment),
-            source=tip.source,
+            read=tip.read,
             problems=problems,
             places=variable_places(self.trusted, self.environment),
             allow_exec=self.policy.allow_exec_secrets,
             literals={} if self.policy.allow_literal_secrets else None,
             declared=loaded.trusted,
             key_variables=key_variables(self.trusted.value),
-            _expanding=[],
+            expanding=[],
             _cached={},
         )
         trusted = connection_of(self.trusted, self.environment, references, in_job=tip.in_job)

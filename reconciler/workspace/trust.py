@@ -7,7 +7,7 @@ goes, what may be read, and what the policy allows.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from reconciler.model.text import quoted
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
-from reconciler.workspace.sources import WORKSPACE_FILE, Source, content_id
+from reconciler.workspace.sources import WORKSPACE_FILE, content_id
 from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import AMBIGUOUS
@@ -28,7 +28,8 @@ from reconciler.workspace.yaml.loader import AMBIGUOUS
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
-class TrustedTip(Struct, frozen=True):
+# Without slots, since cached properties need a dict.
+class TrustedTip(Struct, frozen=True, dict=True):
     """The tip of the trusted branch, or why there is none.
 
     branch, commit
@@ -46,12 +47,17 @@ class TrustedTip(Struct, frozen=True):
     problem: str = ""
     fix: str = ""
 
-    @property
-    def source(self) -> Source:
-        """The files of the workspace at the tip."""
+    @cached_property
+    def _files(self) -> GitSource | None:
+        """The files of the workspace at the tip. Git runs when they are needed, which is seldom."""
         if self.repository is None or self.commit is None:
-            return _NoFiles()
-        return _TipFiles(self.repository, self.commit)
+            return None
+        (tree,) = self.repository.trees([self.commit])
+        return GitSource(Blobs(self.repository), tree)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file of the workspace at the tip, None without one."""
+        return self._files.read(name) if self._files is not None else None
 
     @property
     def name(self) -> str:
@@ -155,32 +161,3 @@ def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> st
             if repository.link(branch.commit, name) != os.fsencode(place.readlink()):
                 return name
     return None
-
-
-# Without slots, since cached properties need a dict.
-class _TipFiles(Struct, frozen=True, dict=True):
-    """The files of a commit. Git runs when they are needed, which is seldom."""
-
-    repository: Repository
-    commit: str
-
-    @cached_property
-    def _files(self) -> GitSource:
-        (tree,) = self.repository.trees([self.commit])
-        return GitSource(Blobs(self.repository), tree)
-
-    def names(self) -> Sequence[str]:
-        return self._files.names()
-
-    def read(self, name: str) -> bytes | None:
-        return self._files.read(name)
-
-
-class _NoFiles:
-    """A source without files."""
-
-    def names(self) -> list[str]:
-        return []
-
-    def read(self, _: str) -> bytes | None:
-        return None

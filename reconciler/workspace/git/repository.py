@@ -263,22 +263,13 @@ class Repository(Struct, frozen=True):
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Return the sizes of blobs in bytes by id."""
-        wanted = "".join(f"{blob}\n" for blob in ids)
-        check = "--batch-check=%(objectname) %(objectsize)"
-        ended = self._run("cat-file", check, stdin=wanted.encode())
-        if b"promisor" in ended.stderr:
-            raise _partial_clone()
-        lines = _checked(ended).stdout.splitlines()
-        sizes = dict(line.decode().split(" ") for line in lines)
+        listed = self._objects("--batch-check=%(objectname) %(objectsize)", ids)
+        sizes = dict(line.decode().split(" ") for line in listed.splitlines())
         return {blob: int(size) for blob, size in sizes.items() if size.isdigit()}
 
     def blobs(self, ids: Iterable[str]) -> Mapping[str, bytes]:
         """Return the contents of blobs by id."""
-        wanted = "".join(f"{blob}\n" for blob in ids)
-        ended = self._run("cat-file", "--batch", stdin=wanted.encode())
-        if b"promisor" in ended.stderr:
-            raise _partial_clone()
-        output = _checked(ended).stdout
+        output = self._objects("--batch", ids)
         contents = {}
         start = 0
         while start < len(output):
@@ -290,6 +281,14 @@ class Repository(Struct, frozen=True):
             contents[blob] = output[end + 1 : start]
             start += 1
         return contents
+
+    def _objects(self, how: str, ids: Iterable[str]) -> bytes:
+        """Return what git prints about blobs, which a partial clone may lack."""
+        wanted = "".join(f"{blob}\n" for blob in ids)
+        ended = self._run("cat-file", how, stdin=wanted.encode())
+        if b"promisor" in ended.stderr:
+            raise _partial_clone()
+        return _checked(ended).stdout
 
     def update_ref(self, ref: str, commit: str, former: str | None) -> None:
         """Move a reference from its former commit, None to create it."""

@@ -136,29 +136,24 @@ def test_the_tags_of_a_kind_are_those_of_its_variants_and_their_bodies(kind: Kin
 
 
 def _managed(value: dict[str, JSON]) -> ManagedFields:
-    return managed_in(
-        shape_of(value, TAGS),
-        kind=KIND,
-        canonical={"sql_query": "hogql_query"},
-        holders=["destination"],
-    )
+    return managed_in(shape_of(value, TAGS), KIND)
 
 
 def test_managed_fields_have_the_names_of_the_kind() -> None:
-    managed = _managed(_export(sql_query="SELECT 1", lifecycle={"protect": True}, id="1"))
+    managed = _managed(_export(hogql_query="SELECT 1", lifecycle={"protect": True}, id="1"))
     assert managed.names == (
         ("name", "name"),
         ("interval", "interval"),
         ("destination", "destination"),
-        ("hogql_query", "sql_query"),
+        ("sql_query", "hogql_query"),
     )
-    assert managed.written == {"hogql_query": "sql_query"}
+    assert managed.written == {"sql_query": "hogql_query"}
     assert managed.repeated == ()
 
 
 def test_a_field_under_two_names_is_told() -> None:
     managed = _managed(_export(sql_query="SELECT 1", hogql_query="SELECT 2"))
-    assert managed.repeated == (("hogql_query", "hogql_query"),)
+    assert managed.repeated == (("hogql_query", "sql_query"),)
 
 
 def test_managed_fields_have_the_paths_of_secrets_and_of_texts_that_may_be_urls() -> None:
