@@ -53,16 +53,34 @@ html_copy_source = False
 _INDEXES = ("index", "commands/README", "reference/README")
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _PAGE = re.compile(r"^- \[[^]]*\]\(([\w/-][\w./-]*)\.md\)", re.MULTILINE)
+_CODES = {
+    "consequences": re.compile(r"^(?P<codes>\*\*`[a-z0-9-]+`\*\*) ?[(:]", re.MULTILINE),
+    "glossary": re.compile(r"^- (?P<codes>`[a-z_-]+`(?:, `[a-z_-]+`)*): ", re.MULTILINE),
+    "reference/diagnostics": re.compile(r"^## (?P<codes>[a-z0-9-]+)$", re.MULTILINE),
+}
+"""How the entries of codes begin on the pages that have some."""
+_CODE = re.compile(r"[a-z0-9_-]+")
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\.?/[^)\s#]*)(?:#[^)\s]*)?\)")
 
 
 def _read(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Add what a forge shows without: the navigation, and addresses of files of the repository."""
+    """Add what forges do without: navigation, index terms, and addresses of the repository."""
     if name == "changelog":
         source[0] = _changelog()
     if name in _INDEXES:
         source[0] += _navigation(source[0])
+    if name in _CODES:
+        source[0] = _CODES[name].sub(_with_terms, source[0])
     source[0] = _OUTSIDE.sub(lambda link: _address(name, link), source[0])
+
+
+def _with_terms(entry: re.Match[str]) -> str:
+    """Return the start of an entry with its codes as index terms, which a search finds first."""
+    terms = ", ".join(f"! {code}" for code in _CODE.findall(entry["codes"]))
+    directive = f"```{{index}} {terms}\n```\n\n{entry[0]}"
+    if not entry[0].startswith("- "):
+        return directive
+    return "- " + directive.replace("\n\n- ", "\n").replace("\n", "\n  ")
 
 
 def _navigation(text: str) -> str:

@@ -1,4 +1,4 @@
-// The search of the site: finds sections by their headings, and ranks pages by their shelf.
+// The search of the site: finds codes exactly and sections by their headings, and ranks pages by their shelf.
 
 var Scorer = {
   objNameMatch: 11,
@@ -11,7 +11,9 @@ var Scorer = {
   partialTerm: 2,
 
   // What a reader does comes before what a command takes, and before how it works inside.
-  score: ([page, , , , score]) => {
+  score: ([page, , , , score, , kind]) => {
+    // 100 is the whole code. The index terms of docs/conf.py are codes, no words of readers.
+    if (kind === SearchResultKind.index && score < 100) return 0;
     if (page.startsWith("inside/")) return score * 0.5;
     return /^(reference|commands)\/|^(api|consequences|glossary)$/.test(page) ? score * 0.7 : score;
   },

@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun
-from reconciler.applying.scopes import Listing
-from reconciler.client import Permit, Transport
+from reconciler.applying.scopes import Listing, Scope, Scopes
+from reconciler.client import Permit
 from reconciler.errors import NotFound, StalePlan
 from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
 from reconciler.model.field_types import canonical_text
@@ -24,7 +24,7 @@ from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.request import Routes
 from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
-from reconciler.reading import list_scope, live_object
+from reconciler.reading import read_object
 
 LONGEST_AGE = 30.0
 """Seconds after which an object to update, pause or delete is checked again before the write."""
@@ -39,15 +39,13 @@ class Checks(Struct, frozen=True):
     `inside` is `Plan.deleted_inside`.
     """
 
-    transport: Transport
-    organization: str
-    kinds: Mapping[str, Kind]
+    scopes: Scopes
     mask: Mask
     inside: Mapping[str, Sequence[Change]]
 
     def is_recent(self, run: ChangeRun) -> bool:
         """Return whether the object to modify was read recently, or is known to be gone."""
-        return run.gone or self.transport.clock() <= self.expiry(run)
+        return run.gone or self.scopes.transport.clock() <= self.expiry(run)
 
     def expiry(self, run: ChangeRun) -> float:
         """Return until when the last look at the object to modify is recent enough."""
@@ -66,7 +64,7 @@ class Checks(Struct, frozen=True):
 
     async def unmodified(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
         """Check that the object to modify or delete is as the plan expects it."""
-        change, now = run.change, self.transport.clock()
+        change, now = run.change, self.scopes.transport.clock()
         try:
             live = await self.read(run, routes, change.live_id or "", permit)
         except NotFound:
@@ -97,11 +95,11 @@ class Checks(Struct, frozen=True):
         """Check that a parent to delete contains what the plan knows, unmodified."""
         change, is_parent = run.change, run.change.action is Action.DELETE
         planned = {item.live_id: item for item in self.inside.get(change.id, ())}
-        for kind in self.kinds.values():
+        for kind in self.scopes.kinds.values():
             if not is_parent or kind.parent != change.address.kind:
                 continue
             try:
-                items = await list_scope(self.transport, kind, self.organization, change.live_id)
+                items = await self.scopes.items(Scope(kind.name, change.live_id))
             except NotFound:
                 if await self.is_gone(run, routes):
                     continue
@@ -129,11 +127,8 @@ class Checks(Struct, frozen=True):
         self, run: ChangeRun, routes: Routes, live_id: str, permit: Permit | None = None
     ) -> LiveObject:
         """Return an object in full. Raises ServiceError."""
-        request = routes.read(live_id)
-        answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
-        return live_object(
-            routes, answer.body, expected_id=live_id, complete=True, label=request.label
-        )
+        transport, change_id = self.scopes.transport, run.change.id
+        return await read_object(transport, routes, live_id, change_id=change_id, permit=permit)
 
 
 def _may_be_gone(run: ChangeRun) -> bool:
@@ -146,11 +141,9 @@ def _may_be_gone(run: ChangeRun) -> bool:
 
 def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -> str:
     """Return `prefix: "a/" -> "b/"` for each modified field, empty without one."""
-    if not change.seen:
-        return ""
     live = live_values(kind, body) | stamp_of(kind, body)
     texts = []
-    for path, value in sorted(change.seen.items()):
+    for path, value in sorted((change.seen or {}).items()):
         before, after = (
             canonical_text(redact_value(item, mask)) for item in (value, live.get(path))
         )

@@ -29,7 +29,7 @@ from reconciler.applying.change_run import (
 from reconciler.applying.checks import Checks
 from reconciler.applying.scopes import Scopes
 from reconciler.applying.twins import NOT_SEARCHED, SHOWN_WITHIN, Search, TwinCheck, unchecked
-from reconciler.applying.worker import Creator, Worker
+from reconciler.applying.worker import Worker
 from reconciler.client import Stop, Transport
 from reconciler.errors import (
     AmbiguousOutcome,
@@ -87,7 +87,17 @@ async def execute(
     )
     # Listeners mask the plan, which requires that every secret is resolved.
     listen(Planned(plan))
-    run = _new_run(plan, transport, kinds, live, listen, withdraw=withdraw)
+    mask, by_name = transport.secrets.mask, {kind.name: kind for kind in kinds}
+    scopes = Scopes(transport, plan.source.organization, by_name, live)
+    run = _Run(
+        scopes,
+        Worker(scopes, mask, Checks(scopes, mask, plan.deleted_inside)),
+        Search(scopes),
+        TwinCheck(scopes, listen, withdraw),
+        listen,
+        mask,
+        plan.deleted_inside,
+    )
     announcement = asyncio.create_task(_announce(transport.stop, listen))
     try:
         for level in levels_of(plan.sending):
@@ -121,7 +131,6 @@ class _Run(Struct):
         Why no new change is started, None if they are.
     """
 
-    transport: Transport
     scopes: Scopes
     worker: Worker
     search: Search
@@ -177,8 +186,8 @@ class _Run(Struct):
         sent = [run.creation.sent_at for run in runs if run.creation is not None and run.adopted]
         with suppress(Interrupted):
             if sent:
-                left = max(sent) + SHOWN_WITHIN - self.transport.clock()
-                await self.transport.pause(max(left, 0.0), "check for duplicates")
+                left = max(sent) + SHOWN_WITHIN - self.scopes.transport.clock()
+                await self.scopes.transport.pause(max(left, 0.0), "check for duplicates")
             await self._check(runs)
 
     def halt(self, error: Exception) -> None:
@@ -197,7 +206,7 @@ class _Run(Struct):
             skipped=tuple(end for end in ends if isinstance(end, Skipped)),
             withdrawn=tuple(end for end in ends if isinstance(end, Withdrawn)),
             twins=tuple(self.twins[change.id] for change in changes if change.id in self.twins),
-            interrupted=self.transport.stop.requested.is_set(),
+            interrupted=self.scopes.transport.stop.requested.is_set(),
         )
 
     async def _work(self, queue: deque[ChangeRun], *, until_check: bool = False) -> None:
@@ -205,7 +214,7 @@ class _Run(Struct):
         running: set[asyncio.Task[None]] = set()
         try:
             while queue or running:
-                while queue and len(running) < self.transport.settings.parallelism:
+                while queue and len(running) < self.scopes.transport.settings.parallelism:
                     if until_check and self._is_check_due():
                         break
                     run = queue.popleft()
@@ -225,7 +234,7 @@ class _Run(Struct):
             await asyncio.gather(*running, return_exceptions=True)
 
     def _is_check_due(self) -> bool:
-        return self.transport.clock() - self.unchecked_since > CHECKED_WITHIN
+        return self.scopes.transport.clock() - self.unchecked_since > CHECKED_WITHIN
 
     def _checked(self, how_far: Checked) -> list[ChangeRun]:
         return [run for run in self.runs if run.checked is how_far]
@@ -244,9 +253,9 @@ class _Run(Struct):
 
     def _obstacle(self, change: Change) -> str | None:
         """Return why a change can't be started, None if it can."""
-        if self.transport.stop.requested.is_set():
+        if self.scopes.transport.stop.requested.is_set():
             return INTERRUPTED
-        if because := self.halted or self.transport.given_up:
+        if because := self.halted or self.scopes.transport.given_up:
             return because
         ends = (self.ended[needed] for needed in change.depends_on if needed in self.ended)
         return next(filter(None, map(self._not_done, ends)), None)
@@ -364,42 +373,6 @@ class _Run(Struct):
         return isinstance(self.ended.get(run.change.id, Done(run.change, None)), Done)
 
 
-def _new_run(
-    plan: Plan,
-    transport: Transport,
-    kinds: Sequence[Kind],
-    live: Live,
-    listen: Listener,
-    *,
-    withdraw: bool,
-) -> _Run:
-    by_name = {kind.name: kind for kind in kinds}
-    mask = transport.secrets.mask
-    organization = plan.source.organization
-    scopes = Scopes(transport, organization, by_name, live)
-    checks = Checks(transport, organization, by_name, mask, plan.deleted_inside)
-    creator = Creator(transport, scopes)
-    return _Run(
-        transport,
-        scopes,
-        Worker(
-            transport,
-            organization,
-            by_name,
-            mask,
-            creator,
-            checks,
-            below_organization=live.serves_organization,
-            dialect=live.dialect,
-        ),
-        Search(transport, scopes, creator),
-        TwinCheck(transport, scopes, listen, withdraw),
-        listen,
-        mask,
-        plan.deleted_inside,
-    )
-
-
 def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:
     """Return the end of a change that failed. Errors may contain live values: masked."""
     hint = _REST if _is_half_replaced(run) else error.hint
@@ -425,12 +398,7 @@ def stopped(run: ChangeRun, because: str, hint: str | None = None) -> Failed | S
     if not run.made:
         return Skipped(run.change, because)
     hint = _REST if hint is None and _is_half_replaced(run) else hint
-    return Failed(
-        run.change,
-        _with_parts(run, because),
-        hint,
-        **_created(run),
-    )
+    return Failed(run.change, _with_parts(run, because), hint, **_created(run))
 
 
 def deleted_with(change: Change, end: Result, because: str | None) -> Result:

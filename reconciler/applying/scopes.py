@@ -16,7 +16,7 @@ from reconciler.errors import Forbidden, NotFound, ServiceError
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.request import Routes
-from reconciler.reading import list_scope, live_object
+from reconciler.reading import list_scope, read_object
 
 LONGEST_AGE = 30.0
 """Seconds after which a list is read again before the next create of its scope."""
@@ -63,7 +63,6 @@ class Scopes:
     created: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     pending: Counter[Scope] = field(default_factory=Counter)
     checks: Counter[Scope] = field(default_factory=Counter)
-    _known: Mapping[str, frozenset[str]] = field(init=False)
     _sizes: Counter[Scope] = field(init=False)
     _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
     _read_at: dict[Scope, float] = field(default_factory=dict)
@@ -71,14 +70,8 @@ class Scopes:
     _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     def __post_init__(self) -> None:
-        self._known = {
-            kind: frozenset(item.id for item in items) for kind, items in self.live.objects.items()
-        }
-        self._sizes = Counter(
-            Scope(item.kind, item.parent_id)
-            for items in self.live.objects.values()
-            for item in items
-        )
+        items = self.live.by_identity.values()
+        self._sizes = Counter(Scope(item.kind, item.parent_id) for item in items)
 
     def has_children(self, kind: str) -> bool:
         """Return whether objects of a kind contain others."""
@@ -86,7 +79,7 @@ class Scopes:
 
     def is_foreign(self, kind: str, live_id: str) -> bool:
         """Return whether neither the plan's state nor this run knows an object."""
-        return live_id not in self._known.get(kind, ()) and live_id not in self.created[kind]
+        return (kind, live_id) not in self.live.by_identity and live_id not in self.created[kind]
 
     async def latest(self, scope: Scope) -> Listing:
         """Return a list of a scope that is recent enough for a create.
@@ -148,15 +141,12 @@ class Scopes:
 
         Raises ServiceError.
         """
-        kind = self.kinds[item.kind]
-        routes = Routes(kind, self.organization, item.parent_id)
-        request = routes.read(item.id)
+        routes = Routes(self.kinds[item.kind], self.organization, item.parent_id)
         try:
-            body = (await self.transport.send(request, permit=permit)).body
+            full = await read_object(self.transport, routes, item.id, permit=permit)
         except NotFound:
             return None
-        full = live_object(routes, body, expected_id=item.id, complete=True, label=request.label)
-        return None if kind.is_deleted(full.body) else full
+        return None if routes.kind.is_deleted(full.body) else full
 
     async def _read_kind(
         self, name: str, scopes: Collection[Scope]
@@ -166,7 +156,7 @@ class Scopes:
         items: list[LiveObject] | None = None
         if self._cost_of_survey(name) < self._cost_of(scopes):
             try:
-                items = await self._survey(self.kinds[name])
+                items = await self._survey(name)
             except ServiceError as error:
                 return dict.fromkeys(scopes, error)
         if items is None:
@@ -181,21 +171,25 @@ class Scopes:
         }
 
     async def _read_scope(self, scope: Scope) -> Listing | ServiceError:
-        now, kind = self.transport.clock(), self.kinds[scope.kind]
+        now = self.transport.clock()
         try:
-            items = await list_scope(self.transport, kind, self.organization, scope.parent_id)
+            return _listing(now, await self.items(scope))
         except ServiceError as error:
             return error
-        return _listing(now, items)
 
-    async def _survey(self, kind: Kind) -> list[LiveObject] | None:
+    async def items(self, scope: Scope) -> list[LiveObject]:
+        """Return the objects of a scope now. Raises ServiceError."""
+        kind = self.kinds[scope.kind]
+        return await list_scope(self.transport, kind, self.organization, scope.parent_id)
+
+    async def _survey(self, name: str) -> list[LiveObject] | None:
         """Return all objects of a kind, None if the key or the server has no such list."""
         try:
-            return await list_scope(self.transport, kind, self.organization, None)
+            return await self.items(Scope(name, None))
         except (Forbidden, NotFound) as error:
             if isinstance(error, Forbidden) and error.lacks_scope:
                 raise
-            self._without_survey.add(kind.name)
+            self._without_survey.add(name)
             return None
 
     def _cost_of_survey(self, name: str) -> float:

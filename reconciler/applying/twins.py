@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun, Creation
 from reconciler.applying.checks import altered_paths
-from reconciler.applying.scopes import Listing, Scope, Scopes
-from reconciler.applying.worker import Creator
-from reconciler.client import Permit, Transport, together
+from reconciler.applying.scopes import Listing, Scopes
+from reconciler.client import Permit, together
 from reconciler.errors import Interrupted, NotFound, ServiceError
 from reconciler.model.comparison import live_values
 from reconciler.model.event import Listener, Twins, Withdrawing, Withdrawn
@@ -21,7 +20,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.text import printable, several
 from reconciler.model.values import MISSING, JSONObject, value_at
-from reconciler.reading import live_object
+from reconciler.reading import read_object
 
 SEARCH_PAUSES = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)
 """Seconds before the searches: a server or a proxy may give up long before the work is done."""
@@ -37,9 +36,7 @@ LONGEST_AGE = 120.0
 class Search(Struct, frozen=True):
     """Looks for all of them together, since one list shows all objects of a scope."""
 
-    transport: Transport
     scopes: Scopes
-    creator: Creator
 
     async def run(self, runs: Sequence[ChangeRun]) -> dict[str, str]:
         """Adopt the objects of creates; return what is unknown about the others, by change id.
@@ -51,7 +48,7 @@ class Search(Struct, frozen=True):
         left, problems = list(runs), {run.change.id: NOT_SEARCHED for run in runs}
         for seconds in SEARCH_PAUSES:
             objects = several(len(left), "object")
-            await self.transport.pause(
+            await self.scopes.transport.pause(
                 seconds, f"search for {objects} whose creation was not confirmed"
             )
             problems = await self._look(left)
@@ -61,29 +58,24 @@ class Search(Struct, frozen=True):
         return problems
 
     async def _look(self, runs: Sequence[ChangeRun]) -> dict[str, str]:
-        creations = {run.change.id: run.creation for run in runs if run.creation is not None}
-        listings = await self.scopes.read(creation.scope for creation in creations.values())
+        created = [(run, run.creation) for run in runs if run.creation is not None]
+        listings = await self.scopes.read(creation.scope for _, creation in created)
         problems = await together(
-            self._problem(run, creations[run.change.id], listings) for run in runs
+            self._problem(run, creation, listings[creation.scope]) for run, creation in created
         )
         return {
             run.change.id: problem
-            for run, problem in zip(runs, problems, strict=True)
+            for (run, _), problem in zip(created, problems, strict=True)
             if problem is not None
         }
 
     async def _problem(
-        self, run: ChangeRun, creation: Creation, listings: Mapping[Scope, Listing | ServiceError]
+        self, run: ChangeRun, creation: Creation, listing: Listing | ServiceError
     ) -> str | None:
         """Adopt the object of a create and return None, or return why it can't be adopted."""
-        listing = listings[creation.scope]
         if isinstance(listing, ServiceError):
             return f"it can't be searched for: {listing.message}"
-        new = [
-            item
-            for item in listing.named(creation.names[0])
-            if item.id not in creation.before and self.scopes.is_foreign(item.kind, item.id)
-        ]
+        new = _others(self.scopes, creation, listing.named(creation.names[0]))
         try:
             full = [item for item in await together(map(self.scopes.full, new)) if item is not None]
         except ServiceError as error:
@@ -96,7 +88,8 @@ class Search(Struct, frozen=True):
         if altered_paths(creation.routes.kind, creation.sent, full[0].body):
             return f"a new object of this name (id {ids}) differs from what was sent"
         creation.stored = full[0].body
-        self.creator.note(run, full[0].id)
+        run.created(full[0].id)
+        self.scopes.created[run.change.address.kind].add(full[0].id)
         return None
 
 
@@ -110,7 +103,6 @@ class _Look(Struct, frozen=True):
 class TwinCheck(Struct, frozen=True):
     """Checks what a run created. `withdraw`: the policy allows it to delete its own objects."""
 
-    transport: Transport
     scopes: Scopes
     listen: Listener
     withdraw: bool
@@ -129,7 +121,7 @@ class TwinCheck(Struct, frozen=True):
                 left = [run for run, look in zip(left, looks, strict=True) if look.again]
                 if not left or pause is None:
                     break
-                await self.transport.pause(pause, "check for duplicates")
+                await self.scopes.transport.pause(pause, "check for duplicates")
                 waited += pause
         return results
 
@@ -137,24 +129,16 @@ class TwinCheck(Struct, frozen=True):
         created = [(run, run.creation) for run in runs if run.creation is not None]
         listings = await self.scopes.read(creation.scope for _, creation in created)
         return await together(
-            self._look_at(run, creation, listings, waited) for run, creation in created
+            self._look_at(run, creation, listings[creation.scope], waited)
+            for run, creation in created
         )
 
     async def _look_at(
-        self,
-        run: ChangeRun,
-        creation: Creation,
-        listings: Mapping[Scope, Listing | ServiceError],
-        waited: float,
+        self, run: ChangeRun, creation: Creation, listing: Listing | ServiceError, waited: float
     ) -> _Look:
-        listing = listings[creation.scope]
         if isinstance(listing, ServiceError):
             return _Look(unchecked(run, listing.message))
-        twins = [
-            item
-            for item in listing.named(*creation.names)
-            if item.id not in creation.before and self.scopes.is_foreign(item.kind, item.id)
-        ]
+        twins = _others(self.scopes, creation, listing.named(*creation.names))
         is_shown = creation.live_id in listing.ids
         if not is_shown and (waited < SHOWN_WITHIN or not twins):
             because = f"the list did not show it within {SHOWN_WITHIN:g} s"
@@ -171,20 +155,13 @@ class TwinCheck(Struct, frozen=True):
         self, run: ChangeRun, creation: Creation, listed: Sequence[LiveObject]
     ) -> _Look:
         """Read the objects in full, and decide which one stays."""
-        async with self.transport.admitted(len(listed) + 2) as permit:
+        async with self.scopes.transport.admitted(len(listed) + 2) as permit:
             read = await together(self.scopes.full(item, permit) for item in listed)
             twins = [twin for twin in read if twin is not None]
             if not twins:
                 return _Look(None)
-            request = creation.routes.read(str(creation.live_id))
-            body = (await self.transport.send(request, permit=permit)).body
-            ours = live_object(
-                creation.routes,
-                body,
-                expected_id=creation.live_id,
-                complete=True,
-                label=request.label,
-            )
+            routes, live_id = creation.routes, str(creation.live_id)
+            ours = await read_object(self.scopes.transport, routes, live_id, permit=permit)
             decision = decide(creation.routes.kind, self._ours(creation, ours), twins)
             if decision.verdict is Verdict.WITHDRAW and decision.twin is not None:
                 return await self._withdraw(run, creation, decision.twin, permit)
@@ -197,7 +174,7 @@ class TwinCheck(Struct, frozen=True):
             live,
             creation.stored,
             confirmed=creation.confirmed,
-            age=self.transport.clock() - creation.sent_at,
+            age=self.scopes.transport.clock() - creation.sent_at,
             removable=bool(kind.activity) and not self.scopes.has_children(kind.name),
             allowed=self.withdraw,
         )
@@ -209,7 +186,7 @@ class TwinCheck(Struct, frozen=True):
         live_id = str(creation.live_id)
         self.listen(Withdrawing(run.change, live_id, twin.id))
         try:
-            await self.transport.send(
+            await self.scopes.transport.send(
                 creation.routes.delete(live_id), change_id=run.change.id, permit=permit
             )
         except NotFound:
@@ -218,6 +195,15 @@ class TwinCheck(Struct, frozen=True):
             because = f"the younger one was to be deleted, but: {error.message}"
             return _Look(_twins(run, [twin], because))
         return _Look(Withdrawn(run.change, live_id, twin.id))
+
+
+def _others(scopes: Scopes, creation: Creation, listed: Sequence[LiveObject]) -> list[LiveObject]:
+    """Return the objects that were not there before a create, and that this run did not create."""
+    return [
+        item
+        for item in listed
+        if item.id not in creation.before and scopes.is_foreign(item.kind, item.id)
+    ]
 
 
 def unchecked(run: ChangeRun, because: str) -> Twins:

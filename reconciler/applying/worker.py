@@ -29,7 +29,7 @@ from reconciler.applying.checks import (
 )
 from reconciler.applying.scopes import LONGEST_AGE as LONGEST_AGE_OF_LISTS
 from reconciler.applying.scopes import Listing, Scope, Scopes
-from reconciler.client import Permit, Transport
+from reconciler.client import Permit
 from reconciler.errors import (
     AmbiguousOutcome,
     Conflict,
@@ -41,7 +41,7 @@ from reconciler.errors import (
     StalePlan,
 )
 from reconciler.model.address import Address
-from reconciler.model.kind import Action, Dialect, Kind
+from reconciler.model.kind import Action
 from reconciler.model.live import id_text
 from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
@@ -59,18 +59,12 @@ _SETTLED = "a request without a clear answer; the object reads back as requested
 class Worker(Struct):
     """Takes steps. `created` are the ids of created objects, for their children.
 
-    `below_organization`: requests for objects without a configured parent use the path of the
-    organization. `reserved` is the number of calls that must be left after each write.
+    `reserved` is the number of calls that must be left after each write.
     """
 
-    transport: Transport
-    organization: str
-    kinds: Mapping[str, Kind]
+    scopes: Scopes
     mask: Mask
-    creator: Creator
     checks: Checks
-    below_organization: bool = False
-    dialect: Dialect | None = None
     created: dict[Address, str] = field(default_factory=dict)
     reserved: int = 0
 
@@ -94,7 +88,7 @@ class Worker(Struct):
             else:
                 await self._take(run, unit)
                 if isinstance(unit[0], Check):
-                    self.creator.scopes.checks[self.scope_of_checked(run.change)] -= 1
+                    self.scopes.checks[self.scope_of_checked(run.change)] -= 1
         return True
 
     def scope_of(self, change: Change) -> Scope | None:
@@ -106,29 +100,31 @@ class Worker(Struct):
 
     def scope_of_checked(self, change: Change) -> Scope:
         """Return the scope of the object that a change modifies or deletes in place."""
-        below_parent = change.parent is not None or not self.below_organization
-        return Scope(change.address.kind, self._parent_id(change) if below_parent else None)
+        return Scope(change.address.kind, self._parent_id_in_paths(change))
+
+    def _parent_id_in_paths(self, change: Change) -> str | None:
+        """Return the id of the parent in paths, None for those of the organization."""
+        below_parent = change.parent is not None or not self.scopes.live.serves_organization
+        return self._parent_id(change) if below_parent else None
 
     def _parent_id(self, change: Change) -> str | None:
         """Return the id of the parent, which may have been created in this run."""
-        kind = self.kinds[change.address.kind]
+        kind = self.scopes.kinds[change.address.kind]
         if change.parent_id is None and kind.parent and change.parent and change.parent.key:
             return self.created.get(Address(kind.parent, change.parent.key))
         return change.parent_id
 
     def _routes(self, change: Change) -> Routes:
-        kind = self.kinds[change.address.kind]
-        parent_id = self._parent_id(change)
-        if change.parent is not None and parent_id is None:
+        kind = self.scopes.kinds[change.address.kind]
+        if change.parent is not None and self._parent_id(change) is None:
             raise ServiceError(f"the id of {kind.parent} '{change.parent}' is not known")
-        below_parent = change.parent is not None or not self.below_organization
-        return Routes(kind, self.organization, parent_id if below_parent else None)
+        return Routes(kind, self.scopes.organization, self._parent_id_in_paths(change))
 
     def _old_routes(self, change: Change) -> Routes:
         """Return the routes of the object that is modified or deleted."""
         if change.action is Action.REPLACE:
-            kind = self.kinds[change.address.kind]
-            return Routes(kind, self.organization, change.old_parent_id)
+            kind = self.scopes.kinds[change.address.kind]
+            return Routes(kind, self.scopes.organization, change.old_parent_id)
         return self._routes(change)
 
     async def _take(self, run: ChangeRun, unit: tuple[Step, ...]) -> None:
@@ -138,7 +134,7 @@ class Worker(Struct):
         """
         for tries_left in reversed(range(_TRIES)):
             listing = await self._listing(run, unit)
-            async with self.transport.admitted(len(unit) + self.reserved) as permit:
+            async with self.scopes.transport.admitted(len(unit) + self.reserved) as permit:
                 await self._check(run, unit, permit)
                 if tries_left:
                     permit.expires = self._expiry(run, unit, listing)
@@ -154,9 +150,9 @@ class Worker(Struct):
             if isinstance(step, Check):
                 await self._check_in_list(run)
             if isinstance(step, Create):
-                return await self.creator.check_name(run, step, self._routes(run.change))
+                return await self._check_name(run, step, self._routes(run.change))
             if isinstance(step, Delete):
-                run.inside_at = self.transport.clock()
+                run.inside_at = self.scopes.transport.clock()
                 await self.checks.inside_as_planned(run, self._old_routes(run.change))
         return None
 
@@ -164,7 +160,7 @@ class Worker(Struct):
         """Check the object to modify by a list of its scope, where that saves calls."""
         if self.checks.is_recent(run) or run.change.action is Action.REPLACE:
             return
-        listing = await self.creator.scopes.for_check(self.scope_of_checked(run.change))
+        listing = await self.scopes.for_check(self.scope_of_checked(run.change))
         if listing is not None:
             self.checks.unmodified_in(run, self._old_routes(run.change), listing)
 
@@ -212,7 +208,7 @@ class Worker(Struct):
         match step:
             case Create() if listing is not None:
                 run.writing = True
-                await self.creator.send(run, step, self._routes(change), listing, permit)
+                await self._create(run, step, self._routes(change), listing, permit)
                 run.writing = False
             case Patch():
                 await self._patch(run, step, permit)
@@ -223,8 +219,6 @@ class Worker(Struct):
                 run.made.append(f"{step.action}d")
             case Delete():
                 await self._delete(run, permit)
-            case _:
-                pass
 
     async def _delete(self, run: ChangeRun, permit: Permit) -> None:
         """Delete the object of the change, unless it is gone."""
@@ -232,7 +226,9 @@ class Worker(Struct):
         routes, live_id = self._old_routes(run.change), run.change.live_id or ""
         if not run.gone:
             try:
-                await self._write(run, routes.delete(live_id, self.dialect), permit, deletes=True)
+                await self._write(
+                    run, routes.delete(live_id, self.scopes.live.dialect), permit, deletes=True
+                )
             except (NotFound, Invalid) as error:
                 # After an attempt of this run without an answer it was probably this run.
                 run.gone = not error.unclear
@@ -310,11 +306,11 @@ class Worker(Struct):
 
         A write with secrets is never settled by reading: the service does not return them.
         """
-        change, kind = run.change, self.kinds[run.change.address.kind]
+        change, kind = run.change, self.scopes.kinds[run.change.address.kind]
         if isinstance(step, Patch) and secret_refs(step.body):
             return False
         try:
-            await self.transport.pause(_PAUSE, "a request without a clear answer", change.id)
+            await self.scopes.transport.pause(_PAUSE, "a request without a clear answer", change.id)
             if isinstance(step, Delete):
                 return await self.checks.is_gone(run, self._old_routes(run.change))
             live = await self.checks.read(run, self._routes(change), run.live_id or "")
@@ -322,11 +318,8 @@ class Worker(Struct):
             return False
         if isinstance(step, Patch):
             return not altered_paths(kind, step.body, live.body)
-        return isinstance(step, Toggle) and any(
-            item.live_value(live.body) is (step.action is item.toggle.on)
-            for item in kind.fields
-            if item.toggle is not None and step.action in (item.toggle.on, item.toggle.off)
-        )
+        toggled = kind.toggled(step.action) if isinstance(step, Toggle) else None
+        return toggled is not None and toggled[0].live_value(live.body) is toggled[1]
 
     async def _write(
         self, run: ChangeRun, request: Request, permit: Permit | None, *, deletes: bool = False
@@ -338,7 +331,9 @@ class Worker(Struct):
         """
         run.writing = True
         try:
-            answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
+            answer = await self.scopes.transport.send(
+                request, change_id=run.change.id, permit=permit
+            )
         except ServiceError as error:
             if deletes and isinstance(error, (NotFound, Invalid)):
                 raise
@@ -346,23 +341,7 @@ class Worker(Struct):
         run.writing = False
         return answer
 
-
-def _as_unknown(error: ServiceError) -> ServiceError:
-    """Return an unknown outcome if an attempt before the last may have taken effect."""
-    if not error.unclear or isinstance(error, AmbiguousOutcome):
-        return error
-    return AmbiguousOutcome.after(
-        error, f"{error.message}; outcome unknown, an attempt before may have taken effect"
-    )
-
-
-class Creator(Struct, frozen=True):
-    """Sends creates."""
-
-    transport: Transport
-    scopes: Scopes
-
-    async def check_name(self, run: ChangeRun, step: Create, routes: Routes) -> Listing:
+    async def _check_name(self, run: ChangeRun, step: Create, routes: Routes) -> Listing:
         """Return the list that shows that the name is free.
 
         Raises:
@@ -382,7 +361,7 @@ class Creator(Struct, frozen=True):
                 )
         return listing
 
-    async def send(
+    async def _create(
         self, run: ChangeRun, step: Create, routes: Routes, listing: Listing, permit: Permit
     ) -> None:
         """Send a create once. `listing` is the list that was read before.
@@ -392,13 +371,15 @@ class Creator(Struct, frozen=True):
             ServiceError: it was not created.
 
         """
-        request, now = routes.create(step.body), self.transport.clock()
+        request, now = routes.create(step.body), self.scopes.transport.clock()
         creation = Creation(
             _scope(routes), routes, step.body, _names(run, step), listing.ids, sent_at=now
         )
         run.creation = creation
         try:
-            answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
+            answer = await self.scopes.transport.send(
+                request, change_id=run.change.id, permit=permit
+            )
         except Expired:
             run.creation = None
             raise
@@ -414,10 +395,6 @@ class Creator(Struct, frozen=True):
         live_id = self._new_id(answer.body, request, creation)
         creation.stored = answer.body
         creation.confirmed = True
-        self.note(run, live_id)
-
-    def note(self, run: ChangeRun, live_id: str) -> None:
-        """Note the id of an object that this run created."""
         run.created(live_id)
         self.scopes.created[run.change.address.kind].add(live_id)
 
@@ -436,6 +413,15 @@ class Creator(Struct, frozen=True):
         if differing := _differing(body, creation):
             raise AmbiguousOutcome(f"{what}, whose {differing} is not the one that was sent")
         return live_id
+
+
+def _as_unknown(error: ServiceError) -> ServiceError:
+    """Return an unknown outcome if an attempt before the last may have taken effect."""
+    if not error.unclear or isinstance(error, AmbiguousOutcome):
+        return error
+    return AmbiguousOutcome.after(
+        error, f"{error.message}; outcome unknown, an attempt before may have taken effect"
+    )
 
 
 def _differing(body: JSONObject, creation: Creation) -> str | None:

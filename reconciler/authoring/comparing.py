@@ -37,7 +37,7 @@ from reconciler.model.values import JSON, MISSING, Path, SecretRef, map_leaves, 
 from reconciler.planning.integrations import with_integrations
 from reconciler.planning.matcher import Matching, match
 from reconciler.render.diagnostics import place_as_text
-from reconciler.render.document import Cell, Column, Document, Group, Row, Table
+from reconciler.render.document import Cell, Column, Document, Group, Row, Table, unpadded
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.resolved import yaml_line
 from reconciler.workspace.loading import Loaded
@@ -87,16 +87,14 @@ class Pair(Struct, frozen=True):
             raise BadUsage("this workspace has no environments", hint="add them to reconciler.yaml")
         return cls(*sessions)
 
-    def chosen(self, texts: Iterable[str]) -> frozenset[Address]:
+    def chosen(self, texts: Sequence[str]) -> frozenset[Address]:
         """Return the resources that texts name, all without texts. Raises BadUsage."""
-        loaded = (self.first.loaded, self.second.loaded)
-        resources = [item.desired.resources for item in loaded]
-        everything = {**resources[1], **resources[0]}
-        chosen = [*texts]
-        if not chosen:
+        first, second = self.first.loaded.desired, self.second.loaded.desired
+        everything = {**second.resources, **first.resources}
+        if not texts:
             return frozenset(everything)
         names = Names(map(Named.of_resource, everything.values()))
-        return frozenset(item.address for text in chosen for item in names.named(text))
+        return frozenset(item.address for text in texts for item in names.named(text))
 
     def sides(self, address: Address) -> tuple[EnvironmentSide, EnvironmentSide]:
         """Return a resource in both environments."""
@@ -158,7 +156,7 @@ async def _live_side(session: Session, transport: Transport) -> LiveSide:
     return LiveSide(desired.environment, matching)
 
 
-def compare_files(pair: Pair, names: Iterable[str] = ()) -> EnvironmentComparison:
+def compare_files(pair: Pair, names: Sequence[str] = ()) -> EnvironmentComparison:
     """Compare the resources that names select in the files of two environments."""
     first, second = pair.first.loaded.desired.resources, pair.second.loaded.desired.resources
     chosen = pair.chosen(names)
@@ -284,8 +282,7 @@ def _only_table(environment: str, items: Sequence[OnlyIn]) -> Table:
         )
         for item in items
     )
-    titles = (("address", ""), ("name", " "), ("at", "  "))
-    columns = tuple(Column(title, before, padded=False) for title, before in titles)
+    columns = unpadded({"address": "", "name": " ", "at": "  "})
     return Table(columns, tuple(rows), f"Only in {environment}:", headed=False, indent=2)
 
 
@@ -295,11 +292,7 @@ def _intended(comparison: EnvironmentComparison, options: RenderOptions) -> Tabl
         rows = [row for item in comparison.intended for row in _rows(item, item.intended)]
     else:
         title = "Intended differences (values: --verbose):"
-        why, names = (
-            Column(name, before, padded=False)
-            for name, before in (("why", "  "), ("resources", " "))
-        )
-        columns = (Column("field"), why, names)
+        columns = Column("field"), *unpadded({"why": "  ", "resources": " "})
         rows = [
             Row((Cell(path, code=True), Cell(f"{why}:"), Cell(listed(keys, _MOST_NAMES))))
             for (path, why), keys in _groups(comparison).items()

@@ -6,6 +6,7 @@ The activity log says who changed an object (service.md, 10).
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -62,6 +63,10 @@ class Attribution(Public, frozen=True):
     """The person; null for the service and for requests by API key that it does not attribute."""
     at: str
     """ISO 8601."""
+
+
+_Set: TypeAlias = tuple[JSON, Attribution]
+"""The value that an entry of the log sets, and the entry."""
 
 
 class DriftedField(Public, frozen=True):
@@ -141,7 +146,7 @@ class Drift(Public, frozen=True):
 
     @derived
     def base_url(self) -> str:
-        """Base URL of the service."""
+        """Address of the service."""
         return self.source.base_url
 
     @derived
@@ -216,7 +221,10 @@ def drift_of(plan: Plan, base: Base) -> Drift:
     by_address: dict[Address, list[Change]] = {}
     for change in plan.changes:
         by_address.setdefault(change.address, []).append(change)
-    created = set(_created(plan, base))
+    # The resources of the base that the plan creates again.
+    created = base.present.keys() & {
+        change.address for change in plan.changes if change.action is Action.CREATE
+    }
     doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
     renamed = {refusal.addresses[0]: refusal.objects[0].name for refusal in doubled}
     explained = {address for refusal in doubled for address in refusal.addresses}
@@ -255,13 +263,6 @@ def _object(changes: list[Change]) -> DriftedObject | None:
     )
 
 
-def _created(plan: Plan, base: Base) -> Iterator[Address]:
-    """Yield the resources of the base that a plan creates again."""
-    for change in plan.changes:
-        if change.action is Action.CREATE and change.address in base.present:
-            yield change.address
-
-
 def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
     """Return the drift of the resources that texts name, all without texts.
 
@@ -285,7 +286,6 @@ def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
 
 def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, ObjectCalls]:
     """Return the operations of what drifted, without kinds that have no activity."""
-    objects = {(item.kind, item.id): item for kind in all_kinds() for item in live.of(kind.name)}
     kinds = {
         kind.name: kind
         for kind in all_kinds()
@@ -298,15 +298,8 @@ def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, O
         )
         for item in drift.objects
         if item.address.kind in kinds
-        and (body := objects.get((item.address.kind, item.live_id))) is not None
+        and (body := live.by_identity.get((item.address.kind, item.live_id))) is not None
     }
-
-
-class _Change(Struct, frozen=True):
-    """The newest entry of the log that sets a field."""
-
-    after: JSON
-    attribution: Attribution
 
 
 async def attributed(drift: Drift, calls: Mapping[Address, ObjectCalls]) -> Drift:
@@ -356,9 +349,9 @@ async def _attributed(
     return replace(item, fields=tuple(_with(field, latest, calls) for field in item.fields))
 
 
-async def _latest(entries: AsyncIterator[JSONObject], fields: set[str]) -> Mapping[str, _Change]:
+async def _latest(entries: AsyncIterator[JSONObject], fields: set[str]) -> Mapping[str, _Set]:
     """Return the newest change of each field."""
-    latest: dict[str, _Change] = {}
+    latest: dict[str, _Set] = {}
     number = 0
     async for entry in entries:
         number += 1
@@ -369,7 +362,7 @@ async def _latest(entries: AsyncIterator[JSONObject], fields: set[str]) -> Mappi
     return latest
 
 
-def _changes(entry: JSONObject) -> Sequence[tuple[str, _Change]]:
+def _changes(entry: JSONObject) -> Sequence[tuple[str, _Set]]:
     """Return the fields that an entry sets; none for an entry of another form."""
     detail, at = entry.get("detail"), entry.get("created_at")
     changes = detail.get("changes") if isinstance(detail, Mapping) else None
@@ -377,7 +370,7 @@ def _changes(entry: JSONObject) -> Sequence[tuple[str, _Change]]:
         return ()
     attribution = Attribution(_person(entry), at)
     return [
-        (_NAMES.get(name, name), _Change(change.get("after"), attribution))
+        (_NAMES.get(name, name), (change.get("after"), attribution))
         for change in changes
         if isinstance(change, Mapping) and isinstance(name := change.get("field"), str)
     ]
@@ -398,7 +391,7 @@ def _person(entry: JSONObject) -> str | None:
     return " ".join(part for part in (name, address) if part) or None
 
 
-def _with(field: DriftedField, latest: Mapping[str, _Change], calls: ObjectCalls) -> DriftedField:
+def _with(field: DriftedField, latest: Mapping[str, _Set], calls: ObjectCalls) -> DriftedField:
     """Return a field with its attribution, if the log shows its live value as the newest one."""
     path = field.change.path
     change = latest.get(str(path[0])) if len(path) == 1 else None
@@ -406,9 +399,9 @@ def _with(field: DriftedField, latest: Mapping[str, _Change], calls: ObjectCalls
     if change is None or known is None:
         return field
     live = known.live_value(calls.live.body)
-    if comparable(known, change.after) != comparable(known, live):
+    if comparable(known, change[0]) != comparable(known, live):
         return field
-    return replace(field, attribution=change.attribution)
+    return replace(field, attribution=change[1])
 
 
 def drift_document(drift: Drift, _: RenderOptions) -> Document:

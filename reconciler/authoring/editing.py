@@ -247,8 +247,9 @@ class _Editing:
         """Return what changes in an item, None if it cannot change in place."""
         if isinstance(item, yaml.CollectionNode):
             return self._inside(item, have, want)
-        is_line = item.start_mark.line == item.end_mark.line
-        return [Splice(_start(item), _end(item), flow_text(want))] if is_line else None
+        if item.start_mark.line != item.end_mark.line:
+            return None
+        return [Splice(item.start_mark.index, item.end_mark.index, flow_text(want))]
 
     def _has_own_lines(self, item: Node) -> bool:
         """Return whether an item begins its line after a dash, without text after | or >."""
@@ -262,15 +263,15 @@ class _Editing:
         """Yield the changes of `[a, b]`."""
         for item in range(low, high):
             if high == len(items):
-                yield Splice(_end(items[item - 1]), _end(items[item]), "")
+                yield Splice(items[item - 1].end_mark.index, items[item].end_mark.index, "")
             else:
-                yield Splice(_start(items[item]), _start(items[item + 1]), "")
+                yield Splice(items[item].start_mark.index, items[item + 1].start_mark.index, "")
         texts = [flow_text(value) for value in added]
         if texts and low:
-            at = _end(items[low - 1])
+            at = items[low - 1].end_mark.index
             yield Splice(at, at, "".join(f", {text}" for text in texts))
         elif texts:
-            at = _start(items[0])
+            at = items[0].start_mark.index
             yield Splice(at, at, "".join(f"{text}, " for text in texts))
 
     def _in_block(
@@ -621,13 +622,3 @@ def _line_after(item: Node) -> int:
         if not isinstance(node, yaml.CollectionNode) or node.flow_style
     ]
     return max(int(node.end_mark.line) for node in leaves) + 1
-
-
-def _start(node: Node) -> int:
-    """Return the index at which a node begins."""
-    return int(node.start_mark.index)
-
-
-def _end(node: Node) -> int:
-    """Return the index at which a node ends."""
-    return int(node.end_mark.index)

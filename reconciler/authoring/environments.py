@@ -247,27 +247,22 @@ def _promotions(kind: Kind, first: EnvironmentSide, second: EnvironmentSide) -> 
                 yield Promotion(path, value)
             if sets or sets_other:
                 continue
-        yield from _one_sided(kind, path, value, other, first, second)
+        yield from _one_sided(kind, path, (value, other), first, second)
 
 
 def _one_sided(
-    kind: Kind,
-    path: Path,
-    value: JSON,
-    other: JSON,
-    first: EnvironmentSide,
-    second: EnvironmentSide,
+    kind: Kind, path: Path, pair: Sequence[JSON], first: EnvironmentSide, second: EnvironmentSide
 ) -> Iterator[Promotion]:
     if _kept(kind, _canonical(kind, path), first, second) is not None:
         return
-    sides = [side for side in (value, other) if side is not MISSING]
+    sides = [side for side in pair if side is not MISSING]
     if all(isinstance(side, Mapping) and side for side in sides):
-        below = [mapping_of(side) for side in (value, other)]
+        below = [mapping_of(side) for side in pair]
         for name in {**below[0], **below[1]}:
-            pair = [side.get(name, MISSING) for side in below]
-            yield from _one_sided(kind, (*path, name), pair[0], pair[1], first, second)
+            inner = [side.get(name, MISSING) for side in below]
+            yield from _one_sided(kind, (*path, name), inner, first, second)
     elif len(sides) == 1:
-        yield Promotion(path, value)
+        yield Promotion(path, pair[0])
 
 
 def _kept(kind: Kind, path: Path, first: EnvironmentSide, second: EnvironmentSide) -> Intent | None:
@@ -355,7 +350,7 @@ class LiveSide(Struct, frozen=True):
 
     def parents(self) -> dict[Identity, str]:
         """Return what objects are called as parents: the key of their resource, or their name."""
-        owners = owners_of(self.matching)
+        owners = self.matching.owners
         return {
             (kind, item.id): owners[kind, item.id].key if (kind, item.id) in owners else item.name
             for kind, items in self.matching.live.objects.items()
@@ -380,18 +375,9 @@ class LiveSide(Struct, frozen=True):
             parent = parents.get((kinds[item.kind].parent or "", item.parent_id or ""), "")
             # A key has no space before it, so no name is taken for one.
             place = item.kind, parent, f" {item.name.strip()}"
-            objects[*place, numbers[place]] = Address.of_unmanaged(item.kind, item.id), item
+            objects[*place, numbers[place]] = item.address, item
             numbers[place] += 1
         return objects
-
-
-def owners_of(matching: Matching) -> dict[Identity, Address]:
-    """Return the resources of live objects."""
-    return {
-        (match.live.kind, match.live.id): address
-        for address, match in matching.matches.items()
-        if match.live is not None
-    }
 
 
 def compare_live(
@@ -441,7 +427,7 @@ def compare_live(
 
 def needed_in_full(matching: Matching, live: Live) -> frozenset[Identity]:
     """Return the objects of resources of which only the short form is known."""
-    return frozenset(owners_of(matching).keys() & short_forms(live).keys())
+    return frozenset(matching.owners.keys() & short_forms(live).keys())
 
 
 def _only(items: Iterator[tuple[Address, LiveObject]]) -> tuple[OnlyIn, ...]:

@@ -31,6 +31,7 @@ from reconciler.cli.streams import write_content, write_message, write_note, wri
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.kinds import all_kinds
+from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.files import Layout
 from reconciler.model.public import as_json
 from reconciler.model.text import printable
@@ -155,12 +156,22 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     metavar="NAME",
     help="Name of the first environment.",
 )
-@option("--base-url", metavar="URL", help="Address of the service. [RECONCILER_BASE_URL]")
-@option("--organization", metavar="ID", help="Id of the organization. [RECONCILER_ORGANIZATION]")
+@option(
+    "--base-url",
+    envvar=ADDRESS["base_url"],
+    metavar="URL",
+    help=f"Address of the service. [{ADDRESS['base_url']}]",
+)
+@option(
+    "--organization",
+    envvar=ADDRESS["organization"],
+    metavar="ID",
+    help=f"Id of the organization. [{ADDRESS['organization']}]",
+)
 @option(
     "--api-key-variable",
     "key_variable",
-    default="RECONCILER_API_KEY",
+    default=API_KEY,
     show_default=True,
     metavar="VARIABLE",
     help="Environment variable with the API key.",
@@ -214,13 +225,8 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
 
 def _print_recipe(host: str, workspace: InitOptions) -> None:
     from reconciler.authoring.recipes import Known, write_recipe
-    from reconciler.cli.running import runtime
 
-    environ = runtime().environ
-    known = Known(
-        workspace.base_url or environ.get("RECONCILER_BASE_URL"),
-        workspace.organization or environ.get("RECONCILER_ORGANIZATION"),
-    )
+    known = Known(workspace.base_url, workspace.organization)
     recipe = write_recipe(host, workspace.folder, workspace.environment, known)
     _print_files(recipe.written)
     for name in recipe.kept:
@@ -276,7 +282,8 @@ def fmt_command(
         if len(files) > 1:
             raise BadUsage("- cannot be combined with other files")
         raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
-        text, formatted = format_text(raw, _name_of(name), diff=diff)
+        shown = "<stdin>" if name is None else Path(name).as_posix()
+        text, formatted = format_text(raw, shown, diff=diff)
     elif name is not None:
         raise BadUsage("--stdin-filename requires - as the only file")
     else:
@@ -294,10 +301,6 @@ def fmt_command(
         )
         write_note(f"{format_summary(formatted, written=write)}\n")
     return ExitCode.ERROR if check and formatted.texts else ExitCode.FINE
-
-
-def _name_of(given: str | None) -> str:
-    return "<stdin>" if given is None else Path(given).as_posix()
 
 
 @command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 from pathlib import Path as FolderPath
 from pathlib import PurePosixPath
@@ -188,10 +188,9 @@ def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str,
 
 
 def _selected(
-    folder: FolderPath, files: Sequence[FolderPath], names: Iterable[str]
+    folder: FolderPath, files: Sequence[FolderPath], known: Sequence[str]
 ) -> Sequence[str]:
     """Return the files that the caller names, in order. Raises BadUsage."""
-    known = tuple(names)
     if not files:
         return known
     selected: set[str] = set()

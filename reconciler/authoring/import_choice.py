@@ -49,16 +49,11 @@ class ImportContext(Struct, frozen=True, dict=True):
         return {kind.name: kind for kind in all_kinds()}
 
     @cached_property
-    def objects(self) -> Mapping[Identity, LiveObject]:
-        """Return all live objects, parents first."""
-        return {live.identity: live for kind in all_kinds() for live in self.live.of(kind.name)}
-
-    @cached_property
     def secret_names(self) -> AbstractSet[Identity]:
         """Return unclaimed objects with a known secret in their names: no key is made from it."""
         names = {
             identity: live.name
-            for identity, live in self.objects.items()
+            for identity, live in self.live.by_identity.items()
             if identity not in self.claims
         }
         together = "\n".join(names.values())
@@ -68,14 +63,14 @@ class ImportContext(Struct, frozen=True, dict=True):
 
     @cached_property
     def _name_counts(self) -> Counter[Identity]:
-        return Counter((live.kind, live.name.strip()) for live in self.objects.values())
+        return Counter((live.kind, live.name.strip()) for live in self.live.by_identity.values())
 
     def parent_of(self, live: LiveObject) -> LiveObject | None:
         """Return the live object that contains another one, None without one."""
         parent_kind = self.kinds_by_name[live.kind].parent
         if parent_kind is None or live.parent_id is None:
             return None
-        return self.objects.get((parent_kind, live.parent_id))
+        return self.live.by_identity.get((parent_kind, live.parent_id))
 
     def name_of(self, live: LiveObject) -> str:
         """Return the name as files may contain it, "" if it contains a known secret."""
@@ -104,7 +99,7 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
 
     Raises BadUsage for a part that matches no live object, and for parts that match none together.
     """
-    objects = {_address(live, context): live for live in context.objects.values()}
+    objects = {_address(live, context): live for live in context.live.by_identity.values()}
     names = Names(Named.of_live(live, address) for address, live in objects.items())
     parents = Names(
         Named.of_live(live, address)
@@ -166,7 +161,7 @@ def may_choose(choice: Choice, resources: Iterable[Resource]) -> Callable[[LiveO
 
 def _address(live: LiveObject, context: ImportContext) -> Address:
     """Return the address of the resource that has an object, or that of an unmanaged object."""
-    return context.claims.get(live.identity) or Address.of_unmanaged(live.kind, live.id)
+    return context.claims.get(live.identity) or live.address
 
 
 def _addresses(names: Names, texts: Sequence[str], option: str) -> AbstractSet[Address]:

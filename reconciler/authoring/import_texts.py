@@ -22,7 +22,7 @@ from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schem
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address, matching
+from reconciler.model.address import Address, PathGlob
 from reconciler.model.files import FileChange, Layout, Left, Lost, Namesake, Side
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Plan
@@ -140,17 +140,11 @@ def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Pat
 
 
 def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
-    toggles = {
-        action: field.name
-        for field in kind.fields
-        if field.toggle is not None
-        for action in (field.toggle.on, field.toggle.off)
-    }
     for change in changes:
         if change.action is Action.UPDATE:
             yield from (field.path for field in change.fields)
-        elif change.action in toggles:
-            yield (toggles[change.action],)
+        elif toggled := kind.toggled(change.action):
+            yield (toggled[0].name,)
 
 
 class Placing(Struct, frozen=True):
@@ -247,7 +241,7 @@ class Placing(Struct, frozen=True):
 
     def _check_included(self, name: str) -> None:
         self._check_workspace(PurePosixPath(name), name)
-        if not any(matching([name], glob) for glob in self.globs):
+        if not any(PathGlob(glob).matches(name) for glob in self.globs):
             raise ReconcilerError(
                 f"{name} would not be read: no glob of `resources:` includes it",
                 hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '

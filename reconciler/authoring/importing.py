@@ -38,7 +38,7 @@ from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.integrations import IntegrationsNotRead, uses_any
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
-from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
+from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
 from reconciler.render.options import RenderOptions
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.sources import FolderSource
@@ -46,10 +46,7 @@ from reconciler.workspace.writing import write_files
 
 _MOST = 10
 _MOST_USERS = 3
-_COLUMNS = tuple(
-    Column(title, before, padded=False)
-    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
-)
+_COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
 
 
 class ImportOptions(Struct, frozen=True):
@@ -88,16 +85,11 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         AmbiguousIdentity, ServiceError.
 
     """
-    choice = replace(
-        options.choice,
-        kinds=tuple(
-            name for text in options.choice.kinds for name in kinds_named(text, all_kinds())
-        ),
-    )
-    options = replace(options, choice=choice)
+    kinds = (name for text in options.choice.kinds for name in kinds_named(text, all_kinds()))
+    choice = replace(options.choice, kinds=tuple(kinds))
     # The first files of a pattern may be those that are imported.
     lenient = replace(options.workspace, lenient=options.workspace.lenient | {"no-files"})
-    options = replace(options, workspace=lenient)
+    options = replace(options, choice=choice, workspace=lenient)
     session = Session.open(options.workspace, runtime)
     placing = Placing(
         FolderSource(options.workspace.folder),
@@ -131,11 +123,7 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
     context = ImportContext(
         live,
-        claims={
-            match.live.identity: address
-            for address, match in matching.matches.items()
-            if match.live is not None
-        },
+        claims=matching.owners,
         declared=loaded.declared.keys(),
         environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
         mask=session.mask,

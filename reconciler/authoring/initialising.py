@@ -17,7 +17,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.connection import ClientOptions
+from reconciler.model.connection import ADDRESS, ClientOptions
 from reconciler.model.kind import Dialect
 from reconciler.model.schemas import schema
 from reconciler.reading.access import dialect_of_key
@@ -33,8 +33,7 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 class InitOptions(Struct, frozen=True):
     """The content of a new workspace.
 
-    None is replaced by the variables RECONCILER_BASE_URL and RECONCILER_ORGANIZATION if they are
-    set. Without `with_import`, an example of resources is added, all commented out.
+    Without `with_import`, an example of resources is added, all commented out.
     """
 
     folder: Path
@@ -60,7 +59,7 @@ async def dialect_of_server(options: InitOptions, runtime: Runtime) -> Dialect |
             client=ClientOptions(timeout=10.0, retry_for=0.0, max_wait=0.0),
             trust_workspace=True,
         )
-        drafts = {WORKSPACE_FILE: _workspace_text(options, runtime.environ)}
+        drafts = {WORKSPACE_FILE: _workspace_text(options)}
         session = Session.open(workspace, runtime, drafts=drafts)
         async with session.connected() as transport:
             return await dialect_of_key(transport)
@@ -91,7 +90,7 @@ def initialise(
     _check_names(options)
     if options.with_import:
         _check_reachable(options, runtime.environ)
-    files = {WORKSPACE_FILE: _workspace_text(options, runtime.environ), **_schemas()}
+    files = {WORKSPACE_FILE: _workspace_text(options), **_schemas()}
     if not options.with_import and not (options.folder / _RESOURCES_FILE).exists():
         files[_RESOURCES_FILE] = _resources_text(dialect)
     new = not options.folder.exists()
@@ -128,12 +127,9 @@ def refresh_schemas(folder: Path) -> tuple[str, ...]:
 def _check_reachable(options: InitOptions, environ: Mapping[str, str]) -> None:
     """Raise BadUsage that lists what is missing to read live state."""
     missing = [
-        f"{option} (or the variable {variable})"
-        for option, value, variable in (
-            ("--base-url", options.base_url, "RECONCILER_BASE_URL"),
-            ("--organization", options.organization, "RECONCILER_ORGANIZATION"),
-        )
-        if not (value or environ.get(variable))
+        f"--{name.replace('_', '-')} (or the variable {variable})"
+        for name, variable in ADDRESS.items()
+        if not getattr(options, name)
     ]
     if not environ.get(options.key_variable):
         missing.append(f"an API key in the variable {options.key_variable}")
@@ -157,14 +153,12 @@ def _resources_text(dialect: Dialect | None) -> str:
     return text
 
 
-def _workspace_text(options: InitOptions, environ: Mapping[str, str]) -> str:
-    base_url = options.base_url or environ.get("RECONCILER_BASE_URL")
-    organization = options.organization or environ.get("RECONCILER_ORGANIZATION")
+def _workspace_text(options: InitOptions) -> str:
     return _template(WORKSPACE_FILE).format(
         plain=options.environment,
         environment=yaml_text({options.environment: 1}).removesuffix(": 1\n"),
-        base_url=_line("base_url", base_url, "https://eu.posthog.com"),
-        organization=_line("organization", organization, "its id, as in the settings"),
+        base_url=_line("base_url", options.base_url, "https://eu.posthog.com"),
+        organization=_line("organization", options.organization, "its id, as in the settings"),
         key_variable=options.key_variable,
     )
 
@@ -172,7 +166,7 @@ def _workspace_text(options: InitOptions, environ: Mapping[str, str]) -> str:
 def _line(name: str, value: str | None, example: str) -> str:
     if value is not None:
         return yaml_text({name: value}).rstrip("\n")
-    return f"# {name}: {example} # or the variable RECONCILER_{name.upper()}"
+    return f"# {name}: {example} # or the variable {ADDRESS[name]}"
 
 
 def _check_names(options: InitOptions) -> None:

@@ -106,19 +106,19 @@ def _reference(written: JSON) -> str:
     return next((text for text in texts if references_in(text)), "")
 
 
-def edited_texts(
-    folder: FolderPath, documents: Iterable[Document], edits: Mapping[str, Sequence[Edit]]
-) -> dict[str, str]:
+def edited_texts(folder: FolderPath, edits: Iterable[tuple[Document, Edit]]) -> dict[str, str]:
     """Return the new texts of the files that change, by name. Raises ReconcilerError.
 
-    `edits` are by file. A byte order mark stays.
+    A byte order mark stays.
     """
-    source = FolderSource(folder)
-    texts = {}
-    for document in documents:
-        text = edited(document, edits.get(document.file, ()), all_kinds())
+    source, texts = FolderSource(folder), {}
+    by_file: dict[str, tuple[Document, list[Edit]]] = {}
+    for document, edit in edits:
+        by_file.setdefault(document.file, (document, []))[1].append(edit)
+    for file, (document, own) in by_file.items():
+        text = edited(document, own, all_kinds())
         if text != document.text:
-            texts[document.file] = with_mark(source, document.file, text)
+            texts[file] = with_mark(source, file, text)
     return texts
 
 

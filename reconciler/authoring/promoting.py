@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,7 +20,6 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.plan import Plan, encode
 from reconciler.model.text import listed, printable, several
-from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.writing import write_files
 
 _MOST_LISTED = 10
@@ -84,17 +82,14 @@ def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
     removed = {item.address for item in compared.only_second} if request.prune else set()
     edits: dict[Address, list[Edit]] = {
         **{item.address: [*_overrides(pair, item.address)] for item in compared.differing},
-        **{address: [*_added(pair, address)] for address in sorted(added)},
+        **{item: [_listed(pair, item), *_overrides(pair, item)] for item in sorted(added)},
         **{address: [_listed(pair, address, remove=True)] for address in sorted(removed)},
     }
     declared = pair.first.loaded.declared
-    by_file: dict[str, list[Edit]] = defaultdict(list)
-    for address, changes in edits.items():
-        by_file[declared[address].document.file] += changes
-    documents = {item.document.file: item.document for item in declared.values()}
-    changed = [documents[file] for file in sorted(by_file)]
+    pairs = [(declared[address].document, edit) for address in edits for edit in edits[address]]
+    pairs.sort(key=lambda pair: pair[0].file)
     folder = request.workspace.folder
-    texts = edited_texts(folder, changed, by_file)
+    texts = edited_texts(folder, pairs)
     check_files(folder, runtime.environ, texts)
     if request.write:
         write_files(folder, texts)
@@ -102,7 +97,7 @@ def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
         first=request.first,
         second=request.second,
         texts=texts,
-        changes=file_changes(changed, texts),
+        changes=file_changes((document for document, _ in pairs), texts),
         edited=tuple(item.address for item in compared.differing),
         added=tuple(sorted(added)),
         removed=tuple(sorted(removed)),
@@ -128,12 +123,6 @@ def _with_parents(pair: Pair, only_first: Iterable[Address]) -> set[Address]:
     return added
 
 
-def _added(pair: Pair, address: Address) -> Iterator[Edit]:
-    """Yield the edits that bring a resource into the second environment."""
-    yield _listed(pair, address)
-    yield from _overrides(pair, address)
-
-
 def _overrides(pair: Pair, address: Address) -> Iterator[Edit]:
     """Yield the edits of the overrides of the second environment."""
     declaration = pair.first.loaded.declared[address]
@@ -147,15 +136,11 @@ def _listed(pair: Pair, address: Address, *, remove: bool = False) -> Edit:
     """Return the edit that adds the second environment to the list of a resource, or removes it."""
     declaration = pair.first.loaded.declared[address]
     environment = pair.second.loaded.desired.environment
-    names = _environments(declaration, pair.first.loaded.environments)
+    given = declaration.body.get("environments")
+    names = given if isinstance(given, list) else pair.first.loaded.environments
     kept = [name for name in names if name != environment]
     value = kept if remove else [*kept, environment]
     return Edit((*declaration.path, "environments"), value)
-
-
-def _environments(declaration: Declaration, known: Iterable[str]) -> list[str]:
-    names = declaration.body.get("environments")
-    return [*names] if isinstance(names, list) else [*known]
 
 
 def promotion_summary(promoted: Promoted) -> str:

@@ -30,7 +30,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live, LiveObject, parse_marked_name
 from reconciler.model.plan import FieldChange
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
@@ -47,9 +47,11 @@ from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
 from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
+from reconciler.workspace.yaml.document import Document
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
+_UNFINISHED = "a replacement was interrupted; apply renames the object"
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
 _DECLINED = "it comes from a reference, and was declined"
@@ -183,10 +185,6 @@ class _Pulling:
         self.kinds = {kind.name: kind for kind in all_kinds()}
         self.left_out: list[LeftOut] = []
         self.values: list[_Value] = []
-        declared = session.loaded.declared.values()
-        variables = session.loaded.variables.layers
-        documents = [*(item.document for item in declared), *(item.document for item in variables)]
-        self.documents = {document.file: document for document in documents}
 
     async def pulled(self, drift: Drift) -> Pulled:
         """Return what to write. Fills `values` and `left_out`."""
@@ -213,7 +211,7 @@ class _Pulling:
             ),
             left_out=tuple(self.left_out),
             texts=texts,
-            changes=file_changes(self.documents.values(), texts),
+            changes=file_changes((document for document, _ in _edits(self.values)), texts),
             written=False,
         )
 
@@ -251,6 +249,8 @@ class _Pulling:
         """Return why a live value is not written, None if it can be."""
         if field.conflict:
             return _CONFLICT
+        if field.path == ("name",) and parse_marked_name(live.name) is not None:
+            return _UNFINISHED
         mask = self.session.mask
         if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
             return _SECRET
@@ -277,11 +277,7 @@ class _Pulling:
 
     def _texts(self, values: Iterable[_Value]) -> dict[str, str]:
         """Return the new texts of the files with values written."""
-        edits: dict[str, list[Edit]] = {}
-        for place in (place for value in values for place in value.places):
-            edits.setdefault(place.document.file, []).append(place.edit)
-        documents = [self.documents[file] for file in edits]
-        return edited_texts(self.session.options.folder, documents, edits)
+        return edited_texts(self.session.options.folder, _edits(values))
 
     def _drop_without_effect(self) -> None:
         """Leave out the values whose difference stays in the plan, and those with errors."""
@@ -322,6 +318,10 @@ class _Pulling:
         return {
             (change.address, field.path) for change in plan.effective for field in change.fields
         }
+
+
+def _edits(values: Iterable[_Value]) -> list[tuple[Document, Edit]]:
+    return [(place.document, place.edit) for value in values for place in value.places]
 
 
 def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:

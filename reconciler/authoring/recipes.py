@@ -161,13 +161,15 @@ def _check(filling: _Filling) -> None:
 
 def _default_branch(folder: Path) -> str:
     """Return the default branch of origin, or else the current branch, or else main."""
+    from reconciler.workspace.git.base import default_branch
+    from reconciler.workspace.git.ci import REMOTE_BRANCHES
     from reconciler.workspace.git.repository import Repository
 
     repository = Repository.containing(folder)
     if repository is None:
         return "main"
-    remote = repository.symbolic_target("refs/remotes/origin/HEAD") or ""
-    return remote.removeprefix("refs/remotes/origin/") or repository.branch_to_be() or "main"
+    remote = default_branch(repository) or repository.branch_to_be() or "main"
+    return remote.removeprefix(REMOTE_BRANCHES)
 
 
 def _installed_from() -> tuple[str, str | None]:

@@ -248,17 +248,14 @@ def renamed(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Re
     edits = dict(_edit(document, mention) for mention in mentions)
     text = _spliced(document.text, edits)
     check_text(document, text, _expected(document.value, mentions))
-    if renaming.former_name is not None and _declares(document, renaming):
+    declared = value_at(document.value, (renaming.kind.collection, renaming.old))
+    if renaming.former_name is not None and declared is not MISSING:
         moved = parse(text.encode(), document.file, DiagnosticCollector(), keep_nodes=True)
         path = (*renaming.path, "lifecycle", "renamed_from")
         names = value_at(moved.value, path)
         others = names if isinstance(names, list) else []
         text = edited(moved, [Edit(path, [renaming.former_name, *others])], kinds)
     return Renamed(text, len(edits))
-
-
-def _declares(document: Document, renaming: Renaming) -> bool:
-    return value_at(document.value, (renaming.kind.collection, renaming.old)) is not MISSING
 
 
 def _mentions(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Iterator[Mention]:

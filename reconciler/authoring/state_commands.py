@@ -22,8 +22,7 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, style_of
-from reconciler.cli.signals import run
-from reconciler.cli.streams import write_message, write_note, write_result
+from reconciler.cli.streams import write_calls, write_note, write_result
 from reconciler.commands.options import PlanRequest
 from reconciler.errors import ExitCode
 from reconciler.model.public import as_json
@@ -99,16 +98,16 @@ def pull_command(
     with 3 if a change could not be written. Secrets cannot be read, so they are never written.
     """
     from reconciler.authoring.pulling import PullRequest, pull, pull_summary, pulled_as_text
-    from reconciler.cli.running import progress, read_line, runtime, shown
+    from reconciler.cli.running import approved, progress, run_shown, runtime
     from reconciler.model.redaction import masked_in
+    from reconciler.planning.approval import confirmed
 
     world = runtime()
     listener = progress()
 
     async def ask(question: str) -> bool:
         listener.clear()
-        write_message(f"{printable(question)} [y/N] ")
-        return (await read_line(sys.stdin)).strip().lower() in ("y", "yes")
+        return await approved(confirmed(printable(question)))
 
     request = PullRequest(
         PlanRequest(workspace_of(options), base=base),
@@ -116,14 +115,14 @@ def pull_command(
         write=not diff,
         ask=ask if world.interactive else None,
     )
-    result = run(shown(pull(request, replace(world, listen=listener)), listener))
+    result = run_shown(partial(pull, request), world, listener)
     print_warnings(result.diagnostics)
     pulled = masked_in(result.report, world.mask)
     is_json = output_format == "json"
     text = pulled_as_text(pulled, style_of(sys.stdout), diff=diff)
     write_result(as_json(pulled) if is_json else text)
     write_note(pull_summary(pulled))
-    write_note(f"{result.calls} API calls\n")
+    write_calls(result.calls)
     complete = not (pulled.left_out or pulled.drift.deleted or pulled.drift.renamed)
     return ExitCode.FINE if complete else ExitCode.PARTLY_APPLIED
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +23,17 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import exit_code_of_apply, print_warnings, render_options
+from reconciler.cli.output import exit_code_of_apply, is_interactive, print_warnings, render_options
 from reconciler.cli.program import apply_backfills
 from reconciler.cli.signals import run, stop_on_signals
-from reconciler.cli.streams import ByteOutput, write_message, write_note, write_plan, write_report
+from reconciler.cli.streams import (
+    ByteOutput,
+    write_calls,
+    write_message,
+    write_note,
+    write_plan,
+    write_report,
+)
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.text import quoted
 from reconciler.render.options import RenderOptions
@@ -80,7 +86,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
     "--shared", is_flag=True, help="Apply only the changes that PLAN_FILE and a new plan share."
 )
 @file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
-@log_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
+@log_option("Append an audit log: JSON lines, one for each request and change.")
 @text_or_json_option("json: only events on stdout, as in the audit log.")
 @client_options
 def apply_command(
@@ -111,7 +117,7 @@ def apply_command(
         return apply_backfills(workspace_of(options), backfills, log_file=log_file, is_json=is_json)
     request = ApplyRequest(
         plan_request(options),
-        can_ask=sys.stdin.isatty() and not is_json,
+        can_ask=is_interactive() and not is_json,
         outputs=Outputs(log_file, ByteOutput() if is_json else None),
         **{name: options[name] for name in names},
     )
@@ -155,13 +161,12 @@ class Terminal(Struct, frozen=True):
 
     async def approve(self, plan: Plan) -> bool:
         """Ask for approval."""
-        from reconciler.cli.running import read_line
+        from reconciler.cli.running import approved
         from reconciler.planning.approval import approval_of
 
         self.progress.clear()
-        approval = approval_of(plan)
-        write_message(f"\n{approval.question}")
-        return approval.is_given_by(await read_line(sys.stdin))
+        write_message("\n")
+        return await approved(approval_of(plan))
 
     def report(self, report: Report) -> None:
         """Show how the changes ended."""
@@ -193,7 +198,7 @@ def finish(applied: Applied) -> int:
 
     if applied.verification.passed:
         write_note("Verified: the plan is empty.\n")
-    write_note(f"{applied.calls} API calls\n")
+    write_calls(applied.calls)
     for difference in applied.left_out:
         write_message(f"not applied, not in both plans: {difference}\n")
     write_message(unverified_as_text(applied.verification.left))

@@ -63,7 +63,9 @@ KINDS: dict[str, Any] = {
 """How an option is declared that takes kinds and may be repeated."""
 
 
-def _all(*decorators: _Decorator[Any]) -> _Decorator[Any]:
+def all_of(*decorators: _Decorator[Any]) -> _Decorator[Any]:
+    """Return a decorator that applies several, the last one first."""
+
     def decorate(function: _Function) -> _Function:
         for decorator in reversed(decorators):
             function = decorator(function)
@@ -117,7 +119,7 @@ environment_option = _environment(callback=_single, help=f"Environment. {_DEFAUL
 environments_option = _environment(
     help=f"Environment; repeatable, globs allowed. {_DEFAULT_ENVIRONMENT}"
 )
-files_options = _all(
+files_options = all_of(
     _workspace("--strict", is_flag=True, help="Treat warnings about the files as errors."),
     _workspace(
         "--trust-workspace",
@@ -135,11 +137,11 @@ base_option = _planning(
     "default branch.",
 )
 
-workspace_options = _all(folder_option, environment_option, files_options)
-environments_options = _all(folder_option, environments_option, files_options)
+workspace_options = all_of(folder_option, environment_option, files_options)
+environments_options = all_of(folder_option, environments_option, files_options)
 
 
-plan_options = _all(
+plan_options = all_of(
     _selection(
         "--target",
         **NAMES,
@@ -187,7 +189,7 @@ def _converted(
     return value
 
 
-client_options = _all(
+client_options = all_of(
     _connection(
         "--parallelism",
         type=click.IntRange(min=1, max=64),
@@ -290,15 +292,15 @@ since_option = file_option(
 )
 
 
-def log_option(name: str, description: str) -> Callable[[_Function], _Function]:
-    """Add an option that names a file which is appended to, and cannot be stdout."""
-    return file_option(name, description, callback=_not_stdout)
+def log_option(description: str) -> Callable[[_Function], _Function]:
+    """Add `--log-file`, a file which is appended to, and cannot be stdout."""
+    return file_option("--log-file", description, callback=_not_stdout)
 
 
-def _not_stdout(_: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+def _not_stdout(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
     if path == STDOUT:
         raise BadUsage(
-            f"{param.opts[0]} - is not supported", hint="use --format json for events on stdout"
+            "--log-file - is not supported", hint="use --format json for events on stdout"
         )
     return path
 

@@ -1,16 +1,16 @@
 """What a command returns: its result as the standard output takes it, and its exit code.
 
-An error has the exit code of its class (`errors.py`), and a run of `apply` that of its last event
-(`model/event.py`), unless resources were left out or `--mark` failed. What a plan, diagnostics, an
-audit or an import exits with is decided here; other reports are judged by their command.
+An error has the exit code of its class (`errors.py`), and a run that of its last event
+(`model/event.py`), one of `apply` unless resources were left out or `--mark` failed. What a plan,
+diagnostics, an audit or an import exits with is decided here; other reports are judged by their
+command.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
 
 
-_ADDRESS = re.compile(r"https?://[\w.:/-]+")
 _WORST_FIRST = (
     ExitCode.INTERRUPTED,
     ExitCode.ERROR,
@@ -44,8 +43,7 @@ _WORST_FIRST = (
 
 def is_interactive() -> bool:
     """Return whether a person runs the command: the input is a terminal."""
-    # Standard input is None if it is closed.
-    return sys.stdin is not None and sys.stdin.isatty()
+    return sys.stdin.isatty()
 
 
 def style_of(stream: TextIO) -> Style:
@@ -76,7 +74,9 @@ def render_options(
     `folder` is that of the workspace, if its files are shown, and `since` a file with earlier
     comments: nothing depends on one that cannot be read. `options` are others of RenderOptions.
     """
-    style, verbose, page = style_of(sys.stdout), current().verbose, job_page(os.environ)
+    from reconciler.workspace.git.ci import job_url_of
+
+    style, verbose, page = style_of(sys.stdout), current().verbose, job_url_of(os.environ) or ""
     if folder is not None:
         from reconciler.commands.files import path_in_repository
 
@@ -85,16 +85,6 @@ def render_options(
         with suppress(OSError):
             options["since"] = since.read_text(encoding="utf-8", errors="replace")
     return RenderOptions(style, verbose=verbose, page=page, **options)
-
-
-def job_page(environ: Mapping[str, str]) -> str:
-    """Return the address of the CI job, "" if unknown."""
-    server, repository, run_id = (
-        environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")
-    )
-    address = f"{server}/{repository}/actions/runs/{run_id}" if run_id else ""
-    address = address or environ.get("CI_JOB_URL", "")
-    return address if _ADDRESS.fullmatch(address) else ""
 
 
 def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:

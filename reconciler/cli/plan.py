@@ -28,7 +28,7 @@ from reconciler.cli.options import (
     unmanaged_option,
 )
 from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, worst_of
-from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
+from reconciler.cli.streams import ByteOutput, write_calls, write_message, write_note, write_result
 from reconciler.commands.options import PlanRequest
 from reconciler.errors import BadUsage, ExitCode, system_error
 from reconciler.model.text import printable
@@ -103,7 +103,7 @@ def plan_command(
     result = run_shown(lambda world: _planned(request, undo, world), runtime())
     print_warnings(result.diagnostics)
     _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
-    write_note(f"{result.calls} API calls\n")
+    write_calls(result.calls)
     return exit_code_of_plan(result.plan, detailed=detailed_exitcode)
 
 
@@ -166,7 +166,7 @@ def plan_several(
     running.print_errors(plans)
     if out is not None:
         _save_all(plans, out)
-    write_note(f"{running.calls_of(planned)} API calls\n")
+    write_calls(running.calls_of(planned))
     return worst_of(item.exit_code for item in plans)
 
 

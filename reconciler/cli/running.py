@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from reconciler.cli.output import (
     worst_of,
 )
 from reconciler.cli.signals import run
-from reconciler.cli.streams import write_message, write_note, write_result
+from reconciler.cli.streams import write_calls, write_message, write_note, write_result
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Reported, Runtime, in_each
 from reconciler.diagnostics import Diagnostic
@@ -37,6 +37,10 @@ from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
 from reconciler.render.words import estimate_as_text
+
+if TYPE_CHECKING:
+    from reconciler.client.limits import Estimate
+    from reconciler.planning.approval import Approval
 
 _T = TypeVar("_T")
 _TICK = 0.5
@@ -55,9 +59,11 @@ def runtime() -> Runtime:
 
 def cost_of(result: PlanResult) -> str:
     """Return what applying a plan takes, "" for one that is empty."""
-    estimate = result.estimate
-    if result.plan.empty:
-        return ""
+    return "" if result.plan.empty else calls_and_time(result.estimate)
+
+
+def calls_and_time(estimate: Estimate) -> str:
+    """Return the number of some calls, and how long they take."""
     return estimate_as_text(
         estimate.calls,
         estimate.seconds,
@@ -102,8 +108,7 @@ def show_report(
     how = replace(options or render_options(), mask=world.mask)
     print_warnings(done.diagnostics)
     write_result(writer_of(output_format, name)(done.report, how))
-    if done.calls is not None:
-        write_note(f"{done.calls} API calls\n")
+    write_calls(done.calls)
     return result
 
 
@@ -121,6 +126,12 @@ async def _tick(listener: Progress) -> None:
     while True:
         await asyncio.sleep(_TICK)
         listener.tick()
+
+
+async def approved(approval: Approval) -> bool:
+    """Ask on stderr, and return whether the line that is typed on stdin approves."""
+    write_message(approval.question)
+    return approval.is_given_by(await read_line(sys.stdin))
 
 
 async def read_line(stream: TextIO) -> str:

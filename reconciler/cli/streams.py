@@ -99,6 +99,12 @@ def write_note(text: str) -> None:
         write_message(text)
 
 
+def write_calls(count: int | None) -> None:
+    """Write how many requests a command sent, None for one that sends none."""
+    if count is not None:
+        write_note(f"{count} API calls\n")
+
+
 def write_report(text: str) -> None:
     """Write a result that must not be lost to stdout, or to stderr if that fails."""
     try:

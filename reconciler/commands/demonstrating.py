@@ -29,6 +29,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.request import Routes
 from reconciler.model.text import printable
 from reconciler.packaged import packaged
+from reconciler.workspace.git.ci import JOB_VARIABLES
 
 _EXAMPLE = "acme"
 _MOST_LINES = 30
@@ -89,7 +90,7 @@ def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
             **{
                 name: value
                 for name, value in os.environ.items()
-                if not name.startswith("RECONCILER_") and name not in ("CI", "TF_BUILD")
+                if not name.startswith("RECONCILER_") and name not in JOB_VARIABLES
             },
             "ACME_STAGING_URL": str(service["base_url"]),
             "ACME_STAGING_ORGANIZATION": str(service["organization"]),

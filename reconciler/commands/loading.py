@@ -18,7 +18,7 @@ from reconciler.workspace.yaml.document import Document
 
 if TYPE_CHECKING:
     from reconciler.workspace.git.repository import Commit, Repository
-    from reconciler.workspace.trust import TrustedBase
+    from reconciler.workspace.trust import TrustedTip
     from reconciler.workspace.yaml.loader import ParsedFiles
 
 
@@ -32,8 +32,8 @@ def load_workspace(
     interactive: bool,
     drafts: Mapping[str, str] | None = None,
     parsed: ParsedFiles | None = None,
-) -> tuple[Loaded, TrustedBase | None, Commit | None]:
-    """Return the workspace for one environment, the trusted base that decided with it, and HEAD.
+) -> tuple[Loaded, TrustedTip | None, Commit | None]:
+    """Return the workspace for one environment, the trusted tip that decided with it, and HEAD.
 
     `interactive`: a person runs the command. `drafts` are texts that replace or add files, by path.
     `parsed` are files to share with other environments. If the files or HEAD change meanwhile, as
@@ -43,9 +43,9 @@ def load_workspace(
     """
     from reconciler.workspace.git.repository import Repository
 
-    base = deciding_base(options, environ, interactive=interactive)
+    tip = deciding_tip(options, environ, interactive=interactive)
     repository = Repository.containing(options.folder)
-    how = LoadOptions(options.strict, options.lenient, drafts or {}, base, parsed)
+    how = LoadOptions(options.strict, options.lenient, drafts or {}, tip, parsed)
     for _ in range(_MOST_READINGS):
         head = _head(repository)
         with suppress(FilesChanged):
@@ -57,20 +57,20 @@ def load_workspace(
                 options=how,
             )
             if _head(repository) == head:
-                return loaded, base, head
+                return loaded, tip, head
     hint = "run it again when git and editors have finished"
     raise FilesChanged("the files or HEAD changed while the files were loaded", hint=hint)
 
 
-def deciding_base(
+def deciding_tip(
     options: WorkspaceOptions, environ: Mapping[str, str], *, interactive: bool
-) -> TrustedBase | None:
-    """Return the trusted base, None where the loaded files decide themselves."""
-    from reconciler.workspace.trust import trusted_base
+) -> TrustedTip | None:
+    """Return the tip of the trusted branch, None where the loaded files decide themselves."""
+    from reconciler.workspace.trust import trusted_tip
 
     if options.trust_workspace:
         return None
-    return trusted_base(options.folder, environ, interactive=interactive)
+    return trusted_tip(options.folder, environ, interactive=interactive)
 
 
 def raise_errors(problems: DiagnosticCollector, document: Document) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.commands.files import read_file
-from reconciler.commands.loading import deciding_base, raise_errors
+from reconciler.commands.loading import deciding_tip, raise_errors
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector, Mark
@@ -99,12 +99,13 @@ def _rules_for(request: PolicyTestRequest, runtime: Runtime) -> Callable[[Plan],
     own = read_workspace(source, problems, folder=folder)
     raise_errors(problems, own.document)
     raw = source.read(WORKSPACE_FILE)
-    base = deciding_base(request.workspace, runtime.environ, interactive=runtime.interactive)
+    tip = deciding_tip(request.workspace, runtime.environ, interactive=runtime.interactive)
 
     def of_environment(plan: Plan) -> _RuleSet:
         kinds, environment = all_kinds(), plan.source.environment
-        deciding = Deciding.of(own, raw, base, kinds, environment)
-        policy = policy_of(own, environment, kinds).stricter(deciding.allowed)
+        trusted = own if tip is None else tip.workspace(own, raw)
+        deciding = Deciding(own, trusted, tip, kinds, environment)
+        policy = policy_of(own, environment, kinds).stricter(deciding.policy)
         return _RuleSet(policy.rules, policy.marks)
 
     return of_environment

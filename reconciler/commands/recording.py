@@ -25,6 +25,7 @@ from reconciler.model.event import RunInfo
 from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
 from reconciler.version import __version__
+from reconciler.workspace.git.ci import job_url_of
 
 try:
     import fcntl
@@ -40,7 +41,6 @@ _ACTORS = (
     "BUILDKITE_BUILD_CREATOR",
     "CIRCLE_USERNAME",
 )
-_JOB_URLS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL")
 
 
 @asynccontextmanager
@@ -156,7 +156,7 @@ def run_info(environ: Mapping[str, str]) -> RunInfo:
         platform.node(),
         user=_user(),
         actor=next((environ[name] for name in _ACTORS if environ.get(name)), None),
-        job_url=_job_url(environ),
+        job_url=job_url_of(environ),
     )
 
 
@@ -165,19 +165,3 @@ def _user() -> str | None:
         return getpass.getuser()
     except (KeyError, OSError):  # A container may run with an id that no user has.
         return None
-
-
-def _job_url(environ: Mapping[str, str]) -> str | None:
-    """Return the page of the CI job, None outside of CI."""
-    github = [environ.get(f"GITHUB_{part}") for part in ("SERVER_URL", "REPOSITORY", "RUN_ID")]
-    if all(github):
-        server, repository, run = github
-        return f"{server}/{repository}/actions/runs/{run}"
-    azure = [
-        environ.get(name)
-        for name in ("SYSTEM_COLLECTIONURI", "SYSTEM_TEAMPROJECT", "BUILD_BUILDID")
-    ]
-    if all(azure):
-        collection, project, build = azure
-        return f"{collection}{project}/_build/results?buildId={build}"
-    return next((environ[name] for name in _JOB_URLS if environ.get(name)), None)

@@ -88,7 +88,7 @@ class Session(Struct, frozen=True):
 
         Raises InvalidConfiguration with all diagnostics.
         """
-        loaded, base, head = load_workspace(
+        loaded, tip, head = load_workspace(
             options,
             runtime.environ,
             interactive=runtime.interactive,
@@ -110,7 +110,7 @@ class Session(Struct, frozen=True):
             f"workspace {options.folder}, environment {loaded.desired.environment}: "
             f"{several(len(loaded.desired.resources), 'resource')}"
         )
-        decided_by = "the files" if base is None else base.branch or "the environment variables"
+        decided_by = "the files" if tip is None else tip.branch or "the environment variables"
         session.note(f"connection and switches decided by {decided_by}")
         return session
 

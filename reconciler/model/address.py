@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import count
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
@@ -69,12 +68,6 @@ class TooComplex(ReconcilerError):
 def fits_any(text: str, globs: Iterable[str]) -> bool:
     """Return whether any of the patterns fits the whole text, case-sensitively."""
     return any(fnmatchcase(text, glob) for glob in globs)
-
-
-def matching(names: Sequence[str], glob: str) -> list[str]:
-    """Return the paths that a pattern matches. Raises TooComplex."""
-    pattern = PathGlob(glob)
-    return [name for name in names if pattern.matches(name)]
 
 
 def has_wildcard(glob: str) -> bool:
@@ -140,11 +133,11 @@ class PathGlob(Struct):
     def _entered(self, first: int) -> int:
         """Return a position and those behind it that no character separates from it."""
         state = 0
-        for position in count(first):
+        for position, token in enumerate((*self._tokens[first:], ""), first):
             state |= 1 << position
-            if position == len(self._tokens) or self._tokens[position] not in self._LOOPS:
-                return state
-        raise AssertionError
+            if token not in self._LOOPS:
+                break
+        return state
 
 
 def nearest(given: str, known: Iterable[str]) -> str | None:

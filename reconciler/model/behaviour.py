@@ -6,14 +6,13 @@ Each rule is declared once, on a function: `@RULES.rule("id", Severity.WARNING)`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Consequence, Effect, FieldChange, Severity
@@ -21,14 +20,6 @@ from reconciler.model.request import Operation
 from reconciler.model.resource import Resource
 from reconciler.model.schemas import known_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
-
-
-def _is_unending(*_: object) -> bool:
-    return False
-
-
-def _no_warnings(_: JSONObject) -> tuple[Consequence, ...]:
-    return ()
 
 
 class Overlap(Struct, frozen=True):
@@ -44,7 +35,7 @@ class Overlap(Struct, frozen=True):
 
     source: tuple[Path, ...] = ()
     selection: tuple[Path, ...] = ()
-    has_ended: Callable[[JSONObject, datetime], bool] = _is_unending
+    has_ended: Callable[[JSONObject, datetime], bool] = lambda _body, _now: False
 
 
 # With a dict, since cached properties need one.
@@ -60,7 +51,7 @@ class Behaviour(Struct, frozen=True, dict=True):
     operations: tuple[Operation, ...] = ()
     rules: tuple[Rule, ...] = ()
     refusals: tuple[KnownRefusal, ...] = ()
-    backfill_warnings: Callable[[JSONObject], tuple[Consequence, ...]] = _no_warnings
+    backfill_warnings: Callable[[JSONObject], Iterable[Consequence]] = lambda _: ()
     overlap: Overlap = field(default_factory=Overlap)
 
     @cached_property
@@ -98,16 +89,6 @@ class RuleContext(Struct, frozen=True):
     def action(self) -> Action:
         """The action of the change."""
         return self.change.action
-
-    @property
-    def address(self) -> Address:
-        """The address of the change."""
-        return self.change.address
-
-    @property
-    def fields(self) -> tuple[FieldChange, ...]:
-        """The fields that change."""
-        return self.change.fields
 
     def field(self, *path: str) -> FieldChange | None:
         """Return the change of the field at a path, None where it does not change."""

@@ -12,6 +12,10 @@ from msgspec.structs import asdict
 
 from reconciler.model.values import SecretRef, SecretValue
 
+API_KEY = "RECONCILER_API_KEY"
+"""The variable of the API key if the configuration does not name another one."""
+ADDRESS = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
+"""The variables of the other settings of a connection."""
 DURATIONS: Mapping[str, float] = {"timeout": 0.1, "max_wait": 0.0, "retry_for": 0.0}
 """The keys that are times, with the smallest valid one in seconds."""
 
@@ -20,8 +24,8 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh]?)")
 _RATE = re.compile(r"([0-9]{1,9})/(.+)")
 
 
-class Trusted(Struct, frozen=True):
-    """The declared names and folders, and whether commands may run.
+class Readable(Struct, frozen=True):
+    """What references may read: names and folders of lists, and whether commands may run.
 
     env, secrets
         The names of `env:` and `secrets:`.
@@ -70,15 +74,15 @@ class Connection(Struct, frozen=True):
 class SecretSettings(Struct, frozen=True):
     """The settings of the workspace for resolving secrets.
 
-    `folder` is the workspace folder, the base of relative paths. `literals` are the secrets that
+    `folder` is the workspace folder, in which relative paths are. `literals` are the secrets that
     are written in the files, by the argument of their `SecretSource`. `allow_exec` allows
-    `${secret:exec:…}`. `trusted` lists what secrets may be read.
+    `${secret:exec:…}`. `trusted` is what may be read.
     """
 
     folder: str
     allow_exec: bool = False
     literals: Mapping[str, SecretValue] = field(default_factory=dict)
-    trusted: Trusted = field(default_factory=Trusted)
+    trusted: Readable = field(default_factory=Readable)
 
 
 def is_loopback(host: str) -> bool:

@@ -74,7 +74,7 @@ class Sending(Public, frozen=True):
     method: Method
     """HTTP method."""
     path: str
-    """Path below the base URL, without a query."""
+    """Path below `base_url`, without a query."""
     attempt: Positive = 1
     """Number of the attempt, from 1."""
     change_id: ChangeId | None = field(default=None, name="change")
@@ -87,7 +87,7 @@ class Sent(Public, frozen=True):
     method: Method
     """HTTP method."""
     path: str
-    """Path below the base URL, without a query."""
+    """Path below `base_url`, without a query."""
     status: int | None
     """HTTP status, null without an answer."""
     attempt: Positive = 1
@@ -322,8 +322,12 @@ class BackfillsEnded(Public, frozen=True):
         """
         if self.interrupted:
             return ExitCode.INTERRUPTED
-        fine = all(end.state.fine for item in self.objects for end in item.ends)
-        return ExitCode.FINE if fine else ExitCode.PARTLY_APPLIED
+        return ExitCode.FINE if self.complete else ExitCode.PARTLY_APPLIED
+
+    @property
+    def complete(self) -> bool:
+        """Whether every backfill was started, or ended well."""
+        return all(end.state.fine for item in self.objects for end in item.ends)
 
 
 Result: TypeAlias = Done | Failed | Skipped | Withdrawn

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Protocol
+from typing import Final, Protocol
 
 import orjson
 from msgspec import Struct
@@ -25,17 +25,6 @@ class FieldType(Protocol):
     def canonical(self, value: JSON) -> JSON:
         """Return the canonical form. None and secret references stay."""
         ...
-
-
-class FromSchema(Struct, frozen=True):
-    """Placeholder for the type that the schema sets (`kind.kind_of`)."""
-
-    def canonical(self, value: JSON) -> JSON:
-        """Return the value as it is."""
-        return value
-
-
-FROM_SCHEMA = FromSchema()
 
 
 class Text(Struct, frozen=True):
@@ -107,9 +96,7 @@ class Boolean(Struct, frozen=True):
 
 
 class DecimalText(Struct, frozen=True):
-    """A number that the server returns as text with fixed places (service.md 4.2)."""
-
-    places: int = 2
+    """A number that the server returns as text with two places (service.md 4.2)."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return `"0.40"` for `0.4`, `"0.4"` and `"0.40"`."""
@@ -117,7 +104,7 @@ class DecimalText(Struct, frozen=True):
             return value
         try:
             number = Decimal(str(value).strip())
-            return str(number.quantize(Decimal(1).scaleb(-self.places)))
+            return str(number.quantize(Decimal("0.01")))
         except InvalidOperation:
             return value
 
@@ -128,6 +115,12 @@ class DecimalText(Struct, frozen=True):
             return _whole(float(text)) if isinstance(text, str) else text
         except ValueError:
             return text
+
+
+def instant_of(text: str) -> datetime:
+    """Return the time of an ISO 8601 text, in UTC without an offset. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 class Instant(Struct, frozen=True):
@@ -146,9 +139,16 @@ class Instant(Struct, frozen=True):
                 return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
             except OverflowError:
                 return moment.isoformat()
-        if isinstance(value, date):
-            return f"{value.isoformat()}T00:00:00Z"
         return value
+
+
+def moment(value: JSON) -> datetime | None:
+    """Return the time of an ISO 8601 text, in UTC without an offset; None for another value."""
+    canonical = Instant().canonical(value)
+    try:
+        return datetime.fromisoformat(canonical) if isinstance(canonical, str) else None
+    except ValueError:
+        return None
 
 
 class ListOf(Struct, frozen=True):
@@ -191,12 +191,14 @@ class OpenObject(Struct, frozen=True):
             return {str(key): self.canonical(value[key]) for key in sorted(value, key=str)}
         if isinstance(value, (list, tuple)):
             return [self.canonical(item) for item in value]
-        if isinstance(value, (datetime, date)):
-            return Instant().canonical(value)
         value = _whole(value)
         if self.numbers_as_text and isinstance(value, (bool, int, float)):
             return str(value)
         return value
+
+
+FROM_SCHEMA: Final[FieldType] = OpenObject()
+"""Stands for the type that the schema sets (`kind.kind_of`)."""
 
 
 class MergedObject(Struct, frozen=True):
@@ -252,10 +254,6 @@ def _without_nulls(value: JSON, *, levels: int) -> JSON:
 def _jsonable(value: JSON) -> JSON:
     if isinstance(value, SecretRef):
         return {"$secret": str(value)}
-    if isinstance(value, Sequence):
-        return list(value)
-    if isinstance(value, Mapping):
-        return dict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 

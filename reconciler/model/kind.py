@@ -27,7 +27,7 @@ from reconciler.model.field_types import (
     Text,
 )
 from reconciler.model.public import Term
-from reconciler.model.schemas import known_schema, looks_secret, own_properties
+from reconciler.model.schemas import known_schema, looks_secret, own_properties, types_of
 from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, mapping_of, value_at
 
 if TYPE_CHECKING:
@@ -382,14 +382,6 @@ class Paths(Struct, frozen=True):
     integrations: str = ""
 
 
-def _never(*_: object) -> bool:
-    return False
-
-
-def _unknown(*_: object) -> None:
-    return None
-
-
 def _plain() -> Behaviour:
     from reconciler.model.behaviour import Behaviour
 
@@ -451,9 +443,9 @@ class Kind(Struct, frozen=True, dict=True):
     deleted_by: JSONObject | None = None
     deleted_in_steps: tuple[Dialect, ...] = ()
     features: Mapping[str, str] = field(default_factory=dict)
-    pending_deletion: Callable[[JSONObject], bool] = _never
-    dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
-    integration_of: Callable[[JSONObject], Integration | None] = _unknown
+    pending_deletion: Callable[[JSONObject], bool] = lambda _: False
+    dialect_of: Callable[[JSONObject], Dialect | None] = lambda _: None
+    integration_of: Callable[[JSONObject], Integration | None] = lambda _: None
     activity: Path = ()
     page: str = ""
     behaviour: Callable[[], Behaviour] = _plain
@@ -491,6 +483,13 @@ class Kind(Struct, frozen=True, dict=True):
     def field_named(self, name: str) -> Field | None:
         """Return the field of a name or alias."""
         return self._fields_by_name.get(name)
+
+    def toggled(self, action: Action) -> tuple[Field, bool] | None:
+        """Return the field that an action sets and its value, None for another action."""
+        for item in self.fields:
+            if item.toggle is not None and action in (item.toggle.on, item.toggle.off):
+                return item, action is item.toggle.on
+        return None
 
     @cached_property
     def _fields_by_name(self) -> Mapping[str, Field]:
@@ -615,7 +614,7 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         default=MISSING if node.get("x-initial-only") else node.get("default", MISSING),
         reset=node["default"] if node.get("x-initial-only") else field.reset,
         # Null means the default to some servers, and others refuse it (service.md 1.1).
-        clearable="null" in _types(node) and not node.get("x-null-is-default"),
+        clearable="null" in types_of(node) and not node.get("x-null-is-default"),
         secret=bool(node.get("x-secret")),
         required=required,
         since=_dialect(node.get("x-since")),
@@ -628,11 +627,6 @@ def _dialect(name: str | None) -> Dialect | None:
     return Dialect(name) if name is not None else None
 
 
-def _types(node: Mapping[str, Any]) -> Sequence[str]:
-    types = node.get("type", ())
-    return (types,) if isinstance(types, str) else types
-
-
 def _type_of(node: Mapping[str, Any]) -> FieldType:
     if node.get("format") == "date-time":
         return Instant()
@@ -640,7 +634,7 @@ def _type_of(node: Mapping[str, Any]) -> FieldType:
         return DecimalText()
     if node.get("x-integration"):
         return IntegrationName()
-    types = [name for name in _types(node) if name != "null"]
+    types = [name for name in types_of(node) if name != "null"]
     if types == ["array"]:
         items = node.get("items", {})
         return ListOf(Text()) if items.get("type") == "string" else OpenObject()

@@ -52,8 +52,13 @@ class Named(Struct, frozen=True):
         return f"{quoted(self.names[0])} ({address})" if is_unmanaged and self.names else address
 
     def exact(self) -> tuple[tuple[str, ...], ...]:
-        """Return the texts of each level: address, ids, key and names."""
-        return (str(self.address),), self.ids, (self.address.key,), self.names
+        """Return the texts of each level: address, ids, key and names.
+
+        The address of an object without a resource names it also after a resource has it.
+        """
+        kind = self.address.kind
+        ids = (text for it in self.ids for text in (it, str(Address.of_unmanaged(kind, it))))
+        return (str(self.address),), tuple(ids), (self.address.key,), self.names
 
     def fits(self, glob: str) -> bool:
         """Return whether a glob matches the address, the key or a name."""

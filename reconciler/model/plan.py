@@ -380,7 +380,7 @@ class PlanSource(Public, frozen=True):
     organization: str
     """Id of the organization."""
     base_url: str
-    """Base URL of the service."""
+    """Address of the service."""
     tool_version: str
     """Version of reconciler that made it."""
     dialect: Dialect | None = None

@@ -102,15 +102,12 @@ def as_json(value: object, *, indent: bool = True, sort: bool = False) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what orjson can encode. Raises TypeError for a type without public JSON."""
+    """Return what orjson can encode. Raises KeyError for a type without public JSON."""
     if isinstance(value, Public):
         return members(value)
     if isinstance(value, Mapping):
         return dict(value)
-    encode = _ENCODERS.get(type(value))
-    if encode is None:
-        raise TypeError(f"{type(value).__name__} has no public JSON")
-    return encode(value)
+    return _ENCODERS[type(value)](value)
 
 
 def members(value: Public) -> dict[str, Any]:

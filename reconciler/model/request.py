@@ -29,7 +29,7 @@ class Repeat(StrEnum):
 
 
 class Request(Struct, frozen=True):
-    """One HTTP call. `path` is below the base URL; `body` may hold secret references."""
+    """One HTTP call. `path` is below `base_url`; `body` may hold secret references."""
 
     method: str
     path: str

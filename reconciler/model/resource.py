@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
@@ -12,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import Readable
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
 from reconciler.model.text import printable
@@ -109,23 +110,9 @@ class Resource(Struct, frozen=True):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Resource):
             return NotImplemented
-        return self._compared == other._compared
+        return bool(_COMPARED(self) == _COMPARED(other))
 
     __hash__ = None  # type: ignore[assignment]  # `spec` may be a dict.
-
-    @property
-    def _compared(self) -> tuple[object, ...]:
-        return (
-            self.address,
-            self.spec,
-            self.parent,
-            self.lifecycle,
-            self.state,
-            self.pinned_id,
-            self.secret_version,
-            self.mark,
-            self.unset,
-        )
 
     @property
     def name(self) -> str:
@@ -150,12 +137,18 @@ class Resource(Struct, frozen=True):
         return printable(f"{self.address} ({at})") if at is not None else str(self.address)
 
 
+_COMPARED = attrgetter(
+    *("address", "spec", "parent", "lifecycle", "state", "pinned_id", "secret_version"),
+    *("mark", "unset"),
+)
+
+
 # Without slots, since cached properties need a dict.
 class Desired(Struct, frozen=True, dict=True):
     """All resources of one environment, by address.
 
-    `base_url` and `organization` identify the service. `policy` and `lists` are those of the files,
-    None for files without the environment.
+    `base_url` and `organization` identify the service. `policy` and `readable`, what references may
+    read, are those of the files, None for files without the environment.
     """
 
     environment: str
@@ -163,7 +156,7 @@ class Desired(Struct, frozen=True, dict=True):
     organization: str
     resources: Mapping[Address, Resource]
     policy: Policy | None = None
-    lists: Trusted | None = None
+    readable: Readable | None = None
 
     @property
     def service(self) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from reconciler.model.address import Address
+from reconciler.model.field_types import instant_of
 from reconciler.model.live import id_text
 from reconciler.model.public import Public
 from reconciler.model.text import json_shown
@@ -135,22 +136,7 @@ class BackfillRow(Struct, frozen=True):
         return self.status in _PENDING
 
 
-class LogLevel(StrEnum):
-    """The level of a log entry. Others than these are texts of the service."""
-
-    DEBUG = "DEBUG"
-    INFO = "INFO"
-    WARNING = "WARNING"
-    ERROR = "ERROR"
-
-
-LEVELS = (
-    LogLevel.DEBUG.value,
-    "LOG",
-    LogLevel.INFO.value,
-    LogLevel.WARNING.value,
-    LogLevel.ERROR.value,
-)
+LEVELS = ("DEBUG", "LOG", "INFO", "WARNING", "ERROR")
 """The levels of log entries, the least important first (service.md, 3)."""
 
 
@@ -214,10 +200,9 @@ def moment_at(body: JSONObject, name: str) -> datetime | None:
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
+        return instant_of(text).astimezone(UTC)
     except ValueError:
         raise InvalidRun(f"{name} is {json_shown(text)}, a time was expected") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 class RunOrder(StrEnum):

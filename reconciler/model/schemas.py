@@ -136,10 +136,10 @@ def variant_schema(variants: Mapping[str, str], tag: Any) -> dict[str, Any]:
     return schema(f"{variants['folder']}/{tag}") or {}
 
 
-def member_schema(
-    node: Mapping[str, Any], value: Mapping[str, Any], name: str
-) -> dict[str, Any] | None:
-    """Return the schema of a member of a value, a body that its tag chooses included."""
+def member_schema(node: Mapping[str, Any], value: JSON, name: str | int) -> dict[str, Any] | None:
+    """Return the schema of a part of a value, an item or a body that its tag chooses included."""
+    if isinstance(value, list):
+        return node.get("items")
     variants = node.get("x-variants")
     if variants is not None and name == variants["body"]:
         return variant_schema(variants, value.get(variants["tag"]))
@@ -153,12 +153,15 @@ def listed_values(
     """Yield the values whose schema lists the known ones, with their paths and those."""
     if "x-open-enum" in node:
         yield path, value, node["x-open-enum"]
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
+    elif isinstance(value, (Mapping, list)):
+        for name, item in enumerate(value) if isinstance(value, list) else value.items():
             yield from listed_values(member_schema(node, value, name) or {}, item, (*path, name))
-    elif isinstance(value, list):
-        for position, item in enumerate(value):
-            yield from listed_values(node.get("items", {}), item, (*path, position))
+
+
+def types_of(node: Mapping[str, Any]) -> Sequence[str]:
+    """Return the types that a schema accepts."""
+    types = node.get("type", ())
+    return (types,) if isinstance(types, str) else types
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from reconciler.errors import BadUsage
-from reconciler.model.field_types import Instant
+from reconciler.model.field_types import Instant, instant_of
 from reconciler.model.kind import Dialect
 from reconciler.model.text import quoted
 from reconciler.model.values import JSON, JSONObject
@@ -284,16 +284,13 @@ def _zone(body: JSONObject) -> ZoneInfo:
 
 def _offset(body: JSONObject, name: str, limit: int) -> int:
     value = body.get(name)
-    valid = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
-    return int(value) if valid and isinstance(value, int) else 0
+    number = value if isinstance(value, int) and not isinstance(value, bool) else -1
+    return number if 0 <= number < limit else 0
 
 
 def _moment(body: JSONObject, name: str) -> datetime | None:
     value = body.get(name)
     try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return instant_of(value).astimezone(UTC) if isinstance(value, str) else None
     except ValueError:
         raise UnknownSchedule(f"{name} is no time: {value!r}") from None
-    if moment is None:
-        return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +23,16 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options
+from reconciler.cli.output import is_interactive, render_options
 from reconciler.cli.signals import run, stop_on_signals
-from reconciler.cli.streams import write_message, write_note, write_plan, write_report, write_result
+from reconciler.cli.streams import (
+    write_calls,
+    write_message,
+    write_note,
+    write_plan,
+    write_report,
+    write_result,
+)
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.address import Address
 from reconciler.model.text import printable, several
@@ -38,7 +44,7 @@ if TYPE_CHECKING:
     from reconciler.commands.options import WorkspaceOptions
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan
-    from reconciler.operations.backfills import Backfilled, BackfillRequest
+    from reconciler.operations.backfills import BackfillRequest
     from reconciler.render.progress import Progress
 
 
@@ -69,7 +75,7 @@ if TYPE_CHECKING:
 @option("--dry-run", is_flag=True, help="Show the backfills; start none.")
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
 @file_option("--out", "Save the backfills for `apply FILE`, and start none; - for stdout.")
-@log_option("--log-file", "Append an audit log: JSON lines, one for each request.")
+@log_option("Append an audit log: JSON lines, one for each request.")
 @text_or_json_option(
     "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
 )
@@ -120,7 +126,7 @@ def request_of(names: tuple[str, ...], options: dict[str, Any], **wanted: Any) -
         workspace_of(options),
         names,
         **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
-        can_ask=sys.stdin.isatty() and options["output_format"] != "json",
+        can_ask=is_interactive() and options["output_format"] != "json",
         outputs=Outputs(options["log_file"]),
         **wanted,
     )
@@ -141,7 +147,7 @@ def started(
     request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
 ) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
-    from reconciler.cli.running import progress, runtime, shown
+    from reconciler.cli.running import progress, run_shown, runtime
     from reconciler.model.backfill_plan import BackfillState
     from reconciler.model.public import as_json
     from reconciler.model.redaction import masked_in
@@ -151,8 +157,8 @@ def started(
     listener, world = progress(), runtime()
     terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
     screen = Screen(terminal.show, terminal.approve, terminal.begin)
-    work = backfill(request, replace(world, listen=listener), screen)
-    result = masked_in(run(shown(work, listener)), world.mask)
+    result = run_shown(lambda world: backfill(request, world, screen), world, listener)
+    result = masked_in(result, world.mask)
     if out is not None:
         _save(result.plan, out)
     elif is_json:
@@ -162,7 +168,10 @@ def started(
     for item in result.ended if request.since_pause else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
             say_not_started(item.address)
-    return _finish(result, interrupted=world.stop.requested.is_set())
+    write_calls(result.calls)
+    for problem in result.problems:
+        write_message(f"warning: {problem}\n")
+    return result.report.exit_code
 
 
 def say_not_started(address: Address) -> None:
@@ -179,12 +188,10 @@ class _Terminal(Struct, frozen=True):
     is_json: bool
 
     def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
-        from reconciler.render.words import estimate_as_text
+        from reconciler.cli.running import calls_and_time
 
         self.progress.clear()
-        cost = ""
-        if plan.backfills:
-            cost = estimate_as_text(estimate.calls, estimate.seconds, limit=estimate.limit)
+        cost = calls_and_time(estimate) if plan.backfills else ""
         text = writer_of(DEFAULT, "backfills")(
             plan, replace(render_options(), cost=cost, mask=self.world.mask)
         )
@@ -194,13 +201,12 @@ class _Terminal(Struct, frozen=True):
             write_plan(text)
 
     async def approve(self, plan: BackfillPlan) -> bool:
-        from reconciler.cli.running import read_line
+        from reconciler.cli.running import approved
         from reconciler.operations.backfills import approval_of_backfills
 
         self.progress.clear()
-        approval = approval_of_backfills(plan)
-        write_message(f"\n{approval.question}")
-        return approval.is_given_by(await read_line(sys.stdin))
+        write_message("\n")
+        return await approved(approval_of_backfills(plan))
 
     def begin(self) -> None:
         stop_on_signals(self.world.stop)
@@ -217,12 +223,3 @@ def _save(plan: BackfillPlan, out: Path) -> None:
     write_private(out, text.encode())
     command_text = next_command("apply", str(out))
     write_note(f"saved to {printable(str(out))}; start it with: {command_text}\n")
-
-
-def _finish(result: Backfilled, *, interrupted: bool) -> ExitCode:
-    write_note(f"{result.calls} API calls\n")
-    for problem in result.problems:
-        write_message(f"warning: {problem}\n")
-    if interrupted:
-        return ExitCode.INTERRUPTED
-    return ExitCode.FINE if result.complete else ExitCode.PARTLY_APPLIED

@@ -148,12 +148,13 @@ class Backfilled(Struct, frozen=True):
 
     plan: BackfillPlan
     calls: int
+    report: BackfillsEnded = BackfillsEnded(())
     problems: tuple[str, ...] = ()
 
     @property
     def ended(self) -> tuple[ObjectBackfills, ...]:
         """The objects whose backfills were to be started."""
-        return tuple(item for item in self.plan.objects if item.ends)
+        return self.report.objects
 
     @property
     def ends(self) -> tuple[BackfillEnd, ...]:
@@ -163,7 +164,7 @@ class Backfilled(Struct, frozen=True):
     @property
     def complete(self) -> bool:
         """Whether every backfill was started, or ended well."""
-        return all(end.state.fine for end in self.ends)
+        return self.report.complete
 
 
 async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -> Backfilled:
@@ -198,8 +199,9 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         ends = {item.address: ends for item, ends in zip(objects, ended, strict=True)}
         made = tuple(replace(item, ends=ends.get(item.address, ())) for item in plan.objects)
         started = tuple(item for item in made if item.ends)
-        bus(BackfillsEnded(started, interrupted=runtime.stop.requested.is_set()))
-        return Backfilled(replace(plan, objects=made), transport.calls, bus.problems)
+        report = BackfillsEnded(started, interrupted=runtime.stop.requested.is_set())
+        bus(report)
+        return Backfilled(replace(plan, objects=made), transport.calls, report, bus.problems)
 
 
 def approval_of_backfills(plan: BackfillPlan) -> Approval:
@@ -317,7 +319,7 @@ class _Planner(Struct):
         tried = with_trial(schedule, chosen, latest)
         warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
         if tried:
-            warnings += target.kind.behaviour().backfill_warnings(target.live.body)
+            warnings += (*target.kind.behaviour().backfill_warnings(target.live.body),)
         return ObjectBackfills(
             target.address,
             target.live.name,

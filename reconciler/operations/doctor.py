@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reconciler.client import ClientSettings, Transport
 from reconciler.client.failures import ADDON
 from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe, proxy_for
-from reconciler.commands.loading import deciding_base
+from reconciler.commands.loading import deciding_tip
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -178,23 +178,19 @@ class _Access(Struct, frozen=True):
         has_names = any(any(names_in(kinds[item.address.kind], item.spec)) for item in resources)
         named = (read_scope("integration"),) if has_names else ()
         to_plan = (*map(read_scope, kinds), *named)
-        to_apply = tuple(
-            write_scope(kind) if kind in managed or not self.is_workspace else read_scope(kind)
-            for kind in kinds
+        writes = managed if self.is_workspace else kinds
+        to_apply = (
+            *(write_scope(kind) if kind in writes else read_scope(kind) for kind in kinds),
+            *named,
         )
-        to_apply = (*to_apply, *named)
-        lacking = missing_scopes(key.scopes, to_plan)
-        if lacking:
-            fix = f"{_NEW_KEY} with these scopes"
-            yield Check.failed("scopes to plan", f"missing: {', '.join(lacking)}", fix)
-        else:
-            yield Check.fine("scopes to plan", ", ".join(to_plan))
-        lacking = missing_scopes(key.scopes, to_apply)
-        if lacking:
-            fix = "use another key to apply; to plan, a key that only reads is the right one"
-            yield Check.warning("scopes to apply", f"missing: {', '.join(lacking)}", fix)
-        else:
-            yield Check.fine("scopes to apply", ", ".join(to_apply))
+        other = "use another key to apply; to plan, a key that only reads is the right one"
+        for name, needed, problem, fix in (
+            ("scopes to plan", to_plan, Check.failed, f"{_NEW_KEY} with these scopes"),
+            ("scopes to apply", to_apply, Check.warning, other),
+        ):
+            lacking = missing_scopes(key.scopes, needed)
+            missing = f"missing: {', '.join(lacking)}"
+            yield problem(name, missing, fix) if lacking else Check.fine(name, ", ".join(needed))
 
     def _limits(self, key: KeyAccess) -> Iterator[Check]:
         if key.organizations and self._organization not in key.organizations:
@@ -286,8 +282,15 @@ async def network_checks(session: Session, base_url: str) -> list[Check]:
         probed = await probe(base_url, KEY.path, settings)
     except ReconcilerError as error:
         return [*checks, _failure("answer", error)]
-    checks += _answer(base_url, probed, settings, environ, session.runtime.now())
-    return checks
+    now = session.runtime.now()
+    checks.append(_encryption(base_url, probed, environ, now))
+    if probed.date is not None:
+        skew = abs(now - probed.date)
+        text = f"{skew.total_seconds():.0f} s from that of the service"
+        fix = "correct the clock of this machine (NTP)"
+        is_wrong = skew > _MOST_SKEW
+        checks.append(Check.warning("clock", text, fix) if is_wrong else Check.fine("clock", text))
+    return [*checks, Check.fine("rate limit", _limits(base_url, probed, settings))]
 
 
 def _proxy(proxy: tuple[str, str] | None, environ: Mapping[str, str]) -> Check:
@@ -305,24 +308,6 @@ async def _address(base_url: str) -> Check:
     return Check.fine(
         "address", f"{base_url} accepts connections ({listed(reached, _MOST_ADDRESSES)})"
     )
-
-
-def _answer(
-    base_url: str,
-    probed: Probed,
-    settings: ClientSettings,
-    environ: Mapping[str, str],
-    now: datetime,
-) -> Iterator[Check]:
-    yield _encryption(base_url, probed, environ, now)
-    if probed.date is not None:
-        skew = abs(now - probed.date)
-        text = f"{skew.total_seconds():.0f} s from that of the service"
-        if skew > _MOST_SKEW:
-            yield Check.warning("clock", text, "correct the clock of this machine (NTP)")
-        else:
-            yield Check.fine("clock", text)
-    yield Check.fine("rate limit", _limits(base_url, probed, settings))
 
 
 def _encryption(base_url: str, probed: Probed, environ: Mapping[str, str], now: datetime) -> Check:
@@ -346,22 +331,19 @@ def _limits(base_url: str, probed: Probed, settings: ClientSettings) -> str:
     return f"{windows} (own); the service sends {sent or 'no headers about it'}"
 
 
-_LocalCheck = Callable[[WorkspaceOptions, Runtime], Iterator[Check]]
-
-
 async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:
     """Return the result of every check. Works without a workspace."""
     quick = replace(options, client=options.client.over(_QUICK))
     session, configuration = _configuration(quick, runtime)
-    checks = [_version(), configuration, *await _service_checks(session, quick, runtime)]
-    for name, check in _LOCAL.items():
-        checks += _guarded(name, check, quick, runtime)
-    return HealthReport(tuple(checks))
-
-
-def _version() -> Check:
-    text = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
-    return Check.fine("version", text)
+    version = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
+    checks = [Check.fine("version", version), configuration]
+    checks += await _service_checks(session, quick, runtime)
+    for name, check in (("trusted branch", _trusted), ("git", _git)):
+        try:
+            checks += [*check(quick, runtime)]
+        except ReconcilerError as error:
+            checks.append(_failure(name, error))
+    return HealthReport((*checks, _lock(), _extra()))
 
 
 def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session | None, Check]:
@@ -411,26 +393,16 @@ def _session_of_variables(options: WorkspaceOptions, runtime: Runtime) -> Sessio
         )
 
 
-def _guarded(
-    name: str, check: _LocalCheck, options: WorkspaceOptions, runtime: Runtime
-) -> list[Check]:
-    """Return the results of a check; an error is one."""
-    try:
-        return list(check(options, runtime))
-    except ReconcilerError as error:
-        return [_failure(name, error)]
-
-
 def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
     """Check which files decide where the key is sent."""
-    name = "trusted base"
-    base = deciding_base(options, runtime.environ, interactive=runtime.interactive)
-    if base is None:
+    name = "trusted branch"
+    tip = deciding_tip(options, runtime.environ, interactive=runtime.interactive)
+    if tip is None:
         yield Check.fine(name, "the files of this folder decide where the key is sent")
-    elif base.problem:
-        yield Check.warning(name, f"none: {base.problem}", base.fix)
+    elif tip.problem:
+        yield Check.warning(name, f"none: {tip.problem}", tip.fix)
     else:
-        yield Check.fine(name, f"{base.branch} at {(base.commit or '')[:7]}")
+        yield Check.fine(name, f"{tip.branch} at {(tip.commit or '')[:7]}")
 
 
 def _git(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
@@ -481,17 +453,16 @@ def _applied(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
         )
 
 
-def _lock(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
+def _lock() -> Check:
     """Check the folder of the lock that keeps two applies of a machine apart."""
     folder = tempfile.gettempdir()
     if os.access(folder, os.W_OK):
-        yield Check.fine("lock", f"{folder} can be written to")
-    else:
-        fix = "set TMPDIR to a folder that you can write to"
-        yield Check.failed("lock", f"{folder} can't be written to", fix)
+        return Check.fine("lock", f"{folder} can be written to")
+    fix = "set TMPDIR to a folder that you can write to"
+    return Check.failed("lock", f"{folder} can't be written to", fix)
 
 
-def _extra(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
+def _extra() -> Check:
     """Check whether the packages of the embedded service are installed."""
     name = "embedded service"
     try:
@@ -506,9 +477,8 @@ def _extra(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
     missing = [package for package in needed if not _is_installed(package)]
     if missing:
         fix = "pip install 'posthog-reconciler[emulator]', for `demo` and `emulator`"
-        yield Check.warning(name, f"not installed: {', '.join(missing)}", fix)
-    else:
-        yield Check.fine(name, "installed")
+        return Check.warning(name, f"not installed: {', '.join(missing)}", fix)
+    return Check.fine(name, "installed")
 
 
 def _is_installed(package: str) -> bool:
@@ -517,14 +487,6 @@ def _is_installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
-
-
-_LOCAL: Mapping[str, _LocalCheck] = {
-    "trusted base": _trusted,
-    "git": _git,
-    "lock": _lock,
-    "embedded service": _extra,
-}
 
 
 _SIGNS = {

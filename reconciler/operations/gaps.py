@@ -28,18 +28,15 @@ from reconciler.model.times import Interval, Schedule, UnknownSchedule, moment_a
 from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.reading.calls import ObjectCalls
-from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
+from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
 from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.words import short_count
 
 _LONGEST_ERROR = 120
 _MOST_NAMED = 3
-_COLUMNS = (
-    Column("state"),
-    *(Column(title, before, padded=False) for title, before in (("from", " "), ("to", " to "))),
-    *(Column(title, padded=False) for title in ("intervals", "last error")),
-)
+_TITLES = {"from": " ", "to": " to ", "intervals": "  ", "last error": "  "}
+_COLUMNS = Column("state"), *unpadded(_TITLES)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 Announce = Callable[[Estimate], None]
 """Is called with the calls that reading the runs takes at most, before they are made."""
@@ -425,24 +422,17 @@ def _without(interval: Interval, covered: Sequence[Interval]) -> list[Interval]:
     return parts
 
 
-def _joined(gaps: Iterable[Gap]) -> Iterator[Gap]:
-    """Join neighbours of one state. The error is the newest."""
-    current: Gap | None = None
+def _joined(gaps: Iterable[Gap]) -> list[Gap]:
+    """Return gaps of which neighbours of one state are one. The error is the newest."""
+    joined: list[Gap] = []
     for gap in gaps:
-        if current is not None and (current.state, current.end) == (gap.state, gap.start):
-            current = replace(
-                current,
-                end=gap.end,
-                intervals=current.intervals + 1,
-                partly=current.partly + gap.partly,
-                error=gap.error,
-            )
-            continue
-        if current is not None:
-            yield current
-        current = gap
-    if current is not None:
-        yield current
+        last = joined[-1] if joined else None
+        if last is not None and (last.state, last.end) == (gap.state, gap.start):
+            counts = {"intervals": last.intervals + 1, "partly": last.partly + gap.partly}
+            joined[-1] = replace(last, end=gap.end, error=gap.error, **counts)
+        else:
+            joined.append(gap)
+    return joined
 
 
 def gaps_document(report: GapReport, _: RenderOptions) -> Document:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -14,13 +14,14 @@ from reconciler.cli import completing
 from reconciler.cli.apply import Terminal, finish, run_runtime
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
+    all_of,
     client_options,
     log_option,
     text_or_json_option,
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options, style_of
+from reconciler.cli.output import is_interactive, render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_report
 from reconciler.errors import BadUsage, ExitCode, Interrupted, ReconcilerError
@@ -35,27 +36,22 @@ if TYPE_CHECKING:
     from reconciler.operations.pausing import Paused, PauseRequest
 
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _MOST_LISTED = 10
 
 
-def pausing_options(function: _Function) -> _Function:
-    """Add the names and the options that both commands have."""
-    decorators = (
-        click.argument(
-            "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completing.resources
-        ),
-        workspace_options,
-        option("--reason", metavar="TEXT", help="Reason to record in the audit log."),
-        option("--write", is_flag=True, help="Also set `paused` in the files."),
-        option("--auto-approve", is_flag=True, help="Do not ask for approval."),
-        log_option("--log-file", "Append an audit log: JSON lines, one for each request."),
-        text_or_json_option("json: only events on stdout, as in the audit log."),
-        client_options,
-    )
-    for decorator in reversed(decorators):
-        function = decorator(function)
-    return function
+pausing_options = all_of(
+    click.argument(
+        "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completing.resources
+    ),
+    workspace_options,
+    option("--reason", metavar="TEXT", help="Reason to record in the audit log."),
+    option("--write", is_flag=True, help="Also set `paused` in the files."),
+    option("--auto-approve", is_flag=True, help="Do not ask for approval."),
+    log_option("Append an audit log: JSON lines, one for each request."),
+    text_or_json_option("json: only events on stdout, as in the audit log."),
+    client_options,
+)
+"""The names and the options that both commands have."""
 
 
 def toggled(
@@ -78,7 +74,7 @@ def toggled(
         action,
         write=options["write"],
         auto_approve=options["auto_approve"],
-        can_ask=sys.stdin.isatty() and not is_json,
+        can_ask=is_interactive() and not is_json,
         outputs=Outputs(
             log_file, stream=ByteOutput() if is_json else None, reason=options["reason"]
         ),

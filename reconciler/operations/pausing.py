@@ -32,6 +32,7 @@ from reconciler.planning.differ import is_ignored
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.planner import make_plan
 from reconciler.workspace.writing import write_files
+from reconciler.workspace.yaml.document import Document
 
 _MOST_LISTED = 5
 
@@ -76,9 +77,8 @@ class Toggling(Struct, frozen=True):
     def setting(self, kind_name: str) -> tuple[Field, bool]:
         """Return the field of a kind that the action sets, and the value that it gets."""
         for kind in self.kinds:
-            for item in kind.fields if kind.name == kind_name else ():
-                if item.toggle is not None and self.action in (item.toggle.on, item.toggle.off):
-                    return item, self.action is item.toggle.on
+            if kind.name == kind_name and (toggled := kind.toggled(self.action)):
+                return toggled
         raise ValueError(f"{kind_name} has no action {self.action}")
 
     def differing(self) -> Iterator[Address]:
@@ -209,19 +209,16 @@ class _Toggler(Struct):
 
     def _edit(self, session: Session, toggling: Toggling) -> None:
         """Prepare the new texts of the files, and load them. Raises ReconcilerError."""
-        edits: dict[str, list[Edit]] = {}
-        documents = {}
-        differing = list(toggling.differing())
-        for address in differing:
+        edits: list[tuple[Document, Edit]] = []
+        for address in toggling.differing():
             setting, value = toggling.setting(address.kind)
-            placing = placing_of(session.loaded, address)
             configured = toggling.desired.resources[address].spec.get(setting.name)
-            for place in placing.places_of((setting.name,), value, configured):
-                documents[place.document.file] = place.document
-                edits.setdefault(place.document.file, []).append(place.edit)
-        folder = session.options.folder
-        self.texts = edited_texts(folder, documents.values(), edits)
-        self.changes = file_changes(documents.values(), self.texts)
+            places = placing_of(session.loaded, address).places_of(
+                (setting.name,), value, configured
+            )
+            edits += ((place.document, place.edit) for place in places)
+        self.texts = edited_texts(session.options.folder, edits)
+        self.changes = file_changes((document for document, _ in edits), self.texts)
         drafted = Session.open(session.options, self.runtime, drafts=self.texts)
         others = Toggling(toggling.objects, toggling.action, drafted.loaded.desired, toggling.kinds)
         left = [str(address) for address in others.differing()]

@@ -5,7 +5,7 @@ The service really connects to the destination (service.md, 11). Nothing is save
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.model.address import Address
-from reconciler.model.kind import Action, Kind, Variant
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Change, Plan, Refusal
@@ -31,7 +31,7 @@ from reconciler.model.policy import PlanOptions
 from reconciler.model.public import Public, Term, derived
 from reconciler.model.resource import Resource
 from reconciler.model.text import quoted, several
-from reconciler.model.values import JSON, JSONObject, secret_refs, value_at
+from reconciler.model.values import JSON, JSONObject, Path, mapping_of, secret_refs, value_at
 from reconciler.operations.targets import kind_with
 from reconciler.planning.differ import create_body
 from reconciler.planning.integrations import resolved
@@ -109,7 +109,7 @@ async def count_steps(calls: ObjectCalls, tag: str) -> int:
         body = await calls.send("test_steps", query={"destination": tag})
     except NotFound:
         return 0
-    steps = body.get("steps") if isinstance(body, Mapping) else None
+    steps = mapping_of(body).get("steps")
     if not isinstance(steps, list):
         raise InvalidResponse("the list of test steps has another form")
     return len(steps)
@@ -134,14 +134,14 @@ async def run_steps(
 
 def _step(body: JSON) -> StepResult:
     """Return the result of a step: a failure is a 200 as well (service.md, 15.65)."""
-    result = body.get("result") if isinstance(body, Mapping) else None
-    status = (
-        _BY_WORD.get(str(result.get("status")).lower()) if isinstance(result, Mapping) else None
-    )
-    if not isinstance(body, Mapping) or not isinstance(result, Mapping) or status is None:
+    answer = mapping_of(body)
+    result = mapping_of(answer.get("result"))
+    status, message = _BY_WORD.get(str(result.get("status")).lower()), result.get("message")
+    if status is None:
         raise InvalidResponse("the result of a test step has another form")
-    message = result.get("message")
-    return StepResult(str(body.get("name")), status, message if isinstance(message, str) else None)
+    return StepResult(
+        str(answer.get("name")), status, message if isinstance(message, str) else None
+    )
 
 
 class PreflightRequest(Struct, frozen=True):
@@ -164,9 +164,8 @@ async def preflight(
         plan, live = await session.planned(transport, PlanOptions(), base)
         kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
         lacking = await missing_feature(transport, kind, organization, live.dialect)
-        candidates = _chosen(
-            request.names, list(_candidates(session, transport, plan, live, lacking))
-        )
+        every = [*_candidates(session, transport, plan, live, kind, lacking)]
+        candidates = _chosen(request.names, every)
         tested = [candidate for candidate in candidates if not candidate.reason]
         if tested and not await approve(len(tested)):
             raise ReconcilerError("not approved; nothing was tested")
@@ -185,7 +184,6 @@ class _Candidate(Struct, frozen=True):
     calls: ObjectCalls
     resource: Resource
     change: Change
-    variant: tuple[str, Variant]
     refusals: tuple[Refusal, ...]
     lacking: str | None
 
@@ -200,14 +198,19 @@ class _Candidate(Struct, frozen=True):
             return f"servers of dialect {self.calls.dialect} do not offer tests to API keys"
         return ""
 
+    @property
+    def tag_path(self) -> Path:
+        """The path of the type of destination."""
+        field, variant = self.calls.kind.variants[0]
+        return field.name, variant.tag
+
     async def result(self) -> Preflight:
         """Run the tests. Raises ServiceError if the service fails."""
         problems = tuple(self._problems())
         empty = Preflight(self.resource.address, self.resource.name, problems=problems)
         if self.reason or problems:
             return replace(empty, untested=self.reason or "its configuration has problems")
-        field, variant = self.variant
-        tag = str(value_at(self.resource.spec, (field, variant.tag)))
+        tag = str(value_at(self.resource.spec, self.tag_path))
         try:
             count = await count_steps(self.calls, tag)
             if not count:
@@ -220,8 +223,7 @@ class _Candidate(Struct, frozen=True):
 
     def _is_new(self, tag: str) -> bool:
         """Return whether to test it as a new object: a stored one keeps its type."""
-        field, variant = self.variant
-        live_tag = value_at(self.calls.live.body, (field, variant.tag))
+        live_tag = value_at(self.calls.live.body, self.tag_path)
         return self.change.action in _NEW or live_tag != tag
 
     def _problems(self) -> Iterator[str]:
@@ -237,10 +239,14 @@ class _Candidate(Struct, frozen=True):
 
 
 def _candidates(
-    session: Session, transport: Transport, plan: Plan, live: Live, lacking: str | None
+    session: Session,
+    transport: Transport,
+    plan: Plan,
+    live: Live,
+    kind: Kind,
+    lacking: str | None,
 ) -> Iterator[_Candidate]:
     """Yield every resource that has a destination, in the order of addresses."""
-    kind = kind_with(_OPERATION)
     desired = session.loaded.desired
     changes = {
         change.address: change
@@ -248,29 +254,21 @@ def _candidates(
         if change.address.kind == kind.name
         if change.action is not Action.DELETE and change.address in desired.resources
     }
-    by_id = {item.id: item for item in live.of(kind.name)}
-    for address in sorted(changes):
-        change = changes[address]
+    for address, change in sorted(changes.items()):
         resource = desired.resources[address]
         start = Match(resource, kind, parent_id=change.parent_id)
-        live_object = by_id.get(change.live_id or "") if change.action not in _NEW else None
+        identity = kind.name, change.live_id or ""
+        live_object = live.by_identity.get(identity) if change.action not in _NEW else None
         if live_object is None:
-            parent_id = change.parent_id
-            live_object = LiveObject(kind.name, "", change.name, {}, parent_id)
+            live_object = LiveObject(kind.name, "", change.name, {}, change.parent_id)
         yield _Candidate(
             session,
             ObjectCalls(transport, kind, desired.organization, live_object, live.dialect),
             resolved(start, resource, live),
             change,
-            _variant_of(kind),
             tuple(refusal for refusal in plan.refusals if address in refusal.addresses),
             lacking,
         )
-
-
-def _variant_of(kind: Kind) -> tuple[str, Variant]:
-    field, variant = next(iter(kind.variants))
-    return field.name, variant
 
 
 def _chosen(texts: tuple[str, ...], candidates: list[_Candidate]) -> list[_Candidate]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -22,7 +21,6 @@ from reconciler.errors import (
     Forbidden,
     InvalidResponse,
     ReconcilerError,
-    ServiceError,
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.address import UNMANAGED_PREFIX, Address
@@ -72,7 +70,7 @@ class ProjectReport(Public, frozen=True):
     environment: str
     """Name of the environment."""
     base_url: str
-    """Base URL of the service."""
+    """Address of the service."""
     organization: str
     """Id of the organization."""
     projects: tuple[ProjectLine, ...]
@@ -207,8 +205,12 @@ class _Selected(Struct, frozen=True):
 
     async def read(self) -> LiveObject:
         """Return the project in full. Raises ServiceError."""
-        target, organization = self.target, self.calls.organization
-        return await read_object(self.transport, target.kind, organization, target.live.id)
+        return await read_object(self.transport, self.routes, self.target.live.id)
+
+    @property
+    def routes(self) -> Routes:
+        """The paths of projects."""
+        return Routes(self.target.kind, self.calls.organization)
 
     def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
         """Return fields of the project. Its token is not masked later if it is revealed."""
@@ -221,10 +223,7 @@ class _Selected(Struct, frozen=True):
     @property
     def page(self) -> str | None:
         """The address of its settings on the service, None if unknown."""
-        if not self.target.kind.page:
-            return None
-        path = self.target.kind.page.format(id=quote(self.target.live.id))
-        return f"{self.session.loaded.reachable().base_url}{path}"
+        return self.target.page(self.session.loaded.reachable().base_url)
 
     @asynccontextmanager
     async def explained(self) -> AsyncIterator[None]:
@@ -251,7 +250,7 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     try:
         body = await selected.calls.send(RESET)
         after = live_object(
-            Routes(selected.target.kind, selected.calls.organization),
+            selected.routes,
             body,
             expected_id=before.id,
             complete=True,
@@ -259,25 +258,16 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
         )
         _token(after)
     except (AmbiguousOutcome, InvalidResponse) as error:
-        after = await _looked_up(selected, error)
+        command = f"reconciler projects show {selected.target.address} --reveal"
+        hint = f"read the token before you try again: {command}"
+        try:
+            after = await selected.read()
+        except ReconcilerError:
+            raise error.reworded(hint=hint) from None
         if _token(after) == before.body.get(TOKEN):
-            raise error.reworded(
-                f"{error.message}; the project still has the old token", hint=_how_to_read(selected)
-            ) from None
+            message = f"{error.message}; the project still has the old token"
+            raise error.reworded(message, hint=hint) from None
     return after
-
-
-async def _looked_up(selected: _Selected, error: ServiceError) -> LiveObject:
-    """Return the project after an unclear answer. Raises that error if it can't be read."""
-    try:
-        return await selected.read()
-    except ReconcilerError:
-        raise error.reworded(hint=_how_to_read(selected)) from None
-
-
-def _how_to_read(selected: _Selected) -> str:
-    address = selected.target.address
-    return f"read the token before you try again: reconciler projects show {address} --reveal"
 
 
 def _token(live: LiveObject) -> str:

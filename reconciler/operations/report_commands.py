@@ -31,6 +31,7 @@ from reconciler.cli.options import (
 from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import (
+    write_calls,
     write_message,
     write_note,
     write_result,
@@ -154,7 +155,7 @@ def status_command(
             (write_result if watch is None else write_update)(text)
         if options["html"] is not None:
             _write_page(options["html"], name, result.report, masked)
-        write_note(f"{result.calls} API calls\n")
+        write_calls(result.calls)
         return reporting.exit_code(result.report)
 
     return show() if watch is None else _watched(show, watch)
@@ -237,7 +238,7 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 @_retry_option("--wait", help="With --retry: wait for the runs to end, and report them.")
 @_retry_option("--dry-run", help="With --retry: show the retries; send nothing.")
 @_retry_option("--auto-approve", help="With --retry: do not ask for approval.")
-@log_option("--log-file", "With --retry: append an audit log, JSON lines.")
+@log_option("With --retry: append an audit log, JSON lines.")
 @format_option("runs")
 @links_option
 @client_options
@@ -321,8 +322,8 @@ def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
 def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:
     """Return the times of --since and --until. Raises BadUsage."""
     first, last = (
-        None if text is None else moment_or_ago(text, option=f"--{name}")
-        for name, text in (("since", options.pop("since")), ("until", options.pop("until")))
+        None if (text := options.pop(name)) is None else moment_or_ago(text, option=f"--{name}")
+        for name in ("since", "until")
     )
     return first, last
 
@@ -474,12 +475,6 @@ def window_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def announce(estimate: Estimate, where: str = "") -> None:
     """Print how many calls reading the runs takes, before they are made."""
-    from reconciler.render.words import estimate_as_text
+    from reconciler.cli.running import calls_and_time
 
-    cost = estimate_as_text(
-        estimate.calls,
-        estimate.seconds,
-        limit=estimate.limit,
-        beyond_hour=estimate.beyond_hour,
-    )
-    write_note(f"{printable(where)}reading runs: at most {cost}\n")
+    write_note(f"{printable(where)}reading runs: at most {calls_and_time(estimate)}\n")

@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
-from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -42,7 +40,7 @@ from reconciler.model.run import (
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Moment, window_at
 from reconciler.model.values import JSON
-from reconciler.operations.targets import Target, read_targets
+from reconciler.operations.targets import read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
@@ -154,7 +152,6 @@ class Opened(Struct, frozen=True):
 
     subject: Subject
     calls: ObjectCalls
-    transport: Transport
     now: datetime
 
 
@@ -175,19 +172,9 @@ async def opened(
             address=target.address,
             name=target.live.name,
             parent_name=target.parent_name,
-            page=page_of(target, session.loaded.reachable().base_url, f"?tab={tab}"),
+            page=target.page(session.loaded.reachable().base_url, f"?tab={tab}"),
         )
-        calls = targets.calls(target, transport)
-        yield Opened(subject, calls, transport, session.now(transport))
-
-
-def page_of(target: Target, base_url: str, query: str = "") -> str | None:
-    """Return the page of an object on the service, None if it is unknown."""
-    live = target.live
-    if not target.kind.page or live.parent_id is None:
-        return None
-    path = target.kind.page.format(parent=quote(live.parent_id), id=quote(live.id))
-    return f"{base_url}{path}{query}"
+        yield Opened(subject, targets.calls(target, transport), session.now(transport))
 
 
 async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:

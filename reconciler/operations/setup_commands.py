@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options
+from reconciler.cli.output import is_interactive, render_options
 from reconciler.cli.signals import stop_on_signals
 from reconciler.cli.streams import write_message, write_report
 from reconciler.errors import BadUsage, ExitCode
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from reconciler.model.redaction import Mask
     from reconciler.operations.projects import ProjectDetails, ProjectRequest
 
-_YES = ("y", "yes")
 _SHOWN: Mapping[str, Callable[[ProjectRequest, Runtime], Awaitable[ProjectDetails]]] = {
     "show": project,
     "activity": partial(project_answer, "activity"),
@@ -95,8 +93,9 @@ def preflight_command(
     for other exports the files, the policy and the secrets are checked. Exits with 1 if a test
     failed.
     """
-    from reconciler.cli.running import progress, read_line, show_report
+    from reconciler.cli.running import approved, progress, show_report
     from reconciler.operations.preflight import PreflightRequest, preflight
+    from reconciler.planning.approval import confirmed
 
     listener = progress()
 
@@ -108,10 +107,9 @@ def preflight_command(
         )
         if yes:
             return True
-        if not sys.stdin.isatty():
+        if not is_interactive():
             raise BadUsage("no terminal to ask for approval", hint="use --yes to approve")
-        write_message("Run these tests? [y/N]: ")
-        return (await read_line(sys.stdin)).strip().lower() in _YES
+        return await approved(confirmed("Run these tests?"))
 
     request = PreflightRequest(workspace_of(options), names)
     report = show_report(
@@ -172,8 +170,9 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 
 def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[ProjectDetails, Mask]:
-    from reconciler.cli.running import read_line, run_shown, runtime
+    from reconciler.cli.running import approved, run_shown, runtime
     from reconciler.operations.projects import reset_token
+    from reconciler.planning.approval import typed
 
     world = runtime()
     if asks and not world.interactive:
@@ -184,10 +183,9 @@ def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[Pr
     async def approve(details: ProjectDetails) -> bool:
         address, name = printable(str(details.address)), quoted(world.mask(details.name))
         write_message(_BROKEN.format(address=address, name=name, id=details.id))
-        if asks:
-            write_message("\nType the name of the project to reset its token: ")
-            if (await read_line(sys.stdin)).strip() != world.mask(details.name).strip():
-                return False
+        question = "\nType the name of the project to reset its token: "
+        if asks and not await approved(typed(question, world.mask(details.name))):
+            return False
         # A signal may not hide whether the request took effect.
         stop_on_signals(world.stop)
         return True

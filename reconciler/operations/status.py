@@ -26,7 +26,6 @@ from reconciler.model.run import (
 from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
 from reconciler.model.values import JSONObject
-from reconciler.operations.runs import page_of
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.operations.targets import Target, read_targets
 
@@ -376,7 +375,7 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
             targets.live.dialect,
             now,
             differs=None if target.resource is None else target.address in differing,
-            page=page_of(target, connection.base_url),
+            page=target.page(connection.base_url),
         )
         for target in chosen
     ]

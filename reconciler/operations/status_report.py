@@ -102,7 +102,7 @@ class StatusReport(Public, frozen=True):
     environment: str
     """Name of the environment."""
     base_url: str
-    """Base URL of the service."""
+    """Address of the service."""
     organization: str
     """Id of the organization."""
     at: datetime

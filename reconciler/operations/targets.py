@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
 from reconciler.planning.matcher import match
@@ -33,6 +34,14 @@ class Target(Struct, frozen=True):
     live: LiveObject
     resource: Resource | None = None
     parent_name: str | None = None
+
+    def page(self, base_url: str, query: str = "") -> str | None:
+        """Return its page on the service, None if it is unknown."""
+        template, live = self.kind.page, self.live
+        if not template or (self.kind.parent is not None and live.parent_id is None):
+            return None
+        path = template.format(parent=quote(live.parent_id or ""), id=quote(live.id))
+        return f"{base_url}{path}{query}"
 
 
 class Targets(Struct, frozen=True):
@@ -122,39 +131,29 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
         await session.read(transport),
         lambda live: match(desired, live, policy=session.loaded.policy, kinds=all_kinds()),
     )
-    by_id = {
-        (item.live.kind, item.live.id): item.resource
-        for item in matching.matches.values()
-        if item.live is not None
-    }
     kind = kind_with(operation)
     parents = {item.id: item.name for item in live.of(kind.parent)} if kind.parent else {}
     objects = []
     for item in live.of(kind.name):
-        resource = by_id.get((item.kind, item.id))
-        address = (
-            resource.address if resource is not None else Address.of_unmanaged(item.kind, item.id)
-        )
+        owner = matching.owners.get(item.identity)
+        resource = matching.matches[owner].resource if owner is not None else None
         parent = parents.get(item.parent_id or "")
-        objects.append(Target(address, kind, item, resource, parent))
+        objects.append(Target(owner or item.address, kind, item, resource, parent))
     missing = sorted(
         address
         for address, item in matching.matches.items()
         if item.live is None and address.kind == kind.name
     )
     ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
-    addresses = {identity: item.address for identity, item in by_id.items()}
-    above = tuple(_parents(live, kind, addresses)) if kind.parent else ()
+    above = tuple(_parents(live, kind, matching.owners)) if kind.parent else ()
     return Targets(live, tuple(ordered), tuple(missing), desired.organization, above)
 
 
-def _parents(
-    live: Live, kind: Kind, addresses: Mapping[tuple[str, str], Address]
-) -> Iterator[Named]:
+def _parents(live: Live, kind: Kind, owners: Mapping[Identity, Address]) -> Iterator[Named]:
     parent, known = kind.parent or "", set[str]()
     for item in live.of(parent):
         known.add(item.id)
-        yield Named.of_live(item, addresses.get((item.kind, item.id)))
+        yield Named.of_live(item, owners.get(item.identity))
     # The key may not list them.
     ids = {item.parent_id for item in live.of(kind.name) if item.parent_id is not None}
     for parent_id in ids - known:

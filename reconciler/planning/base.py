@@ -172,6 +172,27 @@ def _is_repeat(kind: Kind, former: Version, later: Version) -> bool:
     return first is second or first == second
 
 
+class DeclaredNames(Struct, frozen=True):
+    """The addresses of the resources of one kind by parent and name, without those with an `id`."""
+
+    addresses: Mapping[tuple[ParentRef | None, str], Address]
+
+    @classmethod
+    def of(cls, resources: Iterable[Resource]) -> DeclaredNames:
+        """Return the names of resources of one kind."""
+        unpinned = (item for item in resources if item.pinned_id is None)
+        return cls({(item.parent, item.name.strip()): item.address for item in unpinned})
+
+    def former(self, resource: Resource) -> list[str]:
+        """Return the former names of a resource that no other one has.
+
+        The object of such a name is the one of the other resource.
+        """
+        own = resource.address
+        names = map(str.strip, resource.lifecycle.renamed_from)
+        return [name for name in names if self.addresses.get((resource.parent, name), own) == own]
+
+
 class Names(Struct, frozen=True, dict=True):
     """The live objects of one kind by id and by name. `plain` are names to use for some ids.
 
@@ -237,14 +258,18 @@ class FormerObjects(Struct):
     _versions: dict[Address | tuple[str, str], list[Version]] = field(default_factory=dict)
     """The versions of live objects by kind and id; of one that is not certain, by address."""
 
-    def remember(self, resource: Resource, live: LiveObject | None) -> None:
-        """Remember the names that a parent of today had."""
+    def remember(
+        self, resource: Resource, live: LiveObject | None, declared: DeclaredNames
+    ) -> None:
+        """Remember the names that a parent of today had.
+
+        `declared` are those that the live parents have today.
+        """
         if live is None:
             return
-        names = set(resource.lifecycle.renamed_from)
-        names |= {version.name for version in self.history.resources(resource.address)}
-        for name in names:
-            self.known_as.setdefault((resource.address.kind, name.strip()), []).append(live)
+        names = {version.name.strip() for version in self.history.resources(resource.address)}
+        for name in names.union(declared.former(resource)):
+            self.known_as.setdefault((resource.address.kind, name), []).append(live)
 
     def is_as_today(self, kind: Kind, resource: Resource, parent_id: str | None) -> bool:
         """Return whether no version of a resource differs from today, nor the name of its parent.
@@ -414,12 +439,19 @@ class FormerObjects(Struct):
         """Return the names that each key of a kind had, and the keys that each name had."""
         if kind not in self._links_of:
             links: defaultdict[Handle, set[Handle]] = defaultdict(set)
-            for address in self.history.versions:
-                key = ("key", address.key)
-                for resource in self.history.resources(address) if address.kind == kind else ():
-                    for name in (resource.name, *resource.lifecycle.renamed_from):
-                        links[key].add(("name", name.strip()))
-                        links["name", name.strip()].add(key)
+            declared: dict[int, DeclaredNames] = {}
+            versions = [it for it in self.history.in_order if it.resource.address.kind == kind]
+            for version in versions:
+                resource, number = version.resource, version.number
+                if number not in declared:
+                    every = version.desired.resources.values()
+                    declared[number] = DeclaredNames.of(
+                        item for item in every if item.address.kind == kind
+                    )
+                key = ("key", resource.address.key)
+                for name in (resource.name.strip(), *declared[number].former(resource)):
+                    links[key].add(("name", name))
+                    links["name", name].add(key)
             self._links_of[kind] = links
         return self._links_of[kind]
 

@@ -97,6 +97,12 @@ class Draft(Struct, frozen=True, dict=True):
         }
 
     @cached_property
+    def owners(self) -> Mapping[tuple[str, str], Address]:
+        """The resources of live objects by kind and id, also of those that are not planned."""
+        every = (*self.matching.resources.items(), *self.matching.removed.items())
+        return {item.live.identity: address for address, item in every if item.live is not None}
+
+    @cached_property
     def destructive(self) -> Sequence[Change]:
         """The deletions and replacements."""
         return [change for change in self.changes if change.action.destructive]

@@ -360,7 +360,7 @@ def known_refusal(draft: Draft) -> Iterator[Refusal]:
     """Refuse changes that the server is known to refuse, except those of `attempt`."""
     kinds = draft.matching.kinds
     for rule_context in _rule_contexts(draft):
-        address = rule_context.address
+        address = rule_context.change.address
         for known in kinds[address.kind].behaviour().refusals_on[rule_context.action]:
             objection = known.judge(rule_context)
             if objection is None or known.id in draft.policy.attempt:
@@ -465,7 +465,7 @@ def possible_duplicate(draft: Draft) -> Iterator[Refusal]:
 
 def own_rule(draft: Draft) -> Iterable[Refusal]:
     """Refuse what a rule of the user denies."""
-    return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values())
+    return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values(), draft.owners)
 
 
 GUARDS: tuple[Guard, ...] = (

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Kind, containers
-from reconciler.model.live import Live, LiveObject, other_tool_of, parse_marked_name
+from reconciler.model.live import Identity, Live, LiveObject, other_tool_of, parse_marked_name
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, value_at
 from reconciler.planning.base import (
     Base,
+    DeclaredNames,
     FormerObjects,
     History,
     Names,
@@ -177,6 +178,15 @@ class Matching(Struct, frozen=True, dict=True):
         """The git base."""
         return self.former.history.base
 
+    @cached_property
+    def owners(self) -> Mapping[Identity, Address]:
+        """The resources of live objects."""
+        return {
+            match.live.identity: address
+            for address, match in self.matches.items()
+            if match.live is not None
+        }
+
     @property
     def resources(self) -> Mapping[Address, Match]:
         """The resources, with those that the policy ignores."""
@@ -313,8 +323,11 @@ class _Matcher(Struct, dict=True):
         for start in single:
             self._report_second(start)
         if kind.name in containers(self.kinds.values()):
+            declared = DeclaredNames.of(
+                resource for resource in resources if self._live_of(resource.address)
+            )
             for resource in resources:
-                self.former.remember(resource, self._live_of(resource.address))
+                self.former.remember(resource, self._live_of(resource.address), declared)
 
     def _match_former(self, unmatched: Sequence[Match]) -> Iterator[Match]:
         """Match by former names; yield the resources that have one object or none."""

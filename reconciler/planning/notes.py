@@ -48,7 +48,7 @@ def notes_of(draft: Draft) -> Iterator[Note]:
     yield from _look_alikes(draft)
     yield from interrupted_notes(draft.unmanaged)
     yield from collision_notes(draft)
-    yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values())
+    yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values(), draft.owners)
     yield from _not_read(draft)
 
 
@@ -238,5 +238,5 @@ def _of_workspace(now: Desired, was: Desired) -> Iterator[str]:
     for key in now.policy.looser_than(was.policy):
         yield f"`policy` is looser: {key}"
     for name in ("env", "secrets", "secret_files"):
-        new = sorted(set(getattr(now.lists, name)) - set(getattr(was.lists, name)))
+        new = sorted(set(getattr(now.readable, name)) - set(getattr(was.readable, name)))
         yield from (f"`{name}: [{quoted(item)}]` is new" for item in new)

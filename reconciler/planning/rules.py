@@ -1,6 +1,7 @@
 """Evaluate `policy.rules`, and compare a plan with that of the trusted policy.
 
-Only what a saved plan contains is read, so that a plan and its file give the same violations.
+Only what a saved plan contains is read, so that a plan and its file give the same violations. Only
+the keys of parents that a selection leaves out are not in the file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.address import fits_any
+from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Note, Plan, Refusal
 from reconciler.model.policy import RULE_PREFIX, Policy, PolicyRule
@@ -25,13 +26,48 @@ class RuleBreach(Struct, frozen=True):
     changes: tuple[Change, ...]
 
 
+class Known(Struct, frozen=True):
+    """What the changes of a plan are about.
+
+    owners
+        The addresses of live objects by kind and id.
+    names
+        The names that an update or a replacement changes, before and after, by address.
+    """
+
+    owners: Mapping[tuple[str, str], Address]
+    names: Mapping[Address, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, changes: Sequence[Change], owners: Mapping[tuple[str, str], Address]) -> Known:
+        """Return what some changes are about. `owners` are the objects of the other resources."""
+        own = {(it.address.kind, it.live_id): it.address for it in changes if it.live_id}
+        names = {
+            change.address: (str(name.before).strip(), str(name.after).strip())
+            for change in changes
+            for name in change.fields
+            if name.path == ("name",) and change.action in (Action.UPDATE, Action.REPLACE)
+        }
+        return cls({**owners, **own}, names)
+
+
 def breaches(
-    rules: Iterable[PolicyRule], changes: Iterable[Change], kinds: Iterable[Kind]
+    rules: Iterable[PolicyRule],
+    changes: Iterable[Change],
+    kinds: Iterable[Kind],
+    owners: Mapping[tuple[str, str], Address] | None = None,
 ) -> Iterator[RuleBreach]:
-    """Yield the rules that more changes match than they permit, in their order."""
+    """Yield the rules that more changes match than they permit, in their order.
+
+    `owners` are the addresses of live objects by kind and id that no change is about.
+    """
+    rules, changes = tuple(rules), tuple(changes)
+    if not rules:
+        return
     by_name = {kind.name: kind for kind in kinds}
+    known = Known.of(changes, owners or {})
     subjects = [
-        _Subject(change, by_name[change.address.kind], by_name)
+        _Subject(change, by_name[change.address.kind], by_name, known)
         for change in changes
         if change.action is not Action.NO_OP and change.address.kind in by_name
     ]
@@ -50,10 +86,13 @@ def message_of(breach: RuleBreach) -> str:
 
 
 def rule_refusals(
-    policy: Policy, changes: Iterable[Change], kinds: Iterable[Kind]
+    policy: Policy,
+    changes: Iterable[Change],
+    kinds: Iterable[Kind],
+    owners: Mapping[tuple[str, str], Address] | None = None,
 ) -> Iterator[Refusal]:
     """Yield a violation for every broken rule that denies changes."""
-    for breach in breaches((rule for rule in policy.rules if rule.denies), changes, kinds):
+    for breach in breaches((rule for rule in policy.rules if rule.denies), changes, kinds, owners):
         rule = breach.rule
         yield Refusal(
             rule.code,
@@ -64,9 +103,15 @@ def rule_refusals(
         )
 
 
-def rule_notes(policy: Policy, changes: Iterable[Change], kinds: Iterable[Kind]) -> Iterator[Note]:
+def rule_notes(
+    policy: Policy,
+    changes: Iterable[Change],
+    kinds: Iterable[Kind],
+    owners: Mapping[tuple[str, str], Address] | None = None,
+) -> Iterator[Note]:
     """Yield notes of every broken rule that warns: on its changes, or on their number."""
-    for breach in breaches((rule for rule in policy.rules if not rule.denies), changes, kinds):
+    warning = (rule for rule in policy.rules if not rule.denies)
+    for breach in breaches(warning, changes, kinds, owners):
         rule = breach.rule
         hint = f" ({printable(rule.hint)})" if rule.hint else ""
         message = f"{message_of(breach)}{hint}"
@@ -80,11 +125,12 @@ def _fix(rule: PolicyRule) -> str:
 
 
 class _Subject(Struct, frozen=True):
-    """A change, its kind, and all kinds by name."""
+    """A change, its kind, all kinds by name, and what all changes are about."""
 
     change: Change
     kind: Kind
     kinds: Mapping[str, Kind]
+    known: Known
 
     def fits(self, match: JSON) -> bool:
         """Return whether an expression is true: all of its tests are."""
@@ -116,7 +162,7 @@ class _Subject(Struct, frozen=True):
             case "address":
                 yield str(change.address)
             case "name":
-                yield change.name.strip()
+                yield from self._names()
             case "consequence":
                 yield from (item.rule for item in change.consequences)
             case "severity":
@@ -124,19 +170,32 @@ class _Subject(Struct, frozen=True):
             case "new":
                 yield from (text for item in change.new for text in (item.sort.value, item.text))
             case _ if name == change.address.kind:
-                yield from filter(None, (change.address.key, change.name, change.live_id))
+                yield from filter(None, (change.address.key, change.live_id))
+                yield from self._names()
             case _ if name in self.kinds:
                 yield from self._parent_texts() if name == self.kind.parent else ()
             case _:
                 yield from self._tags(name)
 
     def _parent_texts(self) -> Iterator[str]:
-        """Yield the keys, names and ids of its parents: also of the one that a move leaves."""
+        """Yield the keys, names and ids of its parents: also of the one that a move leaves.
+
+        A parent has a key also if the resource names it by id or name, or if there is no resource.
+        """
         change, parent = self.change, self.change.parent
         written = (parent.key, parent.name, parent.id) if parent is not None else ()
         live = (change.parent_name, change.parent_id)
         former = (change.old_parent_name, change.old_parent_id)
         yield from filter(None, (*written, *live, *former))
+        for parent_id in filter(None, (change.parent_id, change.old_parent_id)):
+            owner = self.known.owners.get((self.kind.parent or "", parent_id))
+            if owner is not None:
+                yield from (owner.key, *self.known.names.get(owner, ()))
+
+    def _names(self) -> Iterator[str]:
+        """Yield its name, before and after a change of that."""
+        yield self.change.name.strip()
+        yield from self.known.names.get(self.change.address, ())
 
     def _tags(self, name: str) -> Iterator[str]:
         """Yield the tags of a field with variants, such as the type of a destination."""

@@ -49,12 +49,7 @@ def to_prune(
     removed resources that `prune: git` does not delete. What another tool manages is not pruned.
     """
     kinds = matching.kinds
-    parents = {
-        (address.kind, match.live.id): address
-        for address, match in matching.matches.items()
-        if match.live is not None
-    }
-
+    parents = matching.owners
     ambiguous = {live.identity for item in matching.unclear for live in item.objects}
 
     def parent_and_mode(live: LiveObject) -> tuple[Address | None, Prune]:

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 
 from reconciler.errors import SecretUnavailable
 from reconciler.model.address import nearest
-from reconciler.model.connection import untrusted
+from reconciler.model.connection import API_KEY, untrusted
 from reconciler.model.schemas import looks_secret
 from reconciler.model.values import JSON, FieldOrigin, SecretSource, with_default
 from reconciler.providers.provider import FillContext, Provider, SecretContext
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
-API_KEY = "RECONCILER_API_KEY"
-"""The variable of the API key if the configuration does not name another one."""
 PLAIN_PREFIX = "RECONCILER_VAR_"
 SECRET_PREFIX = "RECONCILER_SECRET_"  # noqa: S105 - a part of names
 """Variables with these prefixes exist for workspaces only, and need no entry in a list."""

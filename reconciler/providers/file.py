@@ -34,7 +34,7 @@ def _fill(path: str, context: FillContext) -> JSON:
         return _refuse_hidden(path, context)
     reason = "no such file in the workspace"
     try:
-        raw = context.read(path)
+        raw = context.rules.read(path)
         if raw is not None and len(raw) <= MOST_BYTES:
             # Editors and checkouts add a byte order mark, CRLF and a final line break.
             return raw.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.connection import SecretSettings, Trusted
+from reconciler.model.connection import Readable, SecretSettings
 from reconciler.model.values import JSON, FieldOrigin, SecretSource
 
 
 class FillRules(Struct, kw_only=True):
     """What references may read.
 
+    read
+        Return the content of a file of the workspace, None if it cannot be read.
     environ
         The environment variables.
     variables
@@ -24,27 +26,31 @@ class FillRules(Struct, kw_only=True):
         Whether unset environment variables have an unknown value, so that checks do not depend on
         the machine. Only those of a commit are read.
     declared
-        The lists of the files that are loaded.
+        What references may read by the files that are loaded.
     trusted
-        The lists that decide what may be read. They are those of the files on a terminal.
+        What they may read here. On a terminal, both are the same.
     key_variables
         The environment variables with the API keys of the workspace.
     for_api_key
         Whether the value is the API key. The connection is trusted as a whole.
+    expanding
+        The variables that are being expanded, outermost first.
     of_commit
         Whether the files are those of a commit. Lists may have changed since, so a reference that
         may not be read is no error and has an unknown value.
     """
 
+    read: Callable[[str], bytes | None]
     environ: Mapping[str, str]
     variables: Mapping[str, JSON]
     allow_exec: bool = False
     assume_env: bool = False
-    declared: Trusted = field(default_factory=Trusted)
-    trusted: Trusted = field(default_factory=Trusted)
+    declared: Readable = field(default_factory=Readable)
+    trusted: Readable = field(default_factory=Readable)
     key_variables: frozenset[str] = frozenset()
     for_api_key: bool = False
     of_commit: bool = False
+    expanding: list[str] = field(default_factory=list)
 
 
 class FillContext(Struct, frozen=True):
@@ -52,12 +58,8 @@ class FillContext(Struct, frozen=True):
 
     rules
         What references may read.
-    expanding
-        The variables that are being expanded, outermost first.
     expand
         Return a variable with its own references filled in.
-    read
-        Return the content of a file of the workspace, None if it cannot be read.
     is_outside
         Return whether a path is outside the workspace.
     unknown_text
@@ -69,9 +71,7 @@ class FillContext(Struct, frozen=True):
     """
 
     rules: FillRules
-    expanding: Sequence[str]
     expand: Callable[[str], JSON]
-    read: Callable[[str], bytes | None]
     is_outside: Callable[[str], bool]
     unknown_text: Callable[[str], JSON]
     report: Callable[[str, str, str], None]

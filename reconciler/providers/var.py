@@ -8,8 +8,8 @@ from reconciler.providers.provider import FillContext, Provider
 
 
 def _fill(name: str, context: FillContext) -> JSON:
-    if name in context.expanding:
-        cycle = " → ".join([*context.expanding, name])
+    if name in context.rules.expanding:
+        cycle = " → ".join([*context.rules.expanding, name])
         return context.refuse(
             "variable-cycle",
             f"variable cycle: {cycle}",

@@ -17,7 +17,7 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import Transport, complete_list, together
+from reconciler.client import Permit, Transport, complete_list, together
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
 from reconciler.model.event import Reading
 from reconciler.model.kind import Dialect, Kind
@@ -160,10 +160,11 @@ class _Reader(Struct, frozen=True):
 
     async def _read_existing(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
         """Return the objects with some ids, without those that do not exist."""
+        routes = Routes(kind, self.organization)
 
         async def read(live_id: str) -> LiveObject | None:
             try:
-                return await read_object(self.transport, kind, self.organization, live_id)
+                return await read_object(self.transport, routes, live_id)
             except NotFound:
                 return None
 
@@ -333,13 +334,13 @@ async def list_scope(
 
 async def read_object(
     transport: Transport,
-    kind: Kind,
-    organization: str,
+    routes: Routes,
     live_id: str,
     *,
-    parent_id: str | None = None,
+    change_id: str | None = None,
+    permit: Permit | None = None,
 ) -> LiveObject:
-    """Return one object in full. Without `parent_id` it is read below the organization.
+    """Return one object in full.
 
     Raises:
         NotFound: there is no such object.
@@ -347,9 +348,8 @@ async def read_object(
         ServiceError.
 
     """
-    routes = Routes(kind, organization, parent_id)
     request = routes.read(live_id)
-    body = (await transport.send(request)).body
+    body = (await transport.send(request, change_id=change_id, permit=permit)).body
     return live_object(routes, body, expected_id=live_id, complete=True, label=request.label)
 
 

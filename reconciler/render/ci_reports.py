@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -61,27 +61,24 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     warnings; others are notices.
     """
     document = document_of(plan)
-    commands: dict[str, list[Command]] = defaultdict(list)
+    commands: list[Command] = []
     if plan.source.base_ref == "HEAD":
         words = (f"base {document.base}", *document.remarks)
-        commands["warning"].append(Command("warning", {"title": "git base"}, words))
-    for violation in violations_of(plan):
-        command = _of_diagnostic(violation, options)
-        commands[command.name].append(command)
+        commands.append(Command("warning", {"title": "git base"}, words))
+    commands += (_of_diagnostic(violation, options) for violation in violations_of(plan))
     if document.loosened:
         texts = tuple(shortened(text, _LONGEST_LINE) for text in document.loosened)
-        commands["warning"].append(Command("warning", {"title": "loosened since the base"}, texts))
-    for entry in document.worst_first:
-        command = _of_entry(entry, options)
-        commands[command.name].append(command)
+        commands.append(Command("warning", {"title": "loosened since the base"}, texts))
+    commands += (_of_entry(entry, options) for entry in document.worst_first)
+    by_kind = {kind: [item for item in commands if item.name == kind] for kind in _KINDS}
     lines, others = within_budget(document.new, _MOST_NEW)
     words = (*(f"{line.text}  {line.users}" for line in lines), *filter(None, [others]))
     new = [Command("warning", {"title": HEADING.lower()}, words)] if words else []
-    shown = [command for kind in _KINDS for command in commands[kind][:_MOST]]
+    shown = [command for kind in _KINDS for command in by_kind[kind][:_MOST]]
     rest = [
-        several(len(commands[kind]) - _MOST, f"more {kind}")
-        for kind in _KINDS
-        if len(commands[kind]) > _MOST
+        several(len(every) - _MOST, f"more {kind}")
+        for kind, every in by_kind.items()
+        if len(every) > _MOST
     ]
     return Annotations.of([*new, *shown, *document.notes, *rest, document.summary])
 

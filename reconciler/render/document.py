@@ -6,7 +6,7 @@ It is written as text and Markdown here, and as a page by `page.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TypeAlias
@@ -74,6 +74,11 @@ class Column(Struct, frozen=True):
     page_only: bool = False
 
 
+def unpadded(titles: Mapping[str, str]) -> tuple[Column, ...]:
+    """Return columns without equal widths, by title, with what text has before their cells."""
+    return tuple(Column(title, before, padded=False) for title, before in titles.items())
+
+
 class Group(Struct, frozen=True):
     """What some rows are about, and more that only text says."""
 
@@ -114,8 +119,6 @@ class Table(Struct, frozen=True):
         What a row is, for the count of those that do not fit into Markdown.
     folded
         Markdown and pages hide the rows below the title.
-    attached
-        In text, no empty line is before it.
     """
 
     columns: tuple[Column, ...]
@@ -129,11 +132,13 @@ class Table(Struct, frozen=True):
     optional: tuple[int, ...] = ()
     noun: str = "row"
     folded: bool = False
-    attached: bool = False
 
 
 class Facts(Struct, frozen=True):
-    """Names with values. `wraps`: in text, values take several lines."""
+    """Names with values. `wraps`: in text, values take several lines.
+
+    `attached`: in text, no empty line is before them.
+    """
 
     pairs: tuple[tuple[str, Cell], ...]
     indent: int = 2
@@ -153,7 +158,6 @@ class Heading(Struct, frozen=True):
     """A line above the blocks of a part."""
 
     line: Line
-    attached: bool = False
 
 
 Block: TypeAlias = Table | Facts | Lines | Heading
@@ -188,7 +192,7 @@ def as_text(document: Document, options: RenderOptions) -> str:
     parts: list[str] = [_line(document.where, style)] if document.where else []
     for block in document.blocks:
         lines = list(_block(block, options))
-        if lines and parts and not block.attached:
+        if lines and parts and not (isinstance(block, Facts | Lines) and block.attached):
             parts.append("")
         parts += lines
     end = [*filter(None, (document.summary, *document.after))]
@@ -311,7 +315,7 @@ def as_markdown(document: Document, options: RenderOptions) -> str:
     head += ["", _marked(document.place)] if document.place else []
     head += ["", f"**{short_markup(document.summary)}**"] if document.summary else []
     end = [line for text in document.after if text for line in ("", short_markup(text))]
-    pieces = [_piece(block, options) for block in document.blocks if not _is_empty(block)]
+    pieces = [*filter(None, (_piece(block, options) for block in document.blocks))]
     used = [*head, *end, *(line for piece in pieces for line in (*piece.before, *piece.after))]
     space = options.limit - sum(len(line) + 1 for line in used) - _MARGIN
     body: list[str] = []
@@ -338,22 +342,17 @@ class _Piece(Struct, frozen=True):
     noun: str = "line"
 
 
-def _is_empty(block: Block) -> bool:
-    if isinstance(block, Table):
-        return not block.rows
-    if isinstance(block, Heading):
-        return False
-    return not (block.pairs if isinstance(block, Facts) else block.lines)
-
-
-def _piece(block: Block, options: RenderOptions) -> _Piece:
+def _piece(block: Block, options: RenderOptions) -> _Piece | None:
+    """Return a block as lines, None for an empty one."""
     if isinstance(block, Heading):
         return _Piece(before=("", f"#### {_marked(block.line)}"))
     if isinstance(block, Table):
-        return _table_piece(block, options)
+        return _table_piece(block, options) if block.rows else None
     if isinstance(block, Facts):
         rows = (f"| {inline(name)} | {_markdown_cell(cell)} |" for name, cell in block.pairs)
-        return _Piece(rows, ("", "| | |", "|---|---|"))
+        return _Piece(rows, ("", "| | |", "|---|---|")) if block.pairs else None
+    if not block.lines:
+        return None
     if block.language:
         fence = "`" * (3 + max((line.count("`") for line in block.lines), default=0))
         return _Piece(iter(block.lines), ("", f"{fence}{block.language}"), (fence,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from msgspec.structs import replace
@@ -18,6 +18,8 @@ from reconciler.render.document import Block, Cell, Document, Facts, Heading, Li
 from reconciler.render.options import DEFAULTS, Colour, RenderOptions
 from reconciler.render.plan_text import plan_as_text
 from reconciler.render.words import counted
+
+_Form = TypeVar("_Form")
 
 
 class PublicError(Public, frozen=True):
@@ -88,19 +90,7 @@ def plans_as_text(plans: Sequence[OfEnvironment[Plan]], options: RenderOptions =
 
 def plans_as_json(plans: Sequence[OfEnvironment[Plan]], _: RenderOptions = DEFAULTS) -> str:
     """Return the public JSON of plans."""
-    return as_json(
-        PublicPlans(
-            tuple(
-                PublicPlan(
-                    item.environment,
-                    int(item.exit_code),
-                    None if item.result is None else orjson.loads(encode(item.result)),
-                    _public_error(item.error),
-                )
-                for item in plans
-            )
-        )
-    )
+    return as_json(PublicPlans(_public(PublicPlan, plans, encode)))
 
 
 def counts_of(item: OfEnvironment[Plan]) -> str:
@@ -135,18 +125,23 @@ def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
 
 def reports_as_json(reports: Sequence[OfEnvironment[Any]], _: RenderOptions) -> str:
     """Return the public JSON of reports."""
-    return as_json(
-        PublicReports(
-            tuple(
-                PublicReport(
-                    item.environment,
-                    int(item.exit_code),
-                    None if item.result is None else orjson.loads(as_json(item.result)),
-                    _public_error(item.error),
-                )
-                for item in reports
-            )
+    return as_json(PublicReports(_public(PublicReport, reports, as_json)))
+
+
+def _public(
+    form: Callable[[str, int, Any, PublicError | None], _Form],
+    items: Sequence[OfEnvironment[Any]],
+    encoded: Callable[[Any], bytes | str],
+) -> tuple[_Form, ...]:
+    """Return the result or the error of each environment, in a form of public JSON."""
+    return tuple(
+        form(
+            item.environment,
+            int(item.exit_code),
+            None if item.result is None else orjson.loads(encoded(item.result)),
+            _public_error(item.error),
         )
+        for item in items
     )
 
 

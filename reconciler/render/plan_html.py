@@ -162,12 +162,10 @@ def _violations(document: Document) -> Iterator[str]:
 
 
 def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
-    links = (
-        (entry, f'<a href="#{ids[entry.change.id]}">{text(entry.title)}</a>', remark)
-        for entry, remark in document.dangerous
-    )
     items = [
-        f"{entry.change.action.value} {link}: {_message(remark)}" for entry, link, remark in links
+        f'{entry.change.action.value} <a href="#{ids[entry.change.id]}">{text(entry.title)}</a>: '
+        f"{_message(remark)}"
+        for entry, remark in document.dangerous
     ]
     yield from _box("box", "Dangers", items)
 

@@ -20,7 +20,6 @@ from reconciler.model.run import (
     BILLING,
     NO_END,
     LogEntry,
-    LogLevel,
     LogReport,
     Matched,
     Run,
@@ -44,11 +43,7 @@ _BILLING = (
     "the row quota was used up and nothing was exported; a backfill fails too until billing is "
     "settled"
 )
-_LEVELS: dict[str, Colour] = {
-    LogLevel.ERROR: Colour.RED,
-    LogLevel.WARNING: Colour.YELLOW,
-    LogLevel.DEBUG: Colour.DIM,
-}
+_LEVELS = {"ERROR": Colour.RED, "WARNING": Colour.YELLOW, "DEBUG": Colour.DIM}
 _LOG_COLUMNS = (Column("time"), Column("level", before=" "), Column("message", " ", padded=False))
 _MATCHES = {
     Matched.BY_MESSAGE: "the service does not join logs to runs: these entries belong to the "

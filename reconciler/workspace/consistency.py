@@ -17,10 +17,10 @@ from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import listed
 from reconciler.model.values import Path, mapping_of, path_text, value_at
-from reconciler.workspace.layers import EnvironmentContext, default_layer
+from reconciler.workspace.layers import EnvironmentContext, canonical_name, default_layer
 from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.schema.annotations import annotated
-from reconciler.workspace.schema.validation import CheckContext, check, converted
+from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.schema.values import OF_ONE_VALUE, check_fields
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, check_rule_words
 from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
@@ -127,14 +127,12 @@ def _check_default_values(
     Required fields may be missing, and fields may contradict each other, since resources add and
     replace fields. `reported` are the codes and places of errors, to which new ones are added.
     """
-    layers, problems, places = context.layers_of(kind), context.problems, Places((layer,))
+    problems, places = context.problems, Places((layer,))
     # An error in a reference is reported by the resources that use it.
     references = replace(context.references, problems=DiagnosticCollector(), _cached={})
     fields = mapping_of(layer.value).items()
     own = {name: value for name, value in fields if name not in _PER_RESOURCE}
-    values: Any = references.with_inputs(own, places.near)
-    if references.has_inputs:
-        values = converted(kind.name, values)
+    values: Any = references.typed(kind.name, own, places.near)
     own_problems = DiagnosticCollector(problems.strict, problems.lenient)
     own_problems.environment = problems.environment
     checked = CheckContext(
@@ -142,7 +140,7 @@ def _check_default_values(
     )
     misread = {path[:1] for path in check(kind.name, values, checked)}
     spec = {
-        layers.canonical.get(name, name): value
+        canonical_name(name, kind): value
         for name, value in values.items()
         if (name,) not in misread
     }

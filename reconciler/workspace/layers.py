@@ -49,7 +49,7 @@ from reconciler.workspace.schema.annotations import (
     shape_of,
     tags_of,
 )
-from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, converted
+from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check
 from reconciler.workspace.schema.values import ANNOTATIONS, check_fields
 from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, policy_of
@@ -81,10 +81,6 @@ class Snapshots(Struct):
         default_factory=dict
     )
     _reads_file: dict[int, bool] = field(default_factory=dict)
-
-    def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
-        """Return the document of a file, the same one for the same content."""
-        return self.files.parse(raw, file, problems)
 
     def known(
         self, workspace: Document, document: Document, address: Address
@@ -123,15 +119,10 @@ class EnvironmentContext(Struct):
     _reported: set[object] = field(default_factory=set)
     _kind_layers: dict[str, KindLayers] = field(default_factory=dict)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all environments."""
-        return self.workspace.environments or (self.environment,)
-
     def layers_of(self, kind: Kind) -> KindLayers:
         """Return what the resources of a kind share."""
         if kind.name not in self._kind_layers:
-            layers = KindLayers.of(kind, self.workspace.document, self.environment, self._filled)
+            layers = KindLayers(kind, self.environment, self.workspace.document, self._filled)
             self._kind_layers[kind.name] = layers
         return self._kind_layers[kind.name]
 
@@ -158,7 +149,7 @@ class EnvironmentContext(Struct):
 def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext) -> Desired:
     """Return the resources of one environment, without base URL and organization."""
     resources: dict[Address, Resource] = {}
-    names = context.names
+    names = context.workspace.environments or (context.environment,)
     for address in sorted(declared, key=attrgetter("kind", "key")):
         declaration = declared[address]
         if not _is_in_environment(declaration, names, context):
@@ -224,13 +215,11 @@ def _is_in_environment(
 class Filled(Struct, frozen=True):
     """A resource with its layers merged and its references filled in.
 
-    `unfilled` are the fields about environments, which are checked as they are written. `name` is
-    the name as it is written.
+    `unfilled` are the fields about environments, which are checked as they are written.
     """
 
     values: Mapping[str, JSON]
     unfilled: Mapping[str, JSON]
-    name: JSON
     places: Places
     check: CheckContext
 
@@ -280,21 +269,15 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
 
 def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
     """Return a declaration in the environment. Report errors in its references."""
-    layers = context.layers_of(kind)
-    override, body = layers.override(declaration), declaration.body
-    places = Places(layers.layers_of(declaration, override))
-    own = layers.merged(declaration, override)
+    merged, body = context.layers_of(kind).merged(declaration), declaration.body
+    places, own = Places(merged.layers), merged.values
     if not own.keys().isdisjoint(_PER_ENVIRONMENT):
         own = dict(own)
         for key in _PER_ENVIRONMENT:
             own.pop(key, None)
-    values = context.references.with_inputs(own, places.near)
-    if context.references.has_inputs:
-        values = converted(kind.name, values)
     return Filled(
-        values=values,
+        values=context.references.typed(kind.name, own, places.near),
         unfilled={name: body[name] for name in _PER_ENVIRONMENT if name in body},
-        name=own.get("name"),
         places=places,
         check=CheckContext(
             subject=declaration.address,
@@ -340,7 +323,9 @@ def _resource(
         mark=declaration.mark,
         marks=merged.places,
         written=written,
-        name_from_env=reads_environment(merged.name, context.references.variables),
+        name_from_env=reads_environment(
+            merged.places.written(("name",)), context.references.variables
+        ),
         unset=tuple(
             (known.name, *path[1:])
             for path in merged.places.unset()
@@ -388,8 +373,8 @@ def default_layer(document: Document, kind: str) -> Layer | None:
     return layer if mapping_of(layer.value) else None
 
 
-class Defaults(Struct, frozen=True):
-    """The defaults of a kind for the resources of a file: the layers, topmost first, and merged."""
+class Merged(Struct, frozen=True):
+    """Layers, topmost first, and their values merged."""
 
     layers: tuple[Layer, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -398,90 +383,55 @@ class Defaults(Struct, frozen=True):
 class KindLayers(Struct, frozen=True):
     """What the resources of a kind share in one environment.
 
-    `workspace` is the file whose defaults are the lowest layer. `canonical` are the kind's own
-    names of fields by any name, `holders` the fields that have variants, and `tags` the keys that
-    choose one. `filled` returns a text with its references filled in. `_defaults` remembers the
-    defaults of each file, `_managed` the managed fields of each shape.
+    `workspace` is the file whose defaults are the lowest layer. `filled` returns a text with its
+    references filled in. `_defaults` remembers the defaults of each file, `_managed` the managed
+    fields of each shape.
     """
 
     kind: Kind
     environment: str
     workspace: Document
-    canonical: Mapping[str, str]
-    holders: tuple[str, ...]
-    tags: frozenset[str]
     filled: Callable[[str], JSON]
-    _defaults: dict[str, Defaults] = field(default_factory=dict)
+    _defaults: dict[str, Merged] = field(default_factory=dict)
     _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls, kind: Kind, workspace: Document, environment: str, filled: Callable[[str], JSON]
-    ) -> KindLayers:
-        """Return what the resources of a kind share. Of two fields the first one has a name."""
-        names = [(item.name, name) for item in kind.fields for name in (item.name, *item.aliases)]
-        return cls(
-            kind,
-            environment,
-            workspace,
-            {name: own for own, name in reversed(names)},
-            tuple(item.name for item, _ in kind.variants),
-            tags_of(kind.name),
-            filled,
-        )
-
-    def layers_of(
-        self, declaration: Declaration, override: Mapping[str, Any] | None
-    ) -> tuple[Layer, ...]:
-        """Return the layers of a resource, topmost first."""
-        document, path = declaration.document, declaration.path
-        own = Layer(document, path, RESOURCE)
-        below = (own, *self.defaults(document).layers)
-        if override is None:
-            return below
-        inside = (*path, "overrides", self.environment)
-        return (Layer(document, inside, f"override {self.environment}"), *below)
-
-    def defaults(self, document: Document) -> Defaults:
+    def defaults(self, document: Document) -> Merged:
         """Return the defaults for the resources of a file: its own over those of the workspace."""
         known = self._defaults.get(document.file)
         if known is None:
-            known = Defaults()
+            known = Merged()
             own = [] if document.file == WORKSPACE_FILE else [document]
             for file in (self.workspace, *own):
                 layer = default_layer(file, self.kind.name)
                 if layer is not None:
                     values = self._over(known.values, mapping_of(layer.value))
-                    known = Defaults((layer, *known.layers), values)
+                    known = Merged((layer, *known.layers), values)
             self._defaults[document.file] = known
         return known
 
-    def merged(
-        self, declaration: Declaration, override: Mapping[str, Any] | None
-    ) -> Mapping[str, Any]:
-        """Return the layers of a resource as one. References are not filled in."""
-        merged, defaults = declaration.body, self.defaults(declaration.document)
+    def merged(self, declaration: Declaration) -> Merged:
+        """Return the layers of a resource, and merged. References are not filled in."""
+        document, path, values = declaration.document, declaration.path, declaration.body
+        defaults = self.defaults(document)
+        layers = (Layer(document, path, RESOURCE), *defaults.layers)
         if defaults.layers:
-            merged = self._over(defaults.values, merged)
-        return self._over(merged, override) if override is not None else merged
+            values = self._over(defaults.values, values)
+        override = mapping_of(declaration.body.get("overrides")).get(self.environment)
+        if isinstance(override, dict):
+            inside = (*path, "overrides", self.environment)
+            layers = (Layer(document, inside, f"override {self.environment}"), *layers)
+            values = self._over(values, override)
+        return Merged(layers, values)
 
     def managed(self, fields: Mapping[str, Any]) -> ManagedFields:
         """Return the managed fields of a resource, the same for all of its shape."""
-        shape = shape_of(fields, self.tags)
+        shape = shape_of(fields, tags_of(self.kind.name))
         known = self._managed.get(shape)
         if known is None:
             if len(self._managed) >= MOST_SHAPES:
                 self._managed.clear()
-            known = self._managed[shape] = managed_in(
-                shape, kind=self.kind, canonical=self.canonical, holders=self.holders
-            )
+            known = self._managed[shape] = managed_in(shape, self.kind)
         return known
-
-    def override(self, declaration: Declaration) -> Mapping[str, Any] | None:
-        """Return the fields of a resource for this environment alone, None without any."""
-        overrides = declaration.body.get("overrides")
-        fields = overrides.get(self.environment) if isinstance(overrides, dict) else None
-        return fields if isinstance(fields, dict) else None
 
     def _over(self, below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
         merged: dict[str, Any] = laid_over(below, above)
@@ -558,21 +508,21 @@ class ManagedFields(Struct, frozen=True):
     with_at: tuple[Path, ...]
 
 
-def managed_in(
-    shape: Shape, *, kind: Kind, canonical: Mapping[str, str], holders: Iterable[str]
-) -> ManagedFields:
-    """Return the managed fields of resources of a shape.
+def canonical_name(name: str, kind: Kind) -> str:
+    """Return the kind's own name of a field, which may be unknown."""
+    field = kind.field_named(name)
+    return field.name if field is not None else name
 
-    `canonical` are the kind's own names by the names in the files. `holders` are the fields whose
-    texts may be URLs with passwords.
-    """
+
+def managed_in(shape: Shape, kind: Kind) -> ManagedFields:
+    """Return the managed fields of resources of a shape."""
     names: dict[str, str] = {}
     repeated: list[tuple[str, str]] = []
     written = members(shape)
     for name in written:
         if name in COMMON or name == kind.parent_key:
             continue
-        own = canonical.get(name, name)
+        own = canonical_name(name, kind)
         if own in names:
             repeated.append((name, own))
         else:
@@ -580,8 +530,9 @@ def managed_in(
     shapes = {own: written[name] for own, name in names.items()}
     spec = tuple(part for item in shapes.items() for part in item)
     carriers = carriers_of(kind.name, _ANNOTATIONS, spec)
-    inside = ((holder, shapes[holder]) for holder in holders if holder in shapes)
-    leaves = (leaf for holder, below in inside for leaf in leaf_shapes(below, (holder,)))
+    # Texts in fields with variants may be URLs with passwords.
+    holders = (holder.name for holder, _ in kind.variants if holder.name in shapes)
+    leaves = (leaf for holder in holders for leaf in leaf_shapes(shapes[holder], (holder,)))
     return ManagedFields(
         outline=outline(kind.name, shape),
         names=tuple(names.items()),

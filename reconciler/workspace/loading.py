@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.connection import ClientOptions, Connection, SecretSettings, Trusted
+from reconciler.model.connection import Connection, Readable, SecretSettings
 from reconciler.model.kind import Kind
-from reconciler.model.policy import UNKNOWN_VALUE, Policy
+from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
 from reconciler.model.values import JSONObject, mapping_of, value_at
 from reconciler.workspace.consistency import (
@@ -24,7 +24,7 @@ from reconciler.workspace.consistency import (
     check_shared,
 )
 from reconciler.workspace.layers import EnvironmentContext, resolve
-from reconciler.workspace.references import References, declared_names, key_variables
+from reconciler.workspace.references import References, key_variables, readable_of
 from reconciler.workspace.resource_files import (
     Declaration,
     Recognition,
@@ -36,22 +36,15 @@ from reconciler.workspace.resource_files import (
     undetermined_in,
     with_lines,
 )
-from reconciler.workspace.schema.validation import converted
 from reconciler.workspace.settings import (
-    Connected,
     Deciding,
+    Settings,
     Unconnected,
     point_at_variables,
     report_unused,
     variable_places,
 )
-from reconciler.workspace.sources import (
-    WORKSPACE_FILE,
-    DraftSource,
-    FolderSource,
-    ReadSource,
-    Source,
-)
+from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, ReadSource, Source
 from reconciler.workspace.workspace_file import (
     DEFAULTS,
     Workspace,
@@ -66,9 +59,8 @@ from reconciler.workspace.yaml.document import Document, Places
 from reconciler.workspace.yaml.loader import AMBIGUOUS, ParsedFiles, collector_paused, parse
 
 if TYPE_CHECKING:
-    from reconciler.model.plan import Refusal
     from reconciler.workspace.layers import Snapshots
-    from reconciler.workspace.trust import TrustedBase
+    from reconciler.workspace.trust import TrustedTip
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {
     *("bad-url", "misnamed-workspace", "misspelt-value", "no-files", "unknown-scope"),
@@ -77,17 +69,11 @@ LENIENT_AT_COMMITS = AMBIGUOUS | {
 """Errors that are warnings at a commit: a change that corrects them can be planned."""
 
 
-class Loaded(Struct, frozen=True):
-    """A workspace for one environment.
+class Loaded(Settings, frozen=True, kw_only=True):
+    """A workspace for one environment, with its settings.
 
-    policy, own_policy
-        The policy that applies, and that of the files, which may allow more than the trusted one.
-    after_merge
-        What the files change without effect before they are merged to the trusted branch.
     merge_hint
         How to let the own policy apply.
-    connected
-        Where the environment is, or why there is no connection.
     diagnostics
         Warnings. Errors raise.
     places, variables
@@ -107,14 +93,9 @@ class Loaded(Struct, frozen=True):
         The files that a pattern selects and that are not resource files.
     mark_prefix, branch
         The configured prefix of applied commits, and branch of the environment, None by default.
-    client
-        How requests are made.
     """
 
     desired: Desired
-    policy: Policy
-    own_policy: Policy
-    connected: Connected
     secrets: SecretSettings
     diagnostics: tuple[Diagnostic, ...]
     environments: tuple[str, ...]
@@ -128,8 +109,6 @@ class Loaded(Struct, frozen=True):
     skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None
     branch: str | None = None
-    client: ClientOptions = field(default_factory=ClientOptions)
-    after_merge: tuple[Refusal, ...] = ()
     merge_hint: str = ""
 
     def defaults_in(self, file: str) -> Mapping[str, JSONObject]:
@@ -186,9 +165,9 @@ class LoadOptions(Struct, frozen=True):
         Whether warnings are errors, and the codes of errors that are warnings.
     drafts
         Texts by path that replace or add files.
-    base
-        The trusted base, whose workspace file decides the connection, the policy and what may be
-        read.
+    trusted_tip
+        The tip of the trusted branch, whose workspace file decides the connection, the policy and
+        what may be read.
     parsed
         Files to share with other environments.
     """
@@ -196,7 +175,7 @@ class LoadOptions(Struct, frozen=True):
     strict: bool = False
     lenient: frozenset[str] = frozenset()
     drafts: Mapping[str, str] = field(default_factory=dict)
-    base: TrustedBase | None = None
+    trusted_tip: TrustedTip | None = None
     parsed: ParsedFiles | None = None
 
 
@@ -213,14 +192,16 @@ def load(
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
         BadUsage: an unknown environment, or several and none selected.
-        GitUnavailable: the trusted base cannot be read, or its files have errors.
+        GitUnavailable: the trusted branch cannot be read, or its files have errors.
 
     """
     how = options or LoadOptions()
     problems = DiagnosticCollector(strict=how.strict, lenient=how.lenient)
-    on_disk = FolderSource(folder)
-    source = ReadSource(DraftSource(on_disk, how.drafts))
-    loader = _Loader(folder, source, kinds, environ, problems, base=how.base, parsed=how.parsed)
+    on_disk = FolderSource(folder, how.drafts)
+    source = ReadSource(on_disk)
+    loader = _Loader(
+        folder, source, kinds, environ, problems, tip=how.trusted_tip, parsed=how.parsed
+    )
     texts: Mapping[str, Document] = {}
     loaded = None
     with collector_paused():
@@ -233,7 +214,7 @@ def load(
                 loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
     globs = loaded.globs if loaded is not None and not problems.failed else ()
-    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), how.drafts)
+    on_disk.check_unchanged(files_by_glob(on_disk, globs).values())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}
@@ -259,7 +240,7 @@ def load_all(
     since they are set where the workspace is applied.
     """
     problems = DiagnosticCollector(strict=strict)
-    source = DraftSource(FolderSource(folder), drafts or {})
+    source = FolderSource(folder, drafts or {})
     loader = _Loader(folder, source, kinds, environ, problems, assume_env=True)
     texts: Mapping[str, Document] = {}
     names: tuple[str, ...] = ()
@@ -287,7 +268,7 @@ def load_at(
     environment: str,
     environ: Mapping[str, str],
     snapshots: Snapshots,
-    trusted: Trusted,
+    trusted: Readable,
 ) -> Desired:
     """Return the resources of an environment in the files of a commit.
 
@@ -326,7 +307,7 @@ class _Loader(Struct, frozen=True):
     """The steps of loading.
 
     `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
-    with other commits. `base` is the trusted base.
+    with other commits. `tip` is that of the trusted branch.
     """
 
     folder: Path
@@ -336,12 +317,12 @@ class _Loader(Struct, frozen=True):
     problems: DiagnosticCollector
     assume_env: bool = False
     snapshots: Snapshots | None = None
-    base: TrustedBase | None = None
+    tip: TrustedTip | None = None
     parsed: ParsedFiles | None = None
 
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
-        shared = self.snapshots or self.parsed
+        shared = self.parsed if self.snapshots is None else self.snapshots.files
         parser = shared.parse if shared is not None else parse
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
         recognition = Recognition(self.kinds)
@@ -354,16 +335,16 @@ class _Loader(Struct, frozen=True):
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
 
-    def context(self, files: _Files, environment: str, trusted: Trusted) -> EnvironmentContext:
+    def context(self, files: _Files, environment: str, trusted: Readable) -> EnvironmentContext:
         """Return what resolving the resources of one environment needs."""
         workspace = files.workspace
         policy = policy_of(workspace, environment, self.kinds)
         self.problems.lenient |= {UNKNOWN_VALUE}.intersection(policy.attempt)
-        declared = declared_names(workspace.value, allow_exec=policy.allow_exec_secrets)
+        declared = readable_of(workspace.value, allow_exec=policy.allow_exec_secrets)
         references = References(
             variables=variables_of(workspace, environment),
             environ=self.environ,
-            source=self.source,
+            read=self.source.read,
             problems=self.problems,
             places=variable_places(workspace, environment),
             allow_exec=policy.allow_exec_secrets,
@@ -400,26 +381,26 @@ class _Loader(Struct, frozen=True):
         """Return the workspace for one environment. Errors go to `problems`."""
         since = len(self.problems.diagnostics)
         workspace = files.workspace
-        raw = self.source.read(WORKSPACE_FILE) if self.base is not None else None
-        deciding = Deciding.of(workspace, raw, self.base, self.kinds, environment)
-        context = self.context(files, environment, deciding.lists())
+        trusted = workspace
+        if self.tip is not None:
+            trusted = self.tip.workspace(workspace, self.source.read(WORKSPACE_FILE))
+        deciding = Deciding(workspace, trusted, self.tip, self.kinds, environment)
+        context = self.context(files, environment, deciding.readable)
         references = context.references
         decided = deciding.settings(references)
         desired = self.desired(files, context)
-        connected = decided.connected
-        if not isinstance(connected, Unconnected):
-            desired = desired.of_service(connected.base_url, connected.organization)
+        if isinstance(decided.connected, Connection):
+            connection = decided.connected
+            desired = desired.of_service(connection.base_url, connection.organization)
         settings = deciding.after_merge(decided, desired, references)
         branch = branch_of(workspace, environment, self.problems)
-        if self.base is not None:
+        if self.tip is not None:
             # Otherwise a branch could be its own base, and nothing in it would be new.
             branch = branch_of(deciding.trusted, environment, DiagnosticCollector())
         point_at_variables(self.problems, since, files.documents, references.places)
         return Loaded(
+            **asdict(settings),
             desired=desired,
-            policy=settings.policy,
-            own_policy=settings.own_policy,
-            connected=connected,
             secrets=SecretSettings(
                 str(self.folder),
                 settings.policy.allow_exec_secrets,
@@ -436,8 +417,6 @@ class _Loader(Struct, frozen=True):
             skipped=files.skipped,
             mark_prefix=mark_prefix_of(workspace, self.problems),
             branch=branch,
-            client=settings.client,
-            after_merge=settings.after_merge,
             merge_hint=deciding.merge_hint,
         )
 
@@ -448,11 +427,8 @@ def _defaults(context: EnvironmentContext) -> Mapping[str, Mapping[str, JSONObje
     silent = replace(context.references, problems=DiagnosticCollector())
     return {
         document.file: {
-            kind.name: converted(
-                kind.name,
-                silent.with_inputs(
-                    context.layers_of(kind).defaults(document).values, document.mark
-                ),
+            kind.name: silent.typed(
+                kind.name, context.layers_of(kind).defaults(document).values, document.mark
             )
             for kind in context.kinds.values()
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 
 import yaml
@@ -85,13 +85,7 @@ class _Text:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._shown: dict[int, _Shown] = {}
-
-    def shown(self, number: int) -> _Shown:
-        """Return a line, counted from 1."""
-        if number not in self._shown:
-            self._shown[number] = self._masked(number)
-        return self._shown[number]
+        self.shown = cache(self._masked)
 
     @cached_property
     def literals(self) -> Sequence[str]:
@@ -99,6 +93,7 @@ class _Text:
         return literal_secrets(self.document)
 
     def _masked(self, number: int) -> _Shown:
+        """Return a line, counted from 1."""
         line = self.document.line(number)
         if line and number in self._inside_secrets:
             indent = len(line) - len(line.lstrip())

@@ -15,12 +15,13 @@ from msgspec.structs import replace
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
 from reconciler.model.address import nearest
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import API_KEY, Readable
 from reconciler.model.values import (
     JSON,
     PLAIN,
     SECRET,
     UNSET,
+    JSONObject,
     Path,
     Reference,
     SecretRef,
@@ -34,17 +35,16 @@ from reconciler.model.values import (
     with_default,
 )
 from reconciler.providers import plain_names, plain_usage, providers, secret_usage
-from reconciler.providers.env import API_KEY
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.env import PROVIDER as ENVIRONMENT
 from reconciler.providers.provider import FillContext, FillRules
 from reconciler.providers.var import PROVIDER as VARIABLES
+from reconciler.workspace.schema.validation import converted
 from reconciler.workspace.sources import (
     MAX_DEPTH,
     MAX_EXPANDED,
     MAX_REFERENCE,
     MAX_TOTAL_EXPANDED,
-    Source,
     leaves_workspace,
 )
 from reconciler.workspace.yaml.document import (
@@ -127,13 +127,11 @@ class References(FillRules, kw_only=True):
     input.
     """
 
-    source: Source
     problems: DiagnosticCollector
     places: Places
     literals: dict[str, SecretValue] | None = None
     has_inputs: bool = False
     expansion: Expansion = field(default_factory=Expansion)
-    _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
 
     def resolved(self, value: JSON, place: Place, path: Path = ()) -> JSON:
@@ -153,6 +151,11 @@ class References(FillRules, kw_only=True):
         if isinstance(value, str) and "${" in value:
             return self._text(value, place, path)
         return value
+
+    def typed(self, kind: str, fields: JSONObject, place: Place) -> Any:
+        """Return resolved fields of a kind, with inputs as the types that its schema wants."""
+        filled = self.with_inputs(fields, place)
+        return converted(kind, filled) if self.has_inputs else filled
 
     def for_key(self) -> References:
         """Return these references for the API key, which may come from other places."""
@@ -190,7 +193,7 @@ class References(FillRules, kw_only=True):
                     continue
             elif item.__class__ in PLAIN:
                 continue
-            is_unset = item == UNSET and isinstance(value, dict) and not self._expanding
+            is_unset = item == UNSET and isinstance(value, dict) and not self.expanding
             inside = (*path, key)
             filled = None if is_unset else self.with_inputs(item, place, inside)
             if filled is not item:
@@ -222,7 +225,7 @@ class References(FillRules, kw_only=True):
         try:
             filled = self._filled(text, at)
         except RecursionError:
-            if self._expanding:
+            if self.expanding:
                 raise
             filled = self._too_large(text, TOO_DEEP, at)
         if len(self.problems.diagnostics) == before:
@@ -238,9 +241,7 @@ class References(FillRules, kw_only=True):
     def _context(self, at: _Mark, part: str | None) -> FillContext:
         return FillContext(
             rules=self,
-            expanding=self._expanding,
             expand=self._expand,
-            read=self.source.read,
             is_outside=leaves_workspace,
             unknown_text=UnknownText,
             report=lambda code, message, hint: self.problems.error(
@@ -250,14 +251,14 @@ class References(FillRules, kw_only=True):
         )
 
     def _expand(self, name: str) -> JSON:
-        self._expanding.append(name)
+        self.expanding.append(name)
         try:
             return self.with_inputs(
                 self.variables[name],
                 lambda path, part=None: self.places.near((name, *path), part),
             )
         finally:
-            self._expanding.pop()
+            self.expanding.pop()
 
     def _filled(self, text: str, at: _Mark) -> JSON:
         parts: list[JSON] = []
@@ -393,9 +394,9 @@ def escaped(value: JSON) -> JSON:
     return map_leaves(value, lambda leaf: escaped_text(leaf) if isinstance(leaf, str) else leaf)
 
 
-def declared_names(workspace: Mapping[str, Any], *, allow_exec: bool) -> Trusted:
-    """Return the lists `env`, `secrets` and `secret_files` of a workspace file."""
-    return Trusted(
+def readable_of(workspace: Mapping[str, Any], *, allow_exec: bool) -> Readable:
+    """Return what references may read by a workspace file."""
+    return Readable(
         env=frozenset(_texts(workspace.get("env"))),
         secrets=frozenset(_texts(workspace.get("secrets"))),
         secret_files=tuple(_texts(workspace.get("secret_files"))),

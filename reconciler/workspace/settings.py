@@ -16,10 +16,12 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.connection import (
+    ADDRESS,
+    API_KEY,
     DURATIONS,
     ClientOptions,
     Connection,
-    Trusted,
+    Readable,
     duration,
     how_to_write,
     is_loopback,
@@ -40,7 +42,7 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.providers.env import SECRET_PREFIX
-from reconciler.workspace.references import References, declared_names, key_variables
+from reconciler.workspace.references import References, key_variables, readable_of
 from reconciler.workspace.schema.validation import shown
 from reconciler.workspace.workspace_file import Workspace, declares, policy_of, variables_of
 from reconciler.workspace.yaml.document import Document, Layer, Places, Unknown
@@ -48,7 +50,7 @@ from reconciler.workspace.yaml.document import Document, Layer, Places, Unknown
 if TYPE_CHECKING:
     # Only what a trusted branch decides needs them.
     from reconciler.model.plan import Refusal
-    from reconciler.workspace.trust import TrustedBase
+    from reconciler.workspace.trust import TrustedTip
 
 _MOST_LISTED = 10
 _USE = re.compile(r"\$\{var:([^}]+)\}")
@@ -57,11 +59,9 @@ _HOST = r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?"
 """A host without a scheme, with a port or a path."""
 _OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)(?:/.*)?$")
 """A path of the API or of the web interface."""
-_KEY = "RECONCILER_API_KEY"
-_VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
 
 
-class Settings(Struct, frozen=True):
+class Settings(Struct, frozen=True, kw_only=True):
     """What a command may do.
 
     policy, own_policy
@@ -85,88 +85,78 @@ class Settings(Struct, frozen=True):
 
 
 class Deciding(Struct, frozen=True):
-    """The loaded workspace file and the one that decides: the same one, or that of the base."""
+    """The loaded workspace file, and the trusted one: the same, or that of the trusted branch."""
 
     own: Workspace
     trusted: Workspace
-    base: TrustedBase | None
+    tip: TrustedTip | None
     kinds: Sequence[Kind]
     environment: str
 
-    @classmethod
-    def of(
-        cls,
-        own: Workspace,
-        raw: bytes | None,
-        base: TrustedBase | None,
-        kinds: Sequence[Kind],
-        environment: str,
-    ) -> Deciding:
-        """Return the workspace files of an environment. `raw` is the content of the own one."""
-        trusted = own if base is None else base.workspace(own, raw)
-        return cls(own, trusted, base, kinds, environment)
-
     @property
-    def allowed(self) -> Policy:
+    def policy(self) -> Policy:
         """The policy of the file that decides, the strictest one without the environment."""
         if not declares(self.trusted, self.environment):
-            return Policy.strictest() if self.base is not None else Policy()
+            return Policy.strictest() if self.tip is not None else Policy()
         return policy_of(self.trusted, self.environment, self.kinds)
 
     @property
     def merge_hint(self) -> str:
         """How to let what the loaded files change take effect."""
-        if self.base is None:
+        if self.tip is None:
             return ""
-        return self.base.fix or f"merge it to {self.base.name} first"
+        return self.tip.fix or f"merge it to {self.tip.name} first"
 
-    def lists(self) -> Trusted:
-        """Return what references may read."""
-        declared = declared_names(self.trusted.value, allow_exec=self.allowed.allow_exec_secrets)
-        base = self.base
-        return declared if base is None else replace(declared, strict=True, reason=base.reason)
+    @property
+    def readable(self) -> Readable:
+        """What references may read."""
+        declared = readable_of(self.trusted.value, allow_exec=self.policy.allow_exec_secrets)
+        tip = self.tip
+        return declared if tip is None else replace(declared, strict=True, reason=tip.reason)
 
     def settings(self, references: References) -> Settings:
         """Return the settings. `references` are those of the loaded files and collect their errors.
 
-        Raises GitUnavailable for errors in the files of the base.
+        Raises GitUnavailable for errors in the files of the trusted branch.
         """
-        in_job = self.base is not None and self.base.in_job
+        in_job = self.tip is not None and self.tip.in_job
         policy = policy_of(self.own, self.environment, self.kinds)
         configured = connection_of(self.own, self.environment, references, in_job=in_job)
         client = client_options_of(self.own, self.environment, references.problems)
-        if self.base is None:
-            return Settings(policy, policy, configured.connected, client)
-        return self._of_base(self.base, policy, configured, references)
+        if self.tip is None:
+            return Settings(
+                policy=policy, own_policy=policy, connected=configured.connected, client=client
+            )
+        return self._of_tip(self.tip, policy, configured, references)
 
-    def _of_base(
-        self, base: TrustedBase, policy: Policy, own: Configured, loaded: References
+    def _of_tip(
+        self, tip: TrustedTip, policy: Policy, own: Configured, loaded: References
     ) -> Settings:
-        """Return the settings of the base, with what the loaded files change."""
+        """Return the settings of the trusted branch, with what the loaded files change."""
         problems = DiagnosticCollector()
         references = replace(
             loaded,
             variables=variables_of(self.trusted, self.environment),
-            source=base.source,
+            read=tip.read,
             problems=problems,
             places=variable_places(self.trusted, self.environment),
-            allow_exec=self.allowed.allow_exec_secrets,
-            literals={} if self.allowed.allow_literal_secrets else None,
+            allow_exec=self.policy.allow_exec_secrets,
+            literals={} if self.policy.allow_literal_secrets else None,
             declared=loaded.trusted,
             key_variables=key_variables(self.trusted.value),
-            _expanding=[],
+            expanding=[],
             _cached={},
         )
-        trusted = connection_of(self.trusted, self.environment, references, in_job=base.in_job)
+        trusted = connection_of(self.trusted, self.environment, references, in_job=tip.in_job)
         client = client_options_of(self.trusted, self.environment, problems)
         if not loaded.problems.failed:
-            base.check(problems)
+            tip.check(problems)
         changes = changed_connection(self.own, self.environment, own, trusted)
-        connected = self._explained(own, trusted.connected, base)
+        connected = self._explained(own, trusted.connected, tip)
         if isinstance(connected, Unconnected) and connected.is_untrusted:
             loaded.problems.note("untrusted-setting", connected.message, hint=connected.hint)
         return Settings(
-            policy=policy.stricter(self.allowed),
+            policy=policy.stricter(self.policy),
             own_policy=policy,
             connected=connected,
             client=client,
@@ -174,7 +164,7 @@ class Deciding(Struct, frozen=True):
             after_merge=tuple(changes),
         )
 
-    def _explained(self, own: Configured, connection: Connected, base: TrustedBase) -> Connected:
+    def _explained(self, own: Configured, connection: Connected, tip: TrustedTip) -> Connected:
         """Return the connection, or why there is none, with what to do about it."""
         if isinstance(own.connected, Unconnected) and own.connected.disagrees:
             return own.connected
@@ -182,16 +172,16 @@ class Deciding(Struct, frozen=True):
         names = [f"`{name}`" for name in missing if name in own.written]
         if not names:
             return connection
-        message = untrusted(f"{listed(names, 3)} of environment {self.environment}", base.reason)
+        message = untrusted(f"{listed(names, 3)} of environment {self.environment}", tip.reason)
         # Outside of jobs the files are probably those of the user.
         trust = "use --trust-workspace to trust the files of this folder"
-        ways = [base.fix or "merge it first", f"set {', '.join(missing.values())}"]
-        hint = ", or ".join([*ways, trust] if base.in_job else [trust, *ways])
+        ways = [tip.fix or "merge it first", f"set {', '.join(missing.values())}"]
+        hint = ", or ".join([*ways, trust] if tip.in_job else [trust, *ways])
         return Unconnected(message, hint, is_untrusted=True)
 
     def after_merge(self, settings: Settings, desired: Desired, loaded: References) -> Settings:
         """Return the settings with all that the loaded files change, and the way to allow it."""
-        if self.base is None:
+        if self.tip is None:
             return settings
         changes = (*settings.after_merge, *_secrets(settings, desired, loaded))
         after_merge = (
@@ -281,23 +271,23 @@ def connection_of(
     `in_job`: with the variable of the API key, the others are required.
     """
     environ = references.environ
-    texts = {name: _text_of(workspace, environment, name, references) for name in _VARIABLES}
+    texts = {name: _text_of(workspace, environment, name, references) for name in ADDRESS}
     written = {name: text for name, text in texts.items() if text}
     key = _key_of(workspace, environment, references)
     settings = dict(written)
-    for name, variable in _VARIABLES.items():
+    for name, variable in ADDRESS.items():
         value = environ.get(variable)
-        if value and (environ.get(_KEY) or name not in written):
+        if value and (environ.get(API_KEY) or name not in written):
             settings[name] = value
     base_url, organization = settings.get("base_url"), settings.get("organization")
     if base_url and not isinstance(base_url, Unknown):
         is_written = base_url == written.get("base_url")
         at = workspace.mark(("environments", environment, "base_url")) if is_written else None
-        _check_url("base_url" if is_written else _VARIABLES["base_url"], base_url, at, references)
+        _check_url("base_url" if is_written else ADDRESS["base_url"], base_url, at, references)
     connected: Connected | None = None
     used_key = key
-    if environ.get(_KEY):
-        used_key = SecretRef.of("env", _KEY)
+    if environ.get(API_KEY):
+        used_key = SecretRef.of("env", API_KEY)
         connected = _disagreement(environment, written, environ, in_job=in_job)
     if connected is None and base_url and organization and used_key is not None:
         written_key = str(workspace.section("environments", environment).get("api_key", ""))
@@ -342,11 +332,11 @@ def _disagreement(
     in_job: bool,
 ) -> Unconnected | None:
     """Return why the API key of the variable has no address, None if it has one."""
-    for name, variable in _VARIABLES.items():
+    for name, variable in ADDRESS.items():
         value, own = environ.get(variable), written.get(name)
         if not value and in_job:
             return Unconnected(
-                f"{_KEY} is set, but {variable} is not",
+                f"{API_KEY} is set, but {variable} is not",
                 f"set {variable} in the job, next to the key: files do not decide where it is sent",
                 disagrees=True,
             )
@@ -354,7 +344,7 @@ def _disagreement(
             return Unconnected(
                 f"`{name}` of environment {environment} is {quoted(own)}, but {variable} is "
                 f"{quoted(value)}",
-                f"correct one of them: {_KEY} is sent only where both agree",
+                f"correct one of them: {API_KEY} is sent only where both agree",
                 disagrees=True,
             )
     return None
@@ -364,7 +354,7 @@ def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str])
     entry = workspace.section("environments", environment)
     missing = {
         name: variable
-        for name, variable in {**_VARIABLES, "api_key": _KEY}.items()
+        for name, variable in {**ADDRESS, "api_key": API_KEY}.items()
         if entry.get(name) is None and not environ.get(variable)
     }
     names = ", ".join(f"no `{name}`" for name in missing)

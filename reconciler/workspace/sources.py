@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
+from types import MappingProxyType
 from typing import Protocol
 
 from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
@@ -63,10 +64,11 @@ class Source(Protocol):
 
 
 class FolderSource:
-    """The files on disk."""
+    """The files on disk, with drafts in place of some, by name: as they will be when written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, drafts: Mapping[str, str] = MappingProxyType({})) -> None:
         self.folder = folder
+        self._drafts = drafts
         if not folder.is_dir():
             raise ReconcilerError(
                 f"folder {folder} does not exist", hint="use -C to name the workspace folder"
@@ -89,7 +91,7 @@ class FolderSource:
 
         Raises ReconcilerError for a folder that cannot be read, and for too many files.
         """
-        return sorted(self._walk())
+        return sorted({*self._walk(), *self._drafts})
 
     def _walk(self) -> Iterator[str]:
         waiting = [""]
@@ -156,13 +158,10 @@ class FolderSource:
             # A name may be too long, or contain a NUL.
             return None
 
-    def check_unchanged(self, selected: Iterable[Iterable[str]], drafts: Collection[str]) -> None:
-        """Raise FilesChanged if a file is not as it was when read, or was added to the selected.
-
-        `drafts` were read in place of files.
-        """
-        names = {name for some in selected for name in some} - {*drafts}
-        if any(self._state(name) != self._seen.get(name) for name in names | self._seen.keys()):
+    def check_unchanged(self, selected: Iterable[Iterable[str]]) -> None:
+        """Raise FilesChanged if a file is not as it was when read, or was added to the selected."""
+        names = {*self._seen, *(name for some in selected for name in some)} - self._drafts.keys()
+        if any(self._state(name) != self._seen.get(name) for name in names):
             raise FilesChanged("the files changed while they were loaded")
 
     def _state(self, name: str) -> tuple[int, ...]:
@@ -173,7 +172,9 @@ class FolderSource:
         return ()
 
     def _plain_file(self, name: str) -> bytes | None:
-        """Return the content of a regular file if no link leads to it, which is the usual case."""
+        """Return the content of a draft, or of a regular file if no link leads to it, as usual."""
+        if name in self._drafts:
+            return self._drafts[name].encode()
         path = str(self._root)
         about = None
         for part in name.split("/"):
@@ -236,23 +237,6 @@ def _check_place(folder: Path) -> None:
                     f"{printable(str(place))} is a link out of its git repository",
                     hint="use -C with the folder that it refers to",
                 )
-
-
-class DraftSource:
-    """The files of a source as they will be when drafts are written."""
-
-    def __init__(self, source: Source, drafts: Mapping[str, str]) -> None:
-        self._source = source
-        self._drafts = drafts
-
-    def names(self) -> Sequence[str]:
-        """Return every file, drafts included."""
-        return sorted({*self._source.names(), *self._drafts})
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a draft or a file."""
-        draft = self._drafts.get(name)
-        return draft.encode() if draft is not None else self._source.read(name)
 
 
 def content_id(raw: bytes) -> str:
@@ -334,24 +318,19 @@ def keys_in_unloaded(folder: Path, loaded: Collection[str]) -> dict[str, frozens
 
     Hidden folders, those of other workspaces and all cases of file name suffixes are included.
     """
-    return {
-        name: frozenset(_KEYS.findall(path.read_text(encoding="utf-8", errors="replace")))
-        for name, path in _yaml_files(folder)
-        if name not in loaded
-    }
-
-
-def _yaml_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the regular files below a folder that can be read, up to a limit of entries."""
-    entries = 0
+    entries, keys = 0, {}
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
         entries += len(folders) + len(files)
         if entries > MAX_ENTRIES:
-            return
+            break
         for file in sorted(files):
             path = Path(parent, file)
+            name = path.relative_to(folder).as_posix()
             if not file.lower().endswith(YAML_SUFFIXES) or path.is_symlink() or not path.is_file():
                 continue
-            if path.stat().st_size <= MAX_FILE_BYTES and os.access(path, os.R_OK):
-                yield path.relative_to(folder).as_posix(), path
+            is_small = path.stat().st_size <= MAX_FILE_BYTES
+            if is_small and name not in loaded and os.access(path, os.R_OK):
+                text = path.read_text(encoding="utf-8", errors="replace")
+                keys[name] = frozenset(_KEYS.findall(text))
+    return keys

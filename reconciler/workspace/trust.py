@@ -7,7 +7,7 @@ goes, what may be read, and what the policy allows.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -15,21 +15,21 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitMissing, GitUnavailable
+from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.text import quoted
-from reconciler.providers.env import API_KEY
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
-from reconciler.workspace.sources import WORKSPACE_FILE, Source, content_id
+from reconciler.workspace.sources import WORKSPACE_FILE, content_id
 from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import AMBIGUOUS
 
-_BESIDE_KEY = ("RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION")
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
-class TrustedBase(Struct, frozen=True):
+# Without slots, since cached properties need a dict.
+class TrustedTip(Struct, frozen=True, dict=True):
     """The tip of the trusted branch, or why there is none.
 
     branch, commit
@@ -47,12 +47,17 @@ class TrustedBase(Struct, frozen=True):
     problem: str = ""
     fix: str = ""
 
-    @property
-    def source(self) -> Source:
-        """The files of the workspace at the tip."""
+    @cached_property
+    def _files(self) -> GitSource | None:
+        """The files of the workspace at the tip. Git runs when they are needed, which is seldom."""
         if self.repository is None or self.commit is None:
-            return _NoFiles()
-        return _Tip(self.repository, self.commit)
+            return None
+        (tree,) = self.repository.trees([self.commit])
+        return GitSource(Blobs(self.repository), tree)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file of the workspace at the tip, None without one."""
+        return self._files.read(name) if self._files is not None else None
 
     @property
     def name(self) -> str:
@@ -96,10 +101,10 @@ class TrustedBase(Struct, frozen=True):
             )
 
 
-def trusted_base(
+def trusted_tip(
     folder: Path, environ: Mapping[str, str], *, interactive: bool
-) -> TrustedBase | None:
-    """Return the trusted base, None where the loaded files decide themselves.
+) -> TrustedTip | None:
+    """Return the tip of the trusted branch, None where the loaded files decide themselves.
 
     They do on a terminal, and in a folder without a repository, or in one that has nothing of
     others; never in a CI job.
@@ -120,18 +125,18 @@ def trusted_base(
             branch = trusted_branch(repository, environ)
             if branch is not None or in_job or not repository.is_alone:
                 return _of_branch(folder, repository, branch, in_job=in_job)
-            if not environ.get(API_KEY) or all(map(environ.get, _BESIDE_KEY)):
+            if not environ.get(API_KEY) or all(map(environ.get, ADDRESS.values())):
                 return None
-            problem = f"{API_KEY} is set without {' and '.join(_BESIDE_KEY)}"
+            problem = f"{API_KEY} is set without {' and '.join(ADDRESS.values())}"
             fix = f"unset {API_KEY}"
         except GitMissing:
             problem, fix = "git is not installed", "install git"
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _of_branch(
     folder: Path, repository: Repository, branch: TrustedBranch | None, *, in_job: bool
-) -> TrustedBase:
+) -> TrustedTip:
     if branch is None:
         problem = "the default branch is not in this clone"
         fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
@@ -139,8 +144,8 @@ def _of_branch(
         problem = f"{quoted(link)} is a link here, and another one or none on {branch.ref}"
         fix = "use -C with the folder that it refers to, or merge the link first"
     else:
-        return TrustedBase(repository, branch.ref, branch.commit, in_job)
-    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+        return TrustedTip(repository, branch.ref, branch.commit, in_job)
+    return TrustedTip(in_job=in_job, problem=problem, fix=fix)
 
 
 def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> str | None:
@@ -156,32 +161,3 @@ def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> st
             if repository.link(branch.commit, name) != os.fsencode(place.readlink()):
                 return name
     return None
-
-
-# Without slots, since cached properties need a dict.
-class _Tip(Struct, frozen=True, dict=True):
-    """The files of a commit. Git runs when they are needed, which is seldom."""
-
-    repository: Repository
-    commit: str
-
-    @cached_property
-    def _files(self) -> GitSource:
-        (tree,) = self.repository.trees([self.commit])
-        return GitSource(Blobs(self.repository), tree)
-
-    def names(self) -> Sequence[str]:
-        return self._files.names()
-
-    def read(self, name: str) -> bytes | None:
-        return self._files.read(name)
-
-
-class _NoFiles:
-    """A source without files."""
-
-    def names(self) -> list[str]:
-        return []
-
-    def read(self, _: str) -> bytes | None:
-        return None

@@ -17,7 +17,7 @@ from reconciler.errors import BadUsage, UnreadableFile
 from reconciler.model.address import choice, fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.policy import RULE_PREFIX, Policy
-from reconciler.model.values import JSON, Path, holds_reference, leaves, value_at
+from reconciler.model.values import JSON, Path, holds_reference, leaves, mapping_of, value_at
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, shortened
 from reconciler.workspace.sources import MAX_ENVIRONMENTS, WORKSPACE_FILE, Source, workspace_above
 from reconciler.workspace.yaml.document import Document, Unknown
@@ -215,8 +215,7 @@ def _known_words() -> Mapping[str, Collection[str]]:
 
 def check_rules(rules: JSON, context: CheckContext, path: Path) -> None:
     """Report the errors in the rules of one policy that its schema cannot express."""
-    if not isinstance(rules, Mapping):
-        return
+    rules = mapping_of(rules)
     if len(rules) > MAX_RULES:
         context.error("out-of-range", path, f"{len(rules):,} rules: the limit is {MAX_RULES}")
     for name, rule in rules.items():
@@ -235,8 +234,8 @@ def check_rule_words(
     rules: JSON, known: Mapping[str, Collection[str]], context: CheckContext, path: Path
 ) -> None:
     """Report unknown words, such as those of consequences. `known` are the words of each test."""
-    for name, rule in rules.items() if isinstance(rules, Mapping) else ():
-        written = rule.get("match") if isinstance(rule, Mapping) else None
+    for name, rule in mapping_of(rules).items():
+        written = mapping_of(rule).get("match")
         for match, inside in _nested(written, (*path, str(name), "match")):
             _check_words(match, known, context, inside)
 

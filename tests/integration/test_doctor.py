@@ -215,9 +215,9 @@ def test_git_and_trust(service: RunningEmulator, tmp_path: Path) -> None:
     _, checks = checks_of(tmp_path / "clone", environ)
     assert checks["git"]["result"].startswith("shallow clone")
     assert "fetch-depth: 0" in checks["git"]["fix"]
-    assert checks["trusted base"]["result"].startswith("refs/remotes/origin/main at ")
+    assert checks["trusted branch"]["result"].startswith("refs/remotes/origin/main at ")
     _, checks = checks_of(origin.folder, environ)
-    assert checks["trusted base"]["health"] == "warning"
+    assert checks["trusted branch"]["health"] == "warning"
     assert checks["applied commit"]["result"].startswith("none recorded")
 
 

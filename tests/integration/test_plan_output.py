@@ -63,3 +63,30 @@ def test_a_comment_names_the_workspace_in_the_repository(
     options = ("-C", workspace, "--no-base", "--format", "markdown")
     plan = reconciler("plan", *options, environ=emulator.environ())
     assert plan.out.startswith("<!-- reconciler: default deploy -->\n### default: no changes\n")
+
+
+def test_a_cut_comment_and_the_audit_log_name_the_same_job(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    numbers = range(300)
+    projects = "".join(f"  p{number}: {{name: P{number}}}\n" for number in numbers)
+    exports = "".join(
+        EXPORT.format(number=number).replace("project: web", f"project: p{number}")
+        for number in numbers
+    )
+    files = FILES | {"all.yaml": f"projects:\n{projects}batch_exports:{exports}"}
+    azure = {
+        "SYSTEM_COLLECTIONURI": "https://azure.example/acme/",
+        "SYSTEM_TEAMPROJECT": "Data team",
+        "BUILD_BUILDID": "42",
+    }
+    job = "https://azure.example/acme/Data%20team/_build/results?buildId=42"
+    environ = {**emulator.environ(), **azure}
+    options = ("-C", write(tmp_path / "many", files), "--no-base", "--format", "markdown")
+    plan = reconciler("plan", *options, environ=environ)
+    assert f"[the job]({job}) has it." in plan.out
+    workspace = write(tmp_path / "one", FILES | {"all.yaml": "projects: {web: {name: Web}}\n"})
+    log = tmp_path / "log"
+    options = ("--auto-approve", "--no-base", "--log-file", log)
+    assert reconciler("apply", "-C", workspace, *options, environ=environ).code == 0
+    assert f'"job_url":"{job}"' in log.read_text(encoding="utf-8")

@@ -219,6 +219,19 @@ def test_a_known_secret_in_a_live_field_is_not_written(applied: Applied) -> None
     assert "a-secret-value" not in pull_summary(pulled) + as_json(pulled)
 
 
+def test_the_name_of_an_unfinished_replacement_is_not_written(applied: Applied) -> None:
+    """The old object is gone: `apply` gives the new one its name."""
+    unfinished = "Only (replaces 00000000-0000-0000-0000-000000000099)"
+    changed = {"name": unfinished, "interval": "day"}
+    applied.running.call("PATCH", applied.path_of("Only"), changed).raise_for_status()
+    pulled = applied.pull(**PRODUCTION).report
+    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
+        ("name", "a replacement was interrupted; apply renames the object")
+    ]
+    assert unfinished not in applied.text("resources.yaml")
+    assert [path_text(item.path) for item in pulled.placed] == ["interval"]
+
+
 TYPED = """\
 projects:
   web: {name: Web, session_recording_sample_rate: 0.5}

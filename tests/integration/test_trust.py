@@ -291,7 +291,7 @@ def test_security_25_a_link_on_the_trusted_branch_is_an_error(job: Job) -> None:
     assert "is not a regular file" in ran.err
 
 
-def test_security_24_a_submodule_in_place_of_the_folder_gives_no_trusted_base(
+def test_security_24_a_submodule_in_place_of_the_folder_gives_no_trusted_branch(
     job: Job, tmp_path: Path
 ) -> None:
     other = Git.init(tmp_path / "other")

@@ -12,15 +12,20 @@ from tests.model.declared import TYPE, Resource, base_of, declared, environment_
 from tests.model.fields import Fields, changed_secrets, dropped, fields_of, loosened
 from tests.model.identity import Identity, Live
 from tests.model.refusing import refusals_of
+from tests.model.selecting import left_out
 from tests.model.world import World, checked_out
 
 # What servers of 2026 cannot change.
 FIXED = {TYPE, "model"}
+_OF_SERVICE = {"id", "team_id", "created_at", "last_updated_at"}
 
 
 @dataclass
 class Change:
-    """A planned change. `parent` is the id of its project, None for one to create."""
+    """A planned change. `parent` is the id of its project, None for one to create.
+
+    `new` is the new object of an interrupted replacement.
+    """
 
     address: str
     action: str
@@ -29,13 +34,17 @@ class Change:
     fields: Fields = field(default_factory=dict)
     secrets: set[str] = field(default_factory=set)
     on_purpose: bool = True
+    new: Live | None = None
 
 
 class Planned:
-    """The plan of a world for one live state. `error` is the name of the error that ends it."""
+    """The plan of a world for one live state. `error` is the name of the error that ends it.
 
-    def __init__(self, world: World, live: Sequence[Live]) -> None:
-        self.world, self.live, files = world, live, checked_out(world)
+    `saved` is the saved plan that is applied.
+    """
+
+    def __init__(self, world: World, live: Sequence[Live], saved: Planned | None = None) -> None:
+        self.world, self.live, self.saved, files = world, live, saved, checked_out(world)
         self.now = declared(files, world.environment)
         self.policy = environment_of(world.work, world.environment, "policy")
         self.base = base_of(world, self.now)
@@ -45,8 +54,9 @@ class Planned:
         names = world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
         others = [Identity(live, declared(files, name)) for name in names]
         self.elsewhere = {item for each in others if not each.is_ambiguous for item in each.owner}
-        self.left_out: set[str] = set()
+        self.left_out, self.selected = set[str](), set[str]()
         self.changes: dict[tuple[str, str], Change] = {}
+        self.refusals = set[tuple[str, frozenset[str]]]()
         self.adopted, self.loosened = set[str](), set[tuple[str, str]]()
         self.stays, self.unmanaged = set[tuple[str, str]](), set[str]()
         self.error, self.code = "AmbiguousIdentity", 1
@@ -57,6 +67,9 @@ class Planned:
         if not self._select({change.address for change in candidates}):
             return
         candidates = [change for change in candidates if change.address not in self.left_out]
+        if any(change.action == "stuck" for change in candidates):
+            self.error, self.code = "AmbiguousIdentity", 1
+            return
         self.changes = {(change.address, change.action): change for change in candidates}
         self.refusals = refusals_of(self)
         self._note()
@@ -83,6 +96,10 @@ class Planned:
         address, fields = resource.address, fields_of(self.identity, self.base, resource, item)
         toggle = fields.pop("paused", None)
         is_fixed = self.world.dialect == "2026" and FIXED & fields.keys()
+        if new := self.identity.new.get(address):
+            is_needed = is_fixed or (item.parent != parent and resource.parent)
+            yield from self._rest_of_replacement(resource, item, new, fields, bool(is_needed))
+            return
         if is_fixed or (item.parent != parent and resource.parent):
             parent = parent if resource.parent else item.parent
             yield Change(address, "replace", item, parent, fields)
@@ -94,6 +111,23 @@ class Planned:
         if toggle:
             action = "pause" if resource.values["paused"] else "unpause"
             yield Change(address, action, item, parent, {"paused": toggle})
+
+    def _rest_of_replacement(
+        self, resource: Resource, old: Live, new: Live, fields: Fields, is_needed: bool
+    ) -> Iterator[Change]:
+        """Yield what is left of a replacement, or that it can't be continued."""
+        address = resource.address
+        left = fields_of(self.identity, self.base, resource, new)
+        toggle = left.pop("paused", None)
+        paths = (old.values.keys() | new.values.keys()) - resource.values.keys() - _OF_SERVICE
+        is_same = all(old.value(path) == new.value(path) for path in paths)
+        if not is_needed or not is_same or (self.world.dialect == "2026" and FIXED & left.keys()):
+            yield Change(address, "stuck", old, new.parent)
+            return
+        yield Change(address, "replace", old, new.parent, fields, new=new)
+        if toggle:
+            action = "pause" if resource.values["paused"] else "unpause"
+            yield Change(address, action, old, new.parent, {"paused": toggle})
 
     def pruned(self) -> Iterator[Change]:
         """Yield the deletions of removed objects, and of unmanaged ones in declared projects."""
@@ -118,21 +152,10 @@ class Planned:
 
     def _select(self, known: set[str]) -> bool:
         """Find what the options leave out; return whether they are usable."""
-        world, identity = self.world, self.identity
-        texts = {*world.targets, *world.excludes, *world.rotate}
-        known = known | self.now.keys() | identity.removed.keys()
-        mentioned = known | identity.unclear.keys()
-        chosen = {*(world.targets or mentioned)} - {*world.excludes}
         secret = {address for address, resource in self.now.items() if resource.secrets}
-        is_usable = texts <= mentioned | {"*"} and {*world.rotate} <= secret | {"*"}
-        for address in chosen & identity.matched.keys():
-            to = (self.now[address].parent or ("", ""))[1]
-            is_new = to in identity.matched and identity.matched[to] is None
-            if is_new and not self.now[to].absent and not self.now[address].absent:
-                chosen.add(to)
-                is_usable = is_usable and to not in world.excludes
-        self.left_out = known - chosen
-        return is_usable and (bool(chosen) or not texts)
+        out = left_out(self, known)
+        self.left_out = out or set()
+        return out is not None and {*self.world.rotate} <= secret | {"*"}
 
     # Notes
 

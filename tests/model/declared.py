@@ -92,8 +92,9 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]
     for key, value in upper.items():
         below: Any = result.get(key)
         is_mapping = isinstance(value, Mapping) and isinstance(below, Mapping)
-        same = is_mapping and value.get("type", below.get("type")) == below.get("type")
-        result[key] = merged(below, value) if same and key != "project" else value
+        is_other = is_mapping and value.get("type", below.get("type")) != below.get("type")
+        is_merged = is_mapping and key != "project" and not (is_other and "type" in below)
+        result[key] = merged(below, value) if is_merged else value
     return result
 
 
@@ -117,7 +118,10 @@ def all_resources(files: Files) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def declared(files: Files, environment: str) -> dict[str, Resource]:
-    """Return the resources of an environment: defaults, resource and override, in layers."""
+    """Return the resources of an environment, in layers.
+
+    These are the defaults of the workspace and of the file, the resource and its override.
+    """
     top, found, loaded = files["reconciler.yaml"], {}, loaded_files(files)
     for name, address, value in all_resources(files):
         is_known = environment in top["environments"] and name in loaded
@@ -125,7 +129,8 @@ def declared(files: Files, environment: str) -> dict[str, Resource]:
             continue
         kind = address.partition(".")[0]
         own = {key: item for key, item in value.items() if key not in ("environments", "overrides")}
-        whole = merged(top.get("defaults", {}).get(kind, {}), own)
+        layers = (item.get("defaults", {}).get(kind, {}) for item in (top, files[name]))
+        whole = merged(merged(*layers), own)
         whole = merged(whole, value.get("overrides", {}).get(environment, {}))
         found[address] = _resource(address, name, whole, environment_of(files, environment, "vars"))
     return found

@@ -8,11 +8,19 @@ from __future__ import annotations
 import copy
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.model.declared import KINDS, base_commit, declared, loaded_files
+from tests.model.declared import (
+    CONFIG,
+    KINDS,
+    TYPE,
+    base_commit,
+    declared,
+    loaded_files,
+    merged,
+)
 from tests.model.world import Commit, Files, World, checked_out
 
 Edit = Callable[[Files], None]
@@ -27,6 +35,11 @@ SHARE_OF_ADOPTED = 0.05
 SHARE_OF_FORMER = 0.03
 SHARE_OF_CASES = 0.04
 SHARE_OF_ABSENT = 0.05
+SHARE_OF_RULES = 0.15
+SHARE_OF_UNFINISHED = 0.08
+SHARE_OF_DEFAULTS = 0.1
+SHARE_OF_PROJECTS = 0.05
+SHARE_OF_KINDS = 0.04
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -945,7 +958,194 @@ def drawn(seed: int, dialect: str) -> World:
     _add_odd(world, odd)
     if odd.random() < SHARE_OF_ABSENT:
         _delete_at_base(world, odd)
+    unfinished = random.Random(f"{seed} {dialect} unfinished")  # noqa: S311
+    if unfinished.random() < SHARE_OF_UNFINISHED:
+        _interrupt(world, unfinished)
+    layering = random.Random(f"{seed} {dialect} defaults")  # noqa: S311
+    if layering.random() < SHARE_OF_DEFAULTS:
+        _add_defaults(world, layering)
+    ruling = random.Random(f"{seed} {dialect} rules")  # noqa: S311
+    if ruling.random() < SHARE_OF_RULES:
+        _add_rules(world, ruling)
+    _select(world, random.Random(f"{seed} {dialect} selection"))  # noqa: S311
     return world
+
+
+def _select(world: World, dice: random.Random) -> None:
+    """Name what is selected by keys, ids, names and globs, or select projects and kinds."""
+    exports = [body for project in world.projects for body in project["batch_exports"]]
+    names = [body["name"].strip() for body in (*world.projects, *exports, *_exports_of(world.work))]
+    ids = [str(body["id"]) for body in (*world.projects, *exports)]
+    keys = [address.partition(".")[2] for address in declared(world.work, world.environment)]
+    globs = ["*", "l*", "*a", "batch_export.*", "A*", "[op]*", "*.web", "none", "*-0000000000*"]
+    known = [*names, *ids, *keys, *keys, *(f"batch_export.id:{i}" for i in ids if "-" in i), *globs]
+
+    def some(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dice.sample(texts, min(len(texts), dice.choice((1, 1, 2)))))
+
+    if world.targets and dice.random() < 0.7:
+        world.targets = some(known)
+    if world.excludes and dice.random() < 0.7:
+        world.excludes = some(known)
+    if dice.random() < SHARE_OF_PROJECTS:
+        own = [str(body[what]) for body in world.projects for what in ("name", "id")]
+        world.parents = some([*own, "web", "app", "lab", "*", "a*", "W*"])
+        world.excludes = some(known) if dice.random() < 0.3 else ()
+    if dice.random() < SHARE_OF_KINDS:
+        world.kinds = (dice.choice(("project", "batch_export", "batch_export", "*", "b*")),)
+
+
+def _interrupt(world: World, dice: random.Random) -> None:
+    """Let the replacement of an export be interrupted before its old object was deleted."""
+    now = declared(checked_out(world), world.environment)
+    base = declared(world.commits[base_commit(world)].files, world.environment)
+    places = {project["name"]: project for project in world.projects}
+    found = [
+        (key, body)
+        for key, was in base.items()
+        if key in now and was.parent and was.parent[1] in base and now[key].pinned is None
+        for body in places.get(base[was.parent[1]].name, {}).get("batch_exports", ())
+        if body["name"] == was.name
+    ]
+    targets = [key for key in now if key.startswith("project.") and now[key].name in places]
+    if not found or not targets:
+        return
+    address, old = dice.choice(found)
+    target, work = dice.choice(targets), copy.deepcopy(world.work)
+    is_move, key = dice.random() < 0.8, address.partition(".")[2]
+    for body in [
+        value["batch_exports"][key]
+        for value in work.values()
+        if key in value.get("batch_exports", ())
+    ]:
+        if is_move:
+            body["project"] = target.partition(".")[2]
+        else:
+            body["model"] = "persons"
+    changed = replace(world, work=work)
+    if not (valid(work) and valid(checked_out(changed))):
+        return
+    own = declared(checked_out(changed), world.environment)[address]
+    new: Body = copy.deepcopy(old)
+    for path, value in own.values.items():
+        at, parts = new, path.split(".")
+        for part in parts[:-1]:
+            at = at.setdefault(part, {})
+        at[parts[-1]] = "old-secret" if str(value).startswith("${secret:") else value
+    source = next(project for project in world.projects if old in project["batch_exports"])
+    place = places[now[target].name] if is_move else source
+    is_known = new["destination"].get("integration") in (None, 100 + place["id"])
+    if new["destination"]["type"] != old["destination"]["type"] or not is_known:
+        return
+    of = old["id"] if dice.random() < 0.9 else _id_of("e1")
+    new |= {"id": _id_of("e97"), "name": f"{own.name} (replaces {of})"}
+    if dice.random() < 0.2:
+        dice.choice((old, new)).update(dice.choice(({"end_at": ENDS[1]}, {"interval": "week"})))
+    new = {path: value for path, value in new.items() if value is not None}
+    doubled = [new, {**copy.deepcopy(new), "id": _id_of("e98")}]
+    place["batch_exports"] += doubled[: 1 if dice.random() < 0.9 else 2]
+    world.work, world.later = work, None
+
+
+def _add_defaults(world: World, dice: random.Random) -> None:
+    """Let a file have defaults of its own: at each commit, from one on, only at one, or not yet."""
+    exports: list[Body] = [
+        {"end_at": ENDS[1]},
+        {"end_at": None},
+        {"paused": True},
+        {"model": "persons"},
+        {"secret_version": "2"},
+        {"lifecycle": {"protect": True}},
+        {"lifecycle": {"ignore_changes": ["interval"]}},
+        {"destination": {"config": {"exclude_events": ["a", "b"]}}},
+        {"destination": {"type": "NoOp", "config": {"arg": "default", "exclude_events": ["c"]}}},
+    ]
+    projects: list[Body] = [{"timezone": "Europe/Paris"}, {"anonymize_ips": True}]
+    own = {
+        "batch_export": merged(dice.choice(exports), dice.choice(exports)),
+        "project": dice.choice((*projects, {})),
+    }
+    name = dice.choice([name for name in world.work if name != "reconciler.yaml"])
+    versions = [commit.files for commit in world.commits] + [world.work]
+    first, last = dice.randrange(len(versions)), dice.choice((len(versions), len(versions) - 1))
+    changed = [
+        {**files, name: {**files[name], "defaults": own}}
+        if name in files and first <= number < last
+        else files
+        for number, files in enumerate(versions)
+    ]
+    *commits, work = changed
+    trial = replace(world, work=work)
+    if all(map(valid, changed)) and valid(checked_out(trial)):
+        world.work, world.later = work, None
+        for commit, files in zip(world.commits, commits, strict=True):
+            commit.files = files
+
+
+def _add_rules(world: World, dice: random.Random) -> None:
+    """Add rules to the policy, perhaps others of the same ids in the environment."""
+    known = {
+        "address": [*declared(world.work, world.environment), "batch_export.l*", "*.web"],
+        "name": [*NAMES, *PROJECTS, "*a", "*(*"],
+        "project": ["web", "app", "lab", *PROJECTS, "1", "2", "*"],
+        "kind": ["project", "batch_export", "*"],
+        "action": ["create", "update", "replace", "pause", "unpause", "delete"],
+        "destination": ["S3", "*S3", "Postgres", "HTTP", "NoOp"],
+        "consequence": ["history-lost", "project-data-lost", "*-lost"],
+    }
+    for files in filter(None, (world.work, world.later)):
+        files["reconciler.yaml"] = copy.deepcopy(files["reconciler.yaml"])
+    layers = ["top", "top", "one"] if dice.random() < 0.3 else ["top"]
+    for number, layer in enumerate(layers):
+        rule: Body = {"match": _match(dice, known), "message": "is not allowed"}
+        rule |= {"severity": "warn"} if dice.random() < 0.1 else {}
+        rule |= {"more_than": dice.randrange(3)} if dice.random() < 0.3 else {}
+        name = f"rule-{dice.randrange(2) if number else 0}"
+        for files in filter(None, (world.work, world.later)):
+            top = files["reconciler.yaml"]
+            place = top if layer == "top" else top["environments"][world.environment]
+            place.setdefault("policy", {}).setdefault("rules", {})[name] = rule
+
+
+def _match(dice: random.Random, known: Mapping[str, list[str]], depth: int = 0) -> Body:
+    """Return a match of one or two tests."""
+    found: Body = {}
+    for _ in range(dice.choice((1, 1, 2))):
+        test = dice.choice((*known, "action", "field", "field", "not", "any", "all"))
+        if test in known:
+            some = dice.choices(known[test], k=dice.choice((1, 1, 2)))
+            found[test] = some[0] if len(some) == 1 else some
+        elif test == "field":
+            found[test] = _field_test(dice)
+        elif depth < 2:
+            matches = [_match(dice, known, depth + 1) for _ in range(2)]
+            found[test] = matches[0] if test == "not" else matches
+    return found or {"action": "delete"}
+
+
+def _field_test(dice: random.Random) -> Body:
+    path, values = dice.choice(_TESTED)
+    found: Body = {"path": path}
+    for side in dice.choice((("before",), ("after",), ("before", "after"), ())):
+        some = dice.sample(values, 2)
+        tests = (
+            {"equals": some[0]},
+            {"in": some},
+            {"matches": some[0][:1] + "*"},
+            {"equals": None},
+        )
+        found[side] = dice.choice(tests)
+    return found
+
+
+_TESTED = (
+    ("interval", ("hour", "day", "week")),
+    ("timezone", ("UTC", "Europe/Berlin", "Europe/Paris")),
+    ("model", ("events", "persons")),
+    (f"{CONFIG}prefix", ("one/", "two/", "shared/", "lake/")),
+    (f"{CONFIG}arg", ("lake", "orders", "raw", "copy")),
+    (TYPE, ("S3", "Postgres", "HTTP", "NoOp")),
+)
 
 
 def _mark_name(world: World, dice: random.Random) -> None:

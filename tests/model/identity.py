@@ -26,12 +26,16 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """A live object. `parent` is the id of its project."""
+    """A live object. `parent` is the id of its project.
+
+    `replaces` is the id of the live object that it replaces, if the replacement was interrupted.
+    """
 
     kind: str
     id: str
     parent: str | None
     values: Mapping[str, Any]
+    replaces: str | None = None
 
     def value(self, path: str) -> Any:
         return canonical(path, self.values.get(path))
@@ -49,8 +53,13 @@ class Live:
         return f"{self.kind}.id:{self.id}"
 
     def is_called(self, name: str) -> bool:
-        """Return whether it has a name, perhaps with what a replacement adds until its end."""
-        return name in (self.name, re.sub(r" \(replaces [\w-]+\)$", "", self.name))
+        """Return whether it has a name, perhaps with what a replacement of a lost object adds."""
+        return name in (self.name, self.name if self.replaces else self.final_name)
+
+    @property
+    def final_name(self) -> str:
+        """Its name without what a replacement adds until its end."""
+        return re.sub(r" \(replaces [\w-]+\)$", "", self.name)
 
     def is_beside(self, resource: Resource) -> bool:
         return not {self.name, self.address}.isdisjoint(resource.lifecycle.get("beside", ()))
@@ -74,6 +83,8 @@ class Identity:
         self.untouchable |= {key for key in now if _is_any(now[key].name, globs)}
         self.matched: dict[str, Live | None] = {}
         self.owner: dict[Live, str] = {}
+        # The new objects of interrupted replacements, by resource.
+        self.new: dict[str, Live] = {}
         # The removed resources, with their objects if these are certain or may be theirs.
         self.was: dict[str, Resource] = {}
         self.removed: dict[str, Live] = {}
@@ -127,8 +138,31 @@ class Identity:
             left = [resource for resource, found in pairs if not found]
         for resource in left:
             self._claim(resource, [])
+        self._continue_replacements(resources)
         for resource in resources:
             if self._has_second(resource):
+                self.is_ambiguous = True
+
+    def _continue_replacements(self, resources: list[Resource]) -> None:
+        """Find the new objects of replacements of which the old one is still live."""
+        items = [item for item in self.live if item.replaces and self.is_free(item)]
+        for resource in [resource for resource in resources if not resource.absent]:
+            own, parent = self.matched[resource.address], self.parent_of(resource)
+
+            def is_in_place(item: Live, resource: Resource = resource, to: Any = parent) -> bool:
+                return resource.parent is None or item.parent == to
+
+            found = [
+                item
+                for item in items
+                if (own and item.replaces == own.id)
+                or (item.final_name == resource.name and is_in_place(item))
+            ]
+            is_own = own is not None and len(found) == 1 and found[0].replaces == own.id
+            if is_own and is_in_place(found[0]):
+                self.new[resource.address] = found[0]
+                self.owner[found[0]] = resource.address
+            elif found and resource.pinned is None:
                 self.is_ambiguous = True
 
     def _claim(self, resource: Resource, found: list[Live]) -> None:
@@ -198,7 +232,14 @@ class Identity:
             return [text]
         named = self.named("project", [None], text)
         found = named if how == "name" else self.of_version(number, text)
-        return [item.id for item in found] or self.connected(text)
+        others = self.versions[number].keys() - {text} if not found else ()
+        taken = {
+            x.id
+            for key in others
+            if key.startswith("project.")
+            for x in self.of_version(number, key)
+        }
+        return [item.id for item in found] or [x for x in self.connected(text) if x not in taken]
 
     def connected(self, address: str) -> list[str | None]:
         """Return the projects that a key may have had, also if commits were applied in part."""

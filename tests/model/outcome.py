@@ -22,8 +22,9 @@ Values = dict[tuple[str, str], Any]
 def applied(plan: Planned) -> list[Live]:
     """Return the live objects after the changes of a plan."""
     live, new = {item.id: item for item in plan.live}, list[Live]()
-    refused = refused_later(plan)
-    changes = [change for change in plan.changes.values() if change.address not in refused]
+    # A pause comes before the update that the server refuses.
+    refused, all_changes = refused_later(plan), plan.changes.values()
+    changes = [c for c in all_changes if c.address not in refused or c.action == "pause"]
     for change in changes:
         item = live.get(change.live.id) if change.live else None
         if change.action in ("create", "replace"):
@@ -33,14 +34,21 @@ def applied(plan: Planned) -> list[Live]:
             sent = {path: own.get(path) for path in change.fields}
             live[item.id] = replace(item, values={**item.values, **sent})
     gone = {c.live.id for c in changes if c.live and c.action in ("delete", "replace")}
+    gone |= {change.new.id for change in changes if change.new}
     return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
 
 
 def refused_later(plan: Planned) -> set[str]:
-    """Return the resources that name the integration of another project, which only 2026 checks."""
-    changes = plan.of_action("create", "update", "replace") if plan.world.dialect == "2026" else []
+    """Return the resources in a project that is not there, and those that name its integration.
+
+    Only servers of 2026 check that an integration is of the same project.
+    """
+    projects = {None, *(item.id for item in plan.live if item.kind == "project")}
+    made = plan.of_action("create", "replace")
+    lost = {change.address for change in made if change.parent not in projects}
+    changes = [*made, *plan.of_action("update")] if plan.world.dialect == "2026" else []
     named = {c.address: (plan.now[c.address].value(INTEGRATION), c.parent) for c in changes}
-    return {key for key, (to, of) in named.items() if to and of and int(to) != 100 + int(of)}
+    return lost | {key for key, (to, of) in named.items() if to and of and int(to) != 100 + int(of)}
 
 
 def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
@@ -51,6 +59,9 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
         yield from ((*place[:2], x.id, "", "", "") for x in plan.live if x.parent == live.id)
         values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
         yield (*place, "", repr(values), "")
+        if new := change.new:
+            values = {path: x for path, x in new.values.items() if path != "last_updated_at"}
+            yield (*place, "", repr((new.id, values)), "")
     if own and change.action != "delete":
         yield from ((*place, path, "", "") for path in change.secrets)
         checked = own.values.keys() - {"paused"} if change.action == "update" else set[str]()
@@ -62,19 +73,26 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
 def is_stale(saved: Planned, now: Planned) -> bool:
     """Return whether a plan of now has more than a saved one, or less than what is left of it."""
     old = {part for change in saved.changes.values() for part in _parts(saved, change)}
-    made = {address for address, action in saved.changes if action == "create"}
+    made = {address for address, action in saved.changes if action in ("create", "replace")}
     left = [c for c in now.changes.values() if c.action != "update" or c.address not in made]
     new = {part for change in left for part in _parts(now, change)}
     aims = {(*place, after) for *place, _, after in old}
     is_other = any((*place, x) not in aims or y != x for *place, y, x in new - old)
     is_other |= saved.base.commit != now.base.commit
+    # The digest of an update covers all fields that the resource sets.
+    updates = {part[:3] for part in new if part[1] == "update"}
+    covered = {part[:4] for part in new}
+    is_other |= any(p[:3] in updates and p[5] and p[:4] not in covered for p in old)
     return is_other or not all(_is_done(now, part) for part in old - new)
 
 
 def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
     """Return whether live state has a value of a saved plan, or has no deleted object."""
-    address, _, identity, path, _, after = part
+    address, action, identity, path, _, after = part
     item, is_gone = now.identity.matched.get(address), identity not in {x.id for x in now.live}
+    rest = now.changes.get((address, "update"))
+    if rest and action == "replace" and path in rest.fields:
+        return True  # Its old object is gone, and the rest of it goes on.
     return is_gone if not path else item is not None and repr(item.value(path)) == after
 
 
@@ -120,12 +138,22 @@ def values_of(resources: Declared) -> Values:
     return {(r.address, path): r.value(path) for r in resources.values() for path in r.values}
 
 
+def unfinished(plan: Planned) -> set[str]:
+    """Return the resources whose object has drifted to the name of an unfinished replacement."""
+    drifted = [c for c in plan.changes.values() if c.fields.get("name", ("",))[0] == "live"]
+    return {c.address for c in drifted if c.live and " (replaces " in c.live.name}
+
+
 def pulled(plan: Planned) -> Values:
-    """Return the fields after drift was written into the files. Conflicts are left out."""
-    after = values_of(plan.now)
+    """Return the fields after drift was written into the files.
+
+    Conflicts and names of unfinished replacements are left out.
+    """
+    after, left_out = values_of(plan.now), unfinished(plan)
     for change in plan.changes.values():
         for path, (origin, _) in change.fields.items():
-            if origin == "live" and change.live:
+            is_left_out = path == "name" and change.address in left_out
+            if origin == "live" and change.live and not is_left_out:
                 after[change.address, path] = change.live.value(path)
     return after
 
@@ -141,6 +169,7 @@ def compared(files: Files, first: str, second: str) -> dict[tuple[str, str], boo
         pair = [each.get(key, UNSET) for each in values]
         if pair[0] != pair[1] and address in one.keys() & two.keys():
             is_intended = path == "name" or path in one[address].secrets | two[address].secrets
-            is_intended |= "${var:" in str(bodies.get(key))
-            found[key] = is_intended or all((address, layer) in bodies for layer in layers)
+            overridden = [(address, layer) in bodies for layer in layers]
+            is_intended |= "${var:" in str(bodies.get(key)) and not any(overridden)
+            found[key] = is_intended or all(overridden)
     return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ class Clone:
     def request(self, *, plain: bool = False) -> PlanRequest:
         """Return what to plan; `plain` leaves out the options that a saved plan contains."""
         world = self.world
-        selection = Selection() if plain else Selection(world.targets, world.excludes)
+        texts = (world.targets, world.excludes, world.kinds, world.parents)
+        selection = Selection() if plain else Selection(*texts)
         return PlanRequest(
             self.options,
             PlanOptions(world.rotate, allow_replace=world.allow_replace, selection=selection),
@@ -179,7 +181,9 @@ def live_of(projects: Iterable[Mapping[str, Any]]) -> list[Live]:
             for export in project.get("batch_exports", ()):
                 values = dict(leaves(export))
                 found.append(Live("batch_export", str(export["id"]), parent, values))
-    return found
+    ids = {item.id for item in found}
+    marks = [(item, re.search(r" \(replaces ([\w-]+)\)$", item.name)) for item in found]
+    return [replace(x, replaces=mark[1]) if mark and mark[1] in ids else x for x, mark in marks]
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tests.model.declared import CONFIG, INTEGRATION, TYPE, Declared, Resource
 from tests.model.identity import Live, plain
+from tests.model.ruling import broken
 
 if TYPE_CHECKING:
     from tests.model.deciding import Planned
@@ -24,8 +25,12 @@ PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE, "HTTP": ("url",)}
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
     """Return the rules that refuse a plan, each with its addresses."""
-    checks = (_deleted, _replaced, _inside, _limits, _names, _files, _exports, _projects, doubled)
-    return {(rule, frozenset(addresses)) for check in checks for rule, *addresses in check(plan)}
+    checks = (_deleted, _replaced, _inside, _limits, _names, _files, _exports, _projects)
+    return {
+        (rule, frozenset(addresses))
+        for check in (*checks, doubled, broken)
+        for rule, *addresses in check(plan)
+    }
 
 
 def _deleted(plan: Planned) -> Refusals:
@@ -141,10 +146,11 @@ def dialect_of(plan: Planned) -> str | None:
 def _exports(plan: Planned) -> Refusals:
     dialect = dialect_of(plan)
     for change in plan.of_action("update", "pause"):
-        has_ended = change.live and change.live.has_ended(timedelta(days=7))
+        live = change.live  # A paused export keeps its schedule.
+        has_ended = live and live.has_ended(timedelta(days=7)) and not live.value("paused")
         if has_ended and dialect in ("2025", "2026"):
             yield "schedule-deleted", change.address
-    for change in plan.of_action("create", "replace"):
+    for change in [c for c in plan.of_action("create", "replace") if c.new is None]:
         resource, live = plan.now[change.address], change.live
         if resource.value(TYPE) == "HTTP" and f"{CONFIG}token" not in resource.values:
             yield "field-required", change.address

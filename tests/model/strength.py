@@ -60,7 +60,7 @@ FAULTS = (
         "I4",
         "an object to delete is called unmanaged",
         "reconciler/planning/duplicates.py",
-        "stays = [item for item in items if (item.live.kind, item.live.id) not in self.deleted]",
+        "stays = [item for item in items if item.live.identity not in self.draft.deleted]",
         "stays = items",
     ),
     Fault(
@@ -234,6 +234,20 @@ FAULTS = (
         "schemas/destinations/HTTP.schema.json",
         '"required": [\n        "token"\n      ]',
         '"required": []',
+    ),
+    Fault(
+        "G1",
+        "an interrupted replacement is not continued",
+        "reconciler/planning/matcher.py",
+        "            if not items or resource.state is State.ABSENT:\n",
+        "            if True:\n",
+    ),
+    Fault(
+        "G2",
+        "defaults of a file do not apply",
+        "reconciler/workspace/layers.py",
+        "own = [] if document.file == WORKSPACE_FILE else [document]",
+        "own = []",
     ),
 )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,8 @@ class World:
     environment: str = "one"
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     rotate: tuple[str, ...] = ()
     allow_replace: bool = False
     later: Files | None = None
@@ -83,6 +85,15 @@ class World:
         """Return the variables of the command, without those of the connection."""
         job = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
         return {**SECRETS, **(job if self.pull else {})}
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether options select resources."""
+        return bool(self.targets or self.excludes or self.parents or self.kinds)
+
+    def whole(self) -> World:
+        """Return the world without options that select."""
+        return replace(self, targets=(), excludes=(), parents=(), kinds=(), rotate=())
 
     @property
     def left_out(self) -> list[str]:

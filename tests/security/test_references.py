@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.client import SecretResolver
 from reconciler.errors import SecretUnavailable
-from reconciler.model.connection import SecretSettings, Trusted
+from reconciler.model.connection import Readable, SecretSettings
 from reconciler.model.values import SecretRef
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -224,7 +224,7 @@ def test_security_4_a_secret_that_is_not_listed_is_an_error(
 
 def test_security_4_a_secret_that_the_trusted_branch_does_not_list_is_not_resolved() -> None:
     environ = {"NEW": SECRET, "OLD": "an-old-value", "RECONCILER_SECRET_X": "prefixed"}
-    trusted = Trusted(secrets=frozenset({"OLD"}), strict=True, reason="main does not")
+    trusted = Readable(secrets=frozenset({"OLD"}), strict=True, reason="main does not")
     resolver = SecretResolver(SecretSettings(".", trusted=trusted), environ)
     assert resolver.resolve(SecretRef.of("env", "OLD")).reveal() == "an-old-value"
     assert resolver.resolve(SecretRef.of("env", "RECONCILER_SECRET_X")).reveal() == "prefixed"
@@ -272,7 +272,7 @@ def test_security_26_a_link_to_a_hidden_file_or_out_of_the_folder_is_not_followe
 def test_security_5_secret_files_are_read_below_listed_folders_only(tmp_path: Path) -> None:
     names = ("listed/key", "temporary/key", "project.tmp/key", "w/key", "elsewhere/key")
     write(tmp_path, dict.fromkeys(names, f"{SECRET}\n"))
-    trusted = Trusted(secret_files=("../listed",))
+    trusted = Readable(secret_files=("../listed",))
     environ = {
         "RUNNER_TEMP": str(tmp_path / "temporary"),
         "CI_PROJECT_DIR": str(tmp_path / "project"),
@@ -329,7 +329,7 @@ def test_attack_28_a_link_gives_a_secret_no_second_name(tmp_path: Path) -> None:
     (folder / "beside").symlink_to("known")
     (folder / "above").symlink_to(".")
     (folder / "outside").symlink_to(mount / "known")
-    trusted = Trusted(secret_files=(str(mount),))
+    trusted = Readable(secret_files=(str(mount),))
     resolver = SecretResolver(SecretSettings(str(folder), trusted=trusted), {})
     for path in ("known", str(mount / "known")):
         assert resolver.resolve(SecretRef.of("file", path)).reveal() == SECRET

@@ -8,9 +8,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from reconciler.kinds.batch_export.consequences import RULES, moment
+from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.behaviour import Behaviour, Overlap
+from reconciler.model.field_types import moment
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, Severity
 from reconciler.model.request import Operation, Paging, Repeat
@@ -63,12 +64,8 @@ _DEFAULT_MODEL = "events"
 _EVENT_LISTS = ("include_events", "exclude_events")
 
 
-def backfill_warnings(body: JSONObject) -> tuple[Consequence, ...]:
-    """Return the consequences of backfilling an export, whatever the range is."""
-    return tuple(_warnings(body))
-
-
-def _warnings(body: JSONObject) -> Iterator[Consequence]:
+def backfill_warnings(body: JSONObject) -> Iterator[Consequence]:
+    """Yield the consequences of backfilling an export, whatever the range is."""
     if (body.get("model") or _DEFAULT_MODEL) != _DEFAULT_MODEL:
         return
     yield Consequence(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.behaviour import Outcome, RuleContext, Rules
-from reconciler.model.field_types import Instant
+from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Effect, FieldChange, Novelty, Severity
@@ -39,15 +39,6 @@ _MOST_NAMES = 10
 _DEGREES = (Severity.WARNING, Severity.INFO)
 _INTERVALS = {"hour": "hourly", "day": "daily", "week": "weekly"}
 _OTHERS = "all others"
-
-
-def moment(value: JSON) -> datetime | None:
-    """Return an instant, None for a value of another form."""
-    canonical = Instant().canonical(value)
-    try:
-        return datetime.fromisoformat(canonical) if isinstance(canonical, str) else None
-    except ValueError:
-        return None
 
 
 def live_value(context: RuleContext, *path: str) -> JSON:
@@ -122,7 +113,7 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     word = _INTERVALS.get(interval, f"'{interval}'")
     return (
         f"{word} runs{_volume(context)} are not made while it is paused; after unpausing, "
-        f"fill the gap with: reconciler backfill {context.address} --since-pause"
+        f"fill the gap with: reconciler backfill {context.change.address} --since-pause"
     )
 
 
@@ -171,7 +162,7 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
     begin, first, end_of_gap = map(moment_as_option, (since, start, last))
     return (
         f"{count}{_volume(context)} skipped since {begin} {verb} not made up for; fill the gap "
-        f"with: reconciler backfill {context.address} --from {first} --to {end_of_gap}"
+        f"with: reconciler backfill {context.change.address} --from {first} --to {end_of_gap}"
     )
 
 
@@ -254,7 +245,7 @@ def _is_same_host(change: FieldChange) -> bool:
 
 
 def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
-    for change in context.fields:
+    for change in context.change.fields:
         if change.path[:2] == _CONFIG and len(change.path) == 3:
             yield change
 

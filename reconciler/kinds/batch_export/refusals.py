@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from reconciler.kinds.batch_export.consequences import (
     live_value,
-    moment,
     runs_of,
     wanted,
     wanted_type,
 )
 from reconciler.kinds.batch_export.destinations import DESTINATION, INTEGRATIONS
 from reconciler.model.behaviour import Objection, RuleContext, Rules, ignored
+from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import printable, quoted

@@ -17,6 +17,8 @@ from reconciler.errors import BadUsage, GitUnavailable
 from reconciler.model.resource import Desired
 from reconciler.model.text import quoted
 from reconciler.workspace.git.ci import (
+    HEADS,
+    REMOTE_BRANCHES,
     TRUST_VARIABLE,
     before_push_of,
     default_branch_of,
@@ -33,7 +35,6 @@ DEFAULT_PREFIX = "refs/reconciler"
 _LOCAL_PREFIX = "refs/reconciler-local"
 REMOTE = "origin"
 _REMOTES = "refs/remotes/"
-_HEADS = "refs/heads/"
 
 
 class BaseCommit(Struct, frozen=True):
@@ -269,7 +270,7 @@ def trusted_branch(repository: Repository, environ: Mapping[str, str]) -> Truste
             f"{TRUST_VARIABLE} is {quoted(named)}, not a full name",
             hint="use one such as refs/remotes/origin/main",
         )
-    ref = named or default_branch_of(environ) or _default_branch(repository)
+    ref = named or default_branch_of(environ) or default_branch(repository)
     tip = repository.tip(ref) if ref is not None else None
     if ref is not None and tip is not None:
         return TrustedBranch(ref, tip)
@@ -281,13 +282,13 @@ def trusted_branch(repository: Repository, environ: Mapping[str, str]) -> Truste
     return None
 
 
-def _default_branch(repository: Repository) -> str | None:
-    """Return the branch that HEAD of origin names, None if this clone does not know it.
+def default_branch(repository: Repository) -> str | None:
+    """Return the full name that HEAD of origin names, None if this clone does not know it.
 
     Whoever can push may make a branch of the name HEAD, which a fetch stores in its place, or a tag
     of its full name. Both name a commit and no branch.
     """
-    head = f"{_REMOTES}{REMOTE}/{HEAD}"
+    head = f"{REMOTE_BRANCHES}{HEAD}"
     named = repository.symbolic_target(head)
     return named if named is not None and _is_branch_of(head, named) else None
 
@@ -316,7 +317,7 @@ def base_branches(
     for ref, target, tip, is_current in repository.references(patterns):
         remote = ref.removeprefix(_REMOTES).partition("/")[0]
         if not ref.startswith(_REMOTES):
-            if ref.removeprefix(_HEADS) in names and own is None:
+            if ref.removeprefix(HEADS) in names and own is None:
                 own = {} if is_current else {ref: tip}
         elif not ref.endswith(f"/{HEAD}"):
             defaults.setdefault(remote, (ref, tip))

@@ -18,8 +18,11 @@ from posixpath import dirname, join, normpath
 from msgspec import Struct, field
 
 from reconciler.errors import GitMissing, GitUnavailable
+from reconciler.model.connection import API_KEY
 from reconciler.model.text import printable
+from reconciler.providers.env import SECRET_PREFIX
 from reconciler.providers.file import is_hidden
+from reconciler.workspace.git.ci import HEADS
 from reconciler.workspace.sources import (
     MAX_FILE_BYTES,
     MAX_TOTAL_BYTES,
@@ -36,7 +39,6 @@ _LINK = "120000"
 """The mode of links in a tree."""
 _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
-_HEADS = "refs/heads/"
 _ONE_COMMIT = ("rev-list", "--timestamp", "--no-walk")
 """Before a name and `--`: a file could have the same name."""
 _PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
@@ -56,7 +58,7 @@ _LOCAL = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # Versions before 2.45 would fetch lazily.
 }
-_DROPPED = ("GIT_", "RECONCILER_API_KEY", "RECONCILER_SECRET_")
+_DROPPED = ("GIT_", API_KEY, SECRET_PREFIX)
 """Prefixes of variables that redirect git, or that it does not need."""
 _FOR_PUSH = ("GIT_ASKPASS", "GIT_SSH", "GIT_CONFIG")
 """Prefixes of variables that say how to log in, which a push needs."""
@@ -173,12 +175,12 @@ class Repository(Struct, frozen=True):
     def branch(self) -> str | None:
         """Return the short name of the branch that is checked out, None for a detached HEAD."""
         name = self.symbolic_target(HEAD) or HEAD
-        return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
+        return name.removeprefix(HEADS) if name.startswith(HEADS) else None
 
     def branch_to_be(self) -> str | None:
         """Return the short name of the branch of the first commit, None for a detached HEAD."""
         name = _line(self._run("symbolic-ref", "--quiet", HEAD))
-        return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
+        return name.removeprefix(HEADS) if name.startswith(HEADS) else None
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the best common ancestor of two commits, None without one."""
@@ -261,22 +263,13 @@ class Repository(Struct, frozen=True):
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Return the sizes of blobs in bytes by id."""
-        wanted = "".join(f"{blob}\n" for blob in ids)
-        check = "--batch-check=%(objectname) %(objectsize)"
-        ended = self._run("cat-file", check, stdin=wanted.encode())
-        if b"promisor" in ended.stderr:
-            raise _partial_clone()
-        lines = _checked(ended).stdout.splitlines()
-        sizes = dict(line.decode().split(" ") for line in lines)
+        listed = self._objects("--batch-check=%(objectname) %(objectsize)", ids)
+        sizes = dict(line.decode().split(" ") for line in listed.splitlines())
         return {blob: int(size) for blob, size in sizes.items() if size.isdigit()}
 
     def blobs(self, ids: Iterable[str]) -> Mapping[str, bytes]:
         """Return the contents of blobs by id."""
-        wanted = "".join(f"{blob}\n" for blob in ids)
-        ended = self._run("cat-file", "--batch", stdin=wanted.encode())
-        if b"promisor" in ended.stderr:
-            raise _partial_clone()
-        output = _checked(ended).stdout
+        output = self._objects("--batch", ids)
         contents = {}
         start = 0
         while start < len(output):
@@ -288,6 +281,14 @@ class Repository(Struct, frozen=True):
             contents[blob] = output[end + 1 : start]
             start += 1
         return contents
+
+    def _objects(self, how: str, ids: Iterable[str]) -> bytes:
+        """Return what git prints about blobs, which a partial clone may lack."""
+        wanted = "".join(f"{blob}\n" for blob in ids)
+        ended = self._run("cat-file", how, stdin=wanted.encode())
+        if b"promisor" in ended.stderr:
+            raise _partial_clone()
+        return _checked(ended).stdout
 
     def update_ref(self, ref: str, commit: str, former: str | None) -> None:
         """Move a reference from its former commit, None to create it."""

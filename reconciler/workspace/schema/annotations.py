@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from reconciler.model.schemas import looks_secret, schema, schema_names
-from reconciler.model.values import JSON, MISSING, PLAIN, Path, SecretRef, form_of
+from reconciler.model.values import JSON, PLAIN, Path, SecretRef, form_of
 
 Shape: TypeAlias = Any
 """The class of a leaf, the text of a tag, or a tuple for a container.
@@ -84,16 +84,6 @@ def members(shape: Shape) -> Mapping[str, Shape]:
 def items(shape: Shape) -> Sequence[Shape]:
     """Return the shapes in a list, none for another value."""
     return shape[1:] if isinstance(shape, tuple) and not is_mapping(shape) else ()
-
-
-def shape_at(shape: Shape, path: Path) -> Shape:
-    """Return the shape of the value at a path, or `MISSING`."""
-    for part in path:
-        if isinstance(part, str):
-            shape = members(shape).get(part, MISSING)
-        else:
-            shape = items(shape)[part] if part < len(items(shape)) else MISSING
-    return shape
 
 
 def leaf_shapes(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:

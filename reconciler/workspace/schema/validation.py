@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
 from reconciler.model.policy import to_send_anyway
-from reconciler.model.schemas import member_schema, schema
+from reconciler.model.schemas import member_schema, schema, types_of
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -174,21 +174,16 @@ class _Violation(Struct, frozen=True):
     @property
     def types(self) -> Sequence[str]:
         """The types that the schema accepts."""
-        return _types_of(self.node)
-
-
-def _types_of(node: Mapping[str, Any]) -> Sequence[str]:
-    types = node.get("type", ())
-    return [types] if isinstance(types, str) else types
+        return types_of(self.node)
 
 
 def _violation(name: str, value: JSON, error: Error) -> _Violation:
     """Return the violation behind an error of the validator. Composed schemas have no `$ref`."""
     node: Any = schema(name)
-    for part in error.schema_path[:-1]:
+    (*above, keyword), path = error
+    for part in above:
         node = node[part]
-    path = error.value_path
-    return _Violation(str(error.schema_path[-1]), node, value_at(value, path), path)
+    return _Violation(str(keyword), node, value_at(value, path), path)
 
 
 def _is_reported(violation: _Violation) -> bool:
@@ -329,11 +324,8 @@ def _check_placeholders(
             context.warning(code, path, message, hint)
 
 
-class Error(Struct, frozen=True):
-    """An error: the path to the keyword in the schema, and the path to the value."""
-
-    schema_path: Path
-    value_path: Path
+Error: TypeAlias = tuple[Path, Path]
+"""An error: the path to the keyword in the schema, and the path to the value."""
 
 
 class Validator(Struct, frozen=True):
@@ -360,7 +352,7 @@ def fast(schema: Mapping[str, Any]) -> Validator:
 
     def errors(value: JSON) -> Iterator[Error]:
         for error in compiled.iter_errors(value):
-            yield Error(tuple(error.schema_path), tuple(error.instance_path))
+            yield tuple(error.schema_path), tuple(error.instance_path)
 
     return Validator(compiled.is_valid, errors)
 
@@ -375,7 +367,7 @@ def portable(schema: Mapping[str, Any]) -> Validator:
         for error in compiled.iter_errors(value):
             # The path of an error in `then` includes `if`, which is not its parent.
             path = tuple(part for part in error.absolute_schema_path if part != "if")
-            yield Error(path, tuple(error.absolute_path))
+            yield path, tuple(error.absolute_path)
 
     return Validator(compiled.is_valid, errors)
 
@@ -390,8 +382,6 @@ def shown(value: JSON) -> str:
         return "text" if len(value) > _LONGEST else f"'{value}'"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, SecretRef):
-        return f"'{PLACEHOLDER}'"
     words: dict[type, str] = {dict: "a mapping", list: "a list"}
     return words.get(type(value), str(value))
 
@@ -525,15 +515,11 @@ def _converted(value: Any, node: Mapping[str, Any]) -> JSON:
     for key, item in items:
         if item.__class__ is str:
             continue
-        new = _converted(item, _member(node, value, key) or {})
+        new = _converted(item, member_schema(node, value, key) or {})
         if new is not item:
             changed = value.copy() if changed is None else changed
             changed[key] = new
     return value if changed is None else changed
-
-
-def _member(node: Mapping[str, Any], value: Any, key: Any) -> Mapping[str, Any] | None:
-    return member_schema(node, value, key) if isinstance(value, dict) else node.get("items")
 
 
 def converts_to(types: Sequence[str]) -> bool:
@@ -542,7 +528,7 @@ def converts_to(types: Sequence[str]) -> bool:
 
 
 def _typed(value: Input, node: Mapping[str, Any]) -> JSON:
-    types = _types_of(node)
+    types = types_of(node)
     if not converts_to(types):
         return str(value)
     if "boolean" in types and value.casefold() in _BOOLEANS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from pkgutil import get_data
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from reconciler.model.field_types import moment
 from reconciler.model.kind import IntegrationField, Kind
 from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
@@ -111,7 +111,7 @@ def _check_rates(context: _ResourceContext, places: _Places) -> None:
 def _check_timestamps(context: _ResourceContext, places: _Places) -> None:
     for path, value, node in context.known(places):
         is_timestamp = node["format"] == "date-time" and isinstance(value, str)
-        if is_timestamp and _instant(value) is None:
+        if is_timestamp and moment(value) is None:
             message = f"invalid timestamp '{value}' for {context.check.named(path)}"
             hint = "use ISO 8601, such as 2026-01-31T00:00:00Z"
             context.check.error("bad-timestamp", path, message, hint)
@@ -119,8 +119,8 @@ def _check_timestamps(context: _ResourceContext, places: _Places) -> None:
 
 def _check_order(context: _ResourceContext, places: _Places) -> None:
     for first, second in (pair for _, node in places for pair in node[_ORDERED]):
-        end = _instant(context.spec.get(second))
-        start = _instant(context.spec.get(first)) if end is not None else None
+        end = moment(context.spec.get(second))
+        start = moment(context.spec.get(first)) if end is not None else None
         if start is not None and end is not None and end <= start:
             context.check.problems.error(
                 "wrong-order",
@@ -199,16 +199,6 @@ def _check_bodies(context: _ResourceContext, places: _Places) -> None:
         if required:
             reason = f": {tag} requires {', '.join(required)}"
             context.check.missing(variants["body"], path, reason=reason)
-
-
-def _instant(value: object) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        instant = datetime.fromisoformat(value.strip())
-    except ValueError:
-        return None
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
 
 
 _CHECKS: Mapping[str, Callable[[_ResourceContext, _Places], None]] = {

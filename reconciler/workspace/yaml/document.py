@@ -56,12 +56,8 @@ else:
     Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class TooDeep(Exception):
-    """Composing stopped at a line and column, counted from 1."""
-
-
-class TooMany(Exception):
-    """Composing stopped at a line and column, counted from 1: too many nodes."""
+class TooLarge(Exception):
+    """Composing stopped: the code and message of the error, the line and column from 1."""
 
 
 class _Loader(Parser):
@@ -78,10 +74,10 @@ class _Loader(Parser):
         """Enter a node. Called by PyYAML."""
         self.depth += 1
         self.nodes += 1
-        if self.depth > _MAX_DEPTH:
-            raise TooDeep(parent.start_mark.line + 1, parent.start_mark.column + 1)
-        if self.nodes > MAX_NODES:
-            raise TooMany(parent.start_mark.line + 1, parent.start_mark.column + 1)
+        if self.depth > _MAX_DEPTH or self.nodes > MAX_NODES:
+            is_deep = self.depth > _MAX_DEPTH
+            what = ("too-deep", TOO_DEEP) if is_deep else ("file-too-large", TOO_MANY)
+            raise TooLarge(*what, parent.start_mark.line + 1, parent.start_mark.column + 1)
 
     def ascend_resolver(self) -> None:
         """Leave a node. Called by PyYAML."""
@@ -112,7 +108,7 @@ def tag_of(text: str) -> str:
 def compose(text: str) -> Node | None:
     """Return the root node of a text, None for an empty one.
 
-    Raises yaml.YAMLError, TooDeep, TooMany, and RecursionError where PyYAML has no C parser.
+    Raises yaml.YAMLError, TooLarge, and RecursionError where PyYAML has no C parser.
     """
     return yaml.compose(text, Loader=_Loader)
 

@@ -330,8 +330,11 @@ class _Checker(Struct):
     def take(self, token: yaml.Token) -> None:
         """Check a token, and what is between it and the one before."""
         start, end = token.start_mark.index, token.end_mark.index
-        self._check_comment(start)
-        self._check_breaks(start)
+        sign = self.text.find("#", self.end, start)
+        if sign > 0 and not self.text[sign - 1].isspace():
+            self._error_at_comment(sign)
+        if start > self.end:
+            report_breaks(self.file, self.text, (self.end, start), self.problems)
         if self.brackets:
             self._check_indentation_of(token)
         if token.__class__ in _BLOCKS:
@@ -352,15 +355,6 @@ class _Checker(Struct):
     def _error(self, message: str, position: int, hint: str) -> None:
         at = place(self.file, self.text, position)
         self.problems.error("ambiguous-yaml", message, at=at, hint=hint)
-
-    def _check_comment(self, start: int) -> None:
-        position = self.text.find("#", self.end, start)
-        if position > 0 and not self.text[position - 1].isspace():
-            self._error_at_comment(position)
-
-    def _check_breaks(self, start: int) -> None:
-        if start > self.end:
-            report_breaks(self.file, self.text, (self.end, start), self.problems)
 
     def _error_at_comment(self, position: int) -> None:
         self._error(

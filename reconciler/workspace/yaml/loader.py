@@ -44,11 +44,9 @@ from reconciler.workspace.yaml.document import (
     OTHER_BREAK,
     TEXT_TAG,
     TOO_DEEP,
-    TOO_MANY,
     Document,
     Parser,
-    TooDeep,
-    TooMany,
+    TooLarge,
     compose,
     place,
     plain_value,
@@ -114,10 +112,9 @@ def parse(
             from reconciler.workspace.yaml.errors import report_syntax
 
             report_syntax(error, text, unread, problems)
-    except TooDeep as error:
-        problems.error("too-deep", TOO_DEEP, at=Mark(file, *error.args))
-    except TooMany as error:
-        problems.error("file-too-large", TOO_MANY, at=Mark(file, *error.args))
+    except TooLarge as error:
+        code, message, *place_of = error.args
+        problems.error(code, message, at=Mark(file, *place_of))
     except RecursionError:
         problems.error("too-deep", TOO_DEEP, at=Mark(file))
     return unread

@@ -30,6 +30,7 @@ from tests.support.worlds import (
 )
 
 WEB, APP = project(), project("app")
+RENAMED = replace(project("lab", name="New"), lifecycle=Lifecycle(renamed_from=("Lab", "App")))
 PRUNE = Policy(prune={"*": Prune.GIT}, deletable=frozenset({"project"}))
 
 
@@ -95,6 +96,30 @@ def test_two_names_of_the_base_that_are_both_live_are_an_error() -> None:
         )
     assert "2 live batch_exports may be this resource" in error.value.message
     assert error.value.candidates == (("batch_export", "a"), ("batch_export", "b"))
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_a_former_name_that_another_project_has_is_of_that_project(is_committed: bool) -> None:
+    """Project 3 was never App, so the export in it was never `lake`."""
+    desired = desired_of(APP, RENAMED, export(name="Sea", parent="app"))
+    base = desired_of(APP, project("lab"), export(parent="app"))
+    live = live_of(
+        live_project(2, "App"),
+        live_project(3, "Lab"),
+        live_export("a", parent=2),
+        live_export("b", parent=3),
+    )
+    plan = planned(desired, live, base=base_of(base, desired) if is_committed else base)
+    assert ("update", "batch_export.lake", "a") in actions(plan)
+
+
+def test_a_former_name_leads_to_a_project_until_another_one_has_it() -> None:
+    """Project 3 was App. Another project gets this name, and the export moves to it."""
+    desired = desired_of(APP, RENAMED, export(parent="app"))
+    base = base_of(desired_of(APP, export(parent="app")), desired_of(RENAMED, export(parent="lab")))
+    live = live_of(live_project(3, "New"), live_export("b", parent=3))
+    plan = planned(desired, live, base=base)
+    assert ("replace", "batch_export.lake", "b") in actions(plan)
 
 
 # Removed resources

@@ -132,7 +132,7 @@ def test_identical_resources_have_no_difference(world: tuple[Desired, Live]) -> 
         for item in live.of(kind.name):
             if is_identical(kind, resource.spec, item.body):
                 differs = difference(kind, resource, item, Declared())
-                assert not (differs.changes or differs.toggles or differs.unreset)
+                assert (differs.changes, differs.toggles, differs.unreset) == ((), (), ())
 
 
 @pytest.mark.parametrize(

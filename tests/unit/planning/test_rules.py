@@ -6,12 +6,31 @@ from functools import cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy, PolicyRule, rules_of, trusted_first
+from reconciler.model.policy import (
+    PlanOptions,
+    Policy,
+    PolicyRule,
+    Prune,
+    Selection,
+    rules_of,
+    trusted_first,
+)
+from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.planning.rules import breaches, rule_notes, rule_refusals
 from tests.golden.test_plans import HERE, plan_of
-from tests.support.worlds import KINDS
+from tests.support.worlds import (
+    KINDS,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+)
 
 
 @cache
@@ -27,6 +46,11 @@ def broken_by(case: str, match: dict[str, Any], **parts: Any) -> list[str]:
     """Return the ids of the changes of a golden plan that break a rule."""
     given = breaches([rule(match, **parts)], plan_named(case).changes, KINDS)
     return [change.id for breach in given for change in breach.changes]
+
+
+def in_project(identity: str) -> Resource:
+    """Return an export that names its project by id."""
+    return replace(export(interval="day"), parent=ParentRef(id=identity))
 
 
 UPDATE = "batch_export.lake:update"
@@ -109,6 +133,55 @@ def test_a_match_selects_changes(
         assert actual == [change.id for change in plan_named(case).effective]
     else:
         assert actual == broken
+
+
+WEB = project()
+PAUSED = export(name="Sea", paused=True)
+
+
+@pytest.mark.parametrize(
+    ("desired", "match", "broken"),
+    [
+        # A name before or after the change, for everything that happens to the object.
+        (desired_of(WEB, PAUSED), {"name": "Lake"}, ["pause", "update"]),
+        (desired_of(WEB, PAUSED), {"name": "Sea"}, ["pause", "update"]),
+        (
+            desired_of(project(name="Site"), PAUSED),
+            {"project": "Web"},
+            ["pause", "update", "update"],
+        ),
+        (
+            desired_of(project(name="Site"), PAUSED),
+            {"project": "Site"},
+            ["pause", "update", "update"],
+        ),
+        # The key of a project, whatever leads to it.
+        (desired_of(WEB, project("app"), export(parent="app")), {"project": "web"}, ["replace"]),
+        (desired_of(WEB, project("app"), export(parent="app")), {"project": "app"}, ["replace"]),
+        (desired_of(WEB, project("app"), in_project("1")), {"project": "web"}, ["update"]),
+        (desired_of(WEB, project("app"), in_project("1")), {"project": "app"}, []),
+        (desired_of(WEB), {"project": "web"}, ["delete"]),
+    ],
+)
+def test_a_change_is_called_as_before_and_after_it(
+    desired: Desired, match: dict[str, Any], broken: list[str]
+) -> None:
+    policy = Policy(allow_replace=True, prune={"*": Prune.UNMANAGED}, rules=(rule(match),))
+    live = live_of(live_project(1, "Web"), live_project(2, "App"), live_export(name="Lake"))
+    base = desired_of(WEB, project("app"), export())
+    plan = planned(desired, live, policy, base=base if len(desired.resources) > 1 else None)
+    refusals = [item for item in plan.refusals if item.rule == "rules.mine"]
+    given = breaches(policy.rules, plan.changes, KINDS)
+    assert sorted(change.action for breach in given for change in breach.changes) == broken
+    assert [len(refusal.addresses) for refusal in refusals] == ([len(broken)] if broken else [])
+
+
+def test_a_rule_knows_the_key_of_a_project_that_the_selection_leaves_out() -> None:
+    policy = Policy(rules=(rule({"project": "web"}),))
+    selection = PlanOptions(selection=Selection(kinds=("batch_export",)))
+    desired, live = desired_of(WEB, in_project("1")), live_of(live_project(1, "Web"), live_export())
+    plan = planned(desired, live, policy, options=selection)
+    assert [refusal.rule for refusal in plan.refusals] == ["rules.mine"]
 
 
 def test_a_secret_has_no_value_to_test() -> None:

@@ -57,7 +57,10 @@ def changed(plan: Plan) -> set[str]:
     ("selection", "expected"),
     [
         ({"targets": (name,)}, {"batch_export.lake"})
-        for name in ("batch_export.lake", "e1", "lake", "New lake", "Old lake", "*lake", "lak*")
+        for name in (
+            *("batch_export.lake", "e1", "batch_export.id:e1", "lake"),
+            *("New lake", "Old lake", "*lake", "lak*"),
+        )
     ]
     + [
         ({"parents": (name,)}, {"batch_export.sea"})
@@ -228,6 +231,21 @@ def test_what_a_plan_selected_is_selected_again_under_another_name() -> None:
         planned(DESIRED, renamed, options=PlanOptions(selection=selection))
     options = PlanOptions(selection=selection, planned_before=first.objects)
     assert changed(planned(DESIRED, renamed, options=options)) == {"batch_export.lake"}
+
+
+def test_what_a_plan_excluded_is_excluded_again_as_the_object_of_a_resource() -> None:
+    """The twin of an excluded object is deleted, so that object is certainly the removed lake."""
+    lakes = [live_export(name, "Lake") for name in ("e1", "e2")]
+    policy, base = Policy(prune={"*": Prune.UNMANAGED}), desired_of(project(), export())
+    options = PlanOptions(selection=Selection(excludes=("batch_export.id:e2",)))
+    first = planned(
+        desired_of(project()), live_of(live_project(), *lakes), policy, base=base, options=options
+    )
+    assert [change.live_id for change in first.effective] == ["e1"]
+    left = live_of(live_project(), lakes[1])
+    again = replace(options, planned_before=first.objects)
+    assert not planned(desired_of(project()), left, policy, base=base, options=again).effective
+    assert not planned(desired_of(project()), left, policy, base=base, options=options).effective
 
 
 @pytest.mark.parametrize("pinned_id", [None, "e1"])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reconciler.authoring.drift import drift_of
 from reconciler.model.address import Address
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import Readable
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Reason, SecretUse
 from reconciler.model.policy import Policy
@@ -319,18 +319,18 @@ def test_plan_o3_a_looser_policy_is_noted(change: dict[str, Any], expected: list
         for policy in (POLICY, {**POLICY, **change})
     )
     texts = loosened(
-        replace(desired_of(WEB), policy=was, lists=Trusted()),
-        replace(desired_of(WEB), policy=now, lists=Trusted()),
+        replace(desired_of(WEB), policy=was, readable=Readable()),
+        replace(desired_of(WEB), policy=now, readable=Readable()),
     )
     assert texts == [f"`policy` is looser: {key}" for key in expected]
 
 
 def test_plan_o3_longer_lists_are_noted() -> None:
-    was = Trusted(env=frozenset({"A"}), secrets=frozenset({"S"}), secret_files=("/a",))
-    now = Trusted(env=frozenset({"A", "B"}), secrets=frozenset({"T"}), secret_files=("/a", "/"))
+    was = Readable(env=frozenset({"A"}), secrets=frozenset({"S"}), secret_files=("/a",))
+    now = Readable(env=frozenset({"A", "B"}), secrets=frozenset({"T"}), secret_files=("/a", "/"))
     assert loosened(
-        replace(desired_of(WEB), policy=Policy(), lists=was),
-        replace(desired_of(WEB), policy=Policy(), lists=now),
+        replace(desired_of(WEB), policy=Policy(), readable=was),
+        replace(desired_of(WEB), policy=Policy(), readable=now),
     ) == ["`env: ['B']` is new", "`secrets: ['T']` is new", "`secret_files: ['/']` is new"]
 
 

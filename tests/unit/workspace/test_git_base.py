@@ -23,7 +23,7 @@ from reconciler.workspace.git.base import (
     default_base,
     trusted_branch,
 )
-from reconciler.workspace.git.ci import before_push_of, head_branch_of, target_of
+from reconciler.workspace.git.ci import before_push_of, head_branch_of, job_url_of, target_of
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.loading import load
 from tests.security.witness import witnessed
@@ -159,6 +159,21 @@ def test_ci_names_the_target_of_a_pull_request(git: Git, tmp_path: Path, variabl
 def test_ci_names_the_branch_of_a_job(environ: dict[str, str], branch: str | None) -> None:
     assert head_branch_of({"CI": "true", **environ}) == branch
     assert head_branch_of(environ) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "https://ci.example/job) [more](https://other.example",
+        "https://ci.example/a b",
+        "https://user:password@ci.example/job",
+        "https://ci.example/job\n",
+    ],
+)
+def test_the_address_of_a_job_is_one_word_without_credentials(url: str) -> None:
+    assert job_url_of({"CI_JOB_URL": url}) is None
+    assert job_url_of({"CI_JOB_URL": "https://ci.example/job/7"}) == "https://ci.example/job/7"
 
 
 def test_only_a_branch_that_is_checked_out_has_a_name(git: Git) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.workspace.yaml.document import Document, TooDeep, compose
+from reconciler.workspace.yaml.document import Document, TooLarge, compose
 from reconciler.workspace.yaml.loader import read_nodes, read_plain
 
 ROOT = Path(__file__).parents[3]
@@ -38,7 +38,7 @@ def from_nodes(text: str) -> Document | None:
     problems = DiagnosticCollector()
     try:
         document = read_nodes("a.yaml", text, compose(text), problems)
-    except (yaml.YAMLError, TooDeep):
+    except (yaml.YAMLError, TooLarge):
         return None
     return None if problems.diagnostics else document
 

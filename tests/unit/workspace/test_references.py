@@ -11,7 +11,7 @@ import pytest
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import Readable
 from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import Loaded, load, load_all, load_at
 from reconciler.workspace.sources import FolderSource
@@ -442,6 +442,6 @@ def test_a_base_with_a_mistake_that_was_a_warning_can_be_read(tmp_path: Path, mi
         environment="default",
         environ={},
         snapshots=Snapshots(),
-        trusted=Trusted(),
+        trusted=Readable(),
     )
     assert LAKE in at_base.resources

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
 from reconciler.kinds import all_kinds
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import Readable
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import LoadOptions, load, load_all, load_at
@@ -125,7 +125,7 @@ def test_configuration_1_patterns_of_an_older_commit_do_not_make_it_unreadable(
         environment="default",
         environ={},
         snapshots=Snapshots(),
-        trusted=Trusted(),
+        trusted=Readable(),
     )
     assert {address.key for address in desired.resources} == {"a"}
 

@@ -11,7 +11,7 @@ import yaml
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from reconciler.model.connection import Trusted
+from reconciler.model.connection import Readable
 from reconciler.model.schemas import schema, schema_names
 from reconciler.model.values import Path as Place
 from reconciler.workspace.layers import Snapshots
@@ -374,6 +374,6 @@ def test_a_git_base_is_there_without_its_variables(tmp_path: Path) -> None:
         environment="default",
         environ={},
         snapshots=Snapshots(),
-        trusted=Trusted(),
+        trusted=Readable(),
     )
     assert len(desired.resources) == 4
