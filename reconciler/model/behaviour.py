@@ -176,7 +176,7 @@ def ignored(context: RuleContext, kind: str) -> Objection | None:
     body = context.live.body if context.live is not None else {}
     names = [
         name
-        for name in dict.fromkeys(str(change.path[0]) for change in context.fields)
+        for name in dict.fromkeys(str(change.path[0]) for change in context.change.fields)
         if (since := properties.get(name, {}).get("x-since"))
         and not context.dialect.is_since(Dialect(since))
         and name not in body

@@ -407,13 +407,13 @@ class _Matcher(Struct, dict=True):
         if len(ids) != 1 and ref.name is not None:
             choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
             self.ambiguities.add(
-                f"{resource.located((kind.parent_key,))}: {len(ids) or 'no'} live {kind.parent}s "
+                f"{resource.located((str(kind.parent_key),))}: {len(ids) or 'no'} live {kind.parent}s "
                 f"are named {quoted(ref.name)}",
                 f"name it by id: {kind.parent_key}: {{id: …}} with {choice}",
             )
         elif not ids and ref.id is not None and resource.state is State.PRESENT:
             self.ambiguities.add(
-                f"{resource.located((kind.parent_key, 'id'))}: no live {kind.parent} has the id "
+                f"{resource.located((str(kind.parent_key), 'id'))}: no live {kind.parent} has the id "
                 f"{quoted(ref.id)}",
                 f"correct the id as the service writes it, or use {kind.parent_key}: {{name: …}}",
             )
