@@ -403,19 +403,19 @@ class _Matcher(Struct, dict=True):
         if ref is None or kind.parent is None:
             return Match(resource, kind)
         address = Address(kind.parent, ref.key) if ref.key is not None else None
-        ids, parent_field = self._parent_ids(kind.parent, ref, address), str(kind.parent_key)
+        ids, below = self._parent_ids(kind.parent, ref, address), str(kind.parent_key)
         if len(ids) != 1 and ref.name is not None:
             choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
             self.ambiguities.add(
-                f"{resource.located((parent_field,))}: {len(ids) or 'no'} live {kind.parent}s are named "
+                f"{resource.located((below,))}: {len(ids) or 'no'} live {kind.parent}s are named "
                 f"{quoted(ref.name)}",
-                f"name it by id: {parent_field}: {{id: …}} with {choice}",
+                f"name it by id: {below}: {{id: …}} with {choice}",
             )
         elif not ids and ref.id is not None and resource.state is State.PRESENT:
             self.ambiguities.add(
-                f"{resource.located((parent_field, 'id'))}: no live {kind.parent} has the id "
+                f"{resource.located((below, 'id'))}: no live {kind.parent} has the id "
                 f"{quoted(ref.id)}",
-                f"correct the id as the service writes it, or use {parent_field}: {{name: …}}",
+                f"correct the id as the service writes it, or use {below}: {{name: …}}",
             )
         parent_id = ids[0] if len(ids) == 1 else None
         return Match(resource, kind, parent_id=parent_id, parent_address=address)
