@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
@@ -31,11 +39,11 @@ from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted, redact_event
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.plan import Plan, Refusal
+from reconciler.model.plan import Plan, Reason, Refusal
 from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions, Policy, Prune
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import Desired
-from reconciler.model.text import several
+from reconciler.model.text import listed, quoted, several
 from reconciler.planning.base import Base
 from reconciler.planning.details import (
     DetailsNotRead,
@@ -46,7 +54,7 @@ from reconciler.planning.details import (
 )
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.integrations import IntegrationsNotRead
-from reconciler.planning.matcher import match
+from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import make_plan
 from reconciler.planning.rules import with_violations
@@ -57,6 +65,7 @@ from reconciler.workspace.loading import Loaded
 from reconciler.workspace.yaml.loader import ParsedFiles, collector_paused
 
 _Result = TypeVar("_Result")
+_MOST_NAMED = 5
 
 
 class Session(Struct, frozen=True):
@@ -309,8 +318,11 @@ class Session(Struct, frozen=True):
         with collector_paused():
             plan = self._judged_plan(live, context)
             if context.has_environments and _may_concern_others(plan):
-                elsewhere = frozenset(self.claimed_elsewhere(live))
+                others = dict(self._matched_elsewhere(live))
+                elsewhere = frozenset(_claimed_by(others.values()))
                 plan = self._judged_plan(live, replace(context, elsewhere=elsewhere))
+                unknown = [name for name, matching in others.items() if matching is None]
+                plan = replace(plan, refusals=(*plan.refusals, *self._unclear(plan, unknown)))
         return replace(plan, refusals=(*plan.refusals, *self._unsafe()))
 
     def _judged_plan(self, live: Live, context: PlanContext) -> Plan:
@@ -330,15 +342,19 @@ class Session(Struct, frozen=True):
 
         An environment that cannot be loaded here, for example without its variables, is left out.
         """
-        own = self.loaded.desired
-        for name in self.loaded.others_of_service():
+        return _claimed_by(matching for _, matching in self._matched_elsewhere(live))
+
+    def _matched_elsewhere(self, live: Live) -> Iterator[tuple[str, Matching | None]]:
+        """Yield other environments of the organization, None for what they declare if unclear."""
+        for name, is_certain in self.loaded.others_of_service():
             theirs = self._elsewhere(name)
-            if theirs is None or theirs.service != own.service:
-                continue
-            with suppress(AmbiguousIdentity):
-                matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
-                objects = (pair.live for pair in matching.matches.values())
-                yield from (item.identity for item in objects if item is not None)
+            if theirs is not None and theirs.service == self.loaded.desired.service:
+                try:
+                    yield name, match(theirs, live, policy=Policy(), kinds=all_kinds())
+                except AmbiguousIdentity:
+                    yield name, None
+            elif theirs is None and is_certain:
+                yield name, None
 
     def _elsewhere(self, name: str) -> Desired | None:
         """Return the configuration of another environment, loaded once."""
@@ -355,6 +371,20 @@ class Session(Struct, frozen=True):
                 )
                 known[name] = other.desired
         return known[name]
+
+    def _unclear(self, plan: Plan, unknown: Sequence[str]) -> Iterator[Refusal]:
+        """Yield a violation if the plan prunes what an environment may declare that is unknown."""
+        pruned = [item.address for item in plan.effective if Reason.PRUNED in item.reasons]
+        if pruned and unknown:
+            names = listed([quoted(name) for name in unknown], _MOST_NAMED)
+            yield Refusal(
+                "declared-elsewhere",
+                f"{several(len(pruned), 'unmanaged object')} would be deleted, which environment "
+                f"{names} of this organization may declare: it cannot be loaded or matched here",
+                tuple(pruned),
+                self.loaded.own_policy.marks.get("prune"),
+                "check it with `plan -e`, set its variables here too, or use `prune: git`",
+            )
 
     def _unsafe(self) -> Iterator[Refusal]:
         """Yield a violation if `prune: true` may delete what files declare that are left out."""
@@ -386,6 +416,13 @@ class Session(Struct, frozen=True):
             declared=self.loaded.declared.keys(),
             has_environments=len(self.loaded.environments) > 1,
         )
+
+
+def _claimed_by(matchings: Iterable[Matching | None]) -> Iterator[Identity]:
+    """Yield the objects that configurations match. None is one that is unclear."""
+    for matching in matchings:
+        pairs = matching.matches.values() if matching is not None else ()
+        yield from (pair.live.identity for pair in pairs if pair.live is not None)
 
 
 def _may_concern_others(plan: Plan) -> bool:

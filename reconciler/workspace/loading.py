@@ -139,8 +139,11 @@ class Loaded(Settings, frozen=True, kw_only=True):
                 snapshots.keep(workspace, document, resource, self.places[address])
         return snapshots
 
-    def others_of_service(self) -> Iterator[str]:
-        """Yield the other environments that may have the same organization, by the plain text."""
+    def others_of_service(self) -> Iterator[tuple[str, bool]]:
+        """Yield the other environments that may have the same organization, by the plain text.
+
+        The second value is whether the text says that it is the same.
+        """
         documents = {document.file: document.value for document in self.documents}
         for name in self.environments:
             path = ("environments", name, "organization")
@@ -149,7 +152,7 @@ class Loaded(Settings, frozen=True, kw_only=True):
             if name != self.desired.environment and not (
                 is_other and given != self.desired.organization
             ):
-                yield name
+                yield name, given == self.desired.organization
 
     def reachable(self) -> Connection:
         """Return the connection. Raises ReconcilerError that says why there is none."""

@@ -185,3 +185,36 @@ def test_plan_o5_what_another_environment_declares_is_not_deleted(world: World) 
     created = world.run("plan", "-e", "staging")
     assert created.code == 0, created.out
     assert "If it is this one" not in created.out
+
+
+@pytest.mark.parametrize(
+    ("prune", "known", "code"), [("true", "", 5), ("true", "X", 0), ("git", "", 0)]
+)
+def test_what_an_environment_that_cannot_be_loaded_may_declare_is_not_pruned(
+    world: World, prune: str, known: str, code: int
+) -> None:
+    """Its names may need variables that only its own job has."""
+    number = world.project()["id"]
+    destination = {"type": "NoOp", "config": {}}
+    body = {"name": "Theirs", "interval": "hour", "destination": destination}
+    world.running.call("POST", f"/api/projects/{number}/batch_exports/", body).raise_for_status()
+    environments = {
+        "production": {"organization": world.running.organization},
+        "staging": {},
+    }
+    policy = {"prune": True if prune == "true" else prune}
+    settings = {"version": 1, "secrets": ["PG"], "policy": policy}
+    write(
+        world.git.folder,
+        {"reconciler.yaml": json.dumps({**settings, "environments": environments})},
+    )
+    name = f"${{env:RECONCILER_VAR_X{':-' + known if known else ''}}}"
+    theirs = {"project": "web", "name": name, "environments": ["production"]}
+    web = {"web": {"name": "Web"}}
+    world.write(web, pg={"project": "web", "name": "Pg", "environments": ["staging"]}, x=theirs)
+    ran = world.run("plan", "-e", "staging")
+    assert ran.code == code, ran.out + ran.err
+    assert ("[declared-elsewhere]" in ran.out) is (code == 5)
+    assert (
+        "environment 'production' of this organization may declare" in " ".join(ran.out.split())
+    ) is (code == 5)
