@@ -359,7 +359,7 @@ def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
             problems[-1].append(printable(line))
         else:
             problems.append([f"{word}: {printable(line)}"])
-    # A hint for each problem stands below it, other ones at the end.
+    # A hint for each problem is below it, other ones are at the end.
     below = [[hint] for hint in hints] if len(hints) == len(problems) else []
     below = below or [[]] * (len(problems) - 1) + [hints]
     lines = [
