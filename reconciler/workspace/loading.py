@@ -17,7 +17,7 @@ from reconciler.model.connection import Connection, Readable, SecretSettings
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
-from reconciler.model.values import JSONObject, mapping_of, value_at
+from reconciler.model.values import JSON, JSONObject, mapping_of, value_at
 from reconciler.workspace.consistency import (
     ResolvedWorkspace,
     check_consistency,
@@ -142,17 +142,20 @@ class Loaded(Settings, frozen=True, kw_only=True):
     def others_of_service(self) -> Iterator[tuple[str, bool]]:
         """Yield the other environments that may have the same organization, by the plain text.
 
-        The second value is whether the text says that it is the same.
+        The second value is whether it is the same for certain: by its id, or by the same variable.
         """
         documents = {document.file: document.value for document in self.documents}
-        for name in self.environments:
+
+        def given_in(name: str) -> JSON:
             path = ("environments", name, "organization")
-            given = value_at(documents.get(WORKSPACE_FILE), path)
-            is_other = isinstance(given, str) and "${" not in given
-            if name != self.desired.environment and not (
-                is_other and given != self.desired.organization
-            ):
-                yield name, given == self.desired.organization
+            return value_at(documents.get(WORKSPACE_FILE), path)
+
+        same = (self.desired.organization, given_in(self.desired.environment))
+        for name in self.environments:
+            given = given_in(name)
+            is_other = isinstance(given, str) and "${" not in given and given not in same
+            if name != self.desired.environment and not is_other:
+                yield name, given in same
 
     def reachable(self) -> Connection:
         """Return the connection. Raises ReconcilerError that says why there is none."""

@@ -29,6 +29,7 @@ from reconciler.model.connection import (
     untrusted,
 )
 from reconciler.model.kind import Kind
+from reconciler.model.live import id_text
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.model.text import listed, quoted, several
@@ -289,6 +290,7 @@ def connection_of(
     if environ.get(API_KEY):
         used_key = SecretRef.of("env", API_KEY)
         connected = _disagreement(environment, written, environ, in_job=in_job)
+    connected = connected or _no_id(environment, organization)
     if connected is None and base_url and organization and used_key is not None:
         written_key = str(workspace.section("environments", environment).get("api_key", ""))
         connected = Connection(
@@ -301,6 +303,16 @@ def connection_of(
     return Configured(
         connected or _missing(workspace, environment, environ),
         written | ({"api_key": str(key)} if key is not None else {}),
+    )
+
+
+def _no_id(environment: str, organization: str | None) -> Unconnected | None:
+    """Return why an organization can't be in a path, None if it can, or if that is reported."""
+    if not organization or isinstance(organization, Unknown) or id_text(organization) is not None:
+        return None
+    return Unconnected(
+        f"environment {environment} has the organization {quoted(organization)}: that is no id",
+        "copy the id from the settings of the organization: letters, digits and `-`",
     )
 
 

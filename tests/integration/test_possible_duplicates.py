@@ -190,16 +190,20 @@ def test_plan_o5_what_another_environment_declares_is_not_deleted(world: World) 
 @pytest.mark.parametrize(
     ("prune", "known", "code"), [("true", "", 5), ("true", "X", 0), ("git", "", 0)]
 )
+@pytest.mark.parametrize("is_named", [True, False])
 def test_what_an_environment_that_cannot_be_loaded_may_declare_is_not_pruned(
-    world: World, prune: str, known: str, code: int
+    world: World, prune: str, known: str, code: int, *, is_named: bool
 ) -> None:
-    """Its names may need variables that only its own job has."""
+    """Its names may need variables that only its own job has.
+
+    The organization is named in the files, or both have that of RECONCILER_ORGANIZATION.
+    """
     number = world.project()["id"]
     destination = {"type": "NoOp", "config": {}}
     body = {"name": "Theirs", "interval": "hour", "destination": destination}
     world.running.call("POST", f"/api/projects/{number}/batch_exports/", body).raise_for_status()
     environments = {
-        "production": {"organization": world.running.organization},
+        "production": {"organization": world.running.organization} if is_named else {},
         "staging": {},
     }
     policy = {"prune": True if prune == "true" else prune}

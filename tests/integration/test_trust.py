@@ -188,6 +188,14 @@ def test_security_2_the_key_of_a_variable_needs_its_address_in_a_job(job: Job) -
     assert job.plan(**job.running.environ()).code == 0
 
 
+def test_an_organization_never_changes_the_path_of_a_request(job: Job) -> None:
+    job.merge({"reconciler.yaml": job.settings(organization="../users/@me"), "web.yaml": WEB})
+    ran = job.plan()
+    assert ran.code == 1
+    assert "organization '../users/@me': that is no id" in ran.err
+    assert job.running.requests() == []
+
+
 def test_the_variable_of_the_key_has_precedence_over_the_file(job: Job) -> None:
     variables = {**job.running.environ(), KEY: "phx_wrong"}
     assert job.plan(**variables).code == 0
