@@ -117,7 +117,7 @@ async def undo_of(
 
 def _check_environment(applied: AppliedPlan, loaded: Loaded, file: Path) -> None:
     source, desired = applied.plan.source, loaded.desired
-    if (source.base_url, source.organization) != desired.service:
+    if (source.base_url, source.organization) != (desired.base_url, desired.organization):
         raise StalePlan(
             f"{file}: applied in environment {source.environment} "
             f"({source.base_url}, organization {source.organization})",

@@ -347,14 +347,15 @@ class Session(Struct, frozen=True):
     def _matched_elsewhere(self, live: Live) -> Iterator[tuple[str, Matching | None]]:
         """Yield other environments of the organization, None for what they declare if unclear."""
         for name, is_certain in self.loaded.others_of_service():
-            theirs = self._elsewhere(name)
-            if theirs is not None and theirs.service == self.loaded.desired.service:
-                try:
-                    yield name, match(theirs, live, policy=Policy(), kinds=all_kinds())
-                except AmbiguousIdentity:
-                    yield name, None
-            elif theirs is None and is_certain:
-                yield name, None
+            theirs, matching = self._elsewhere(name), None
+            # An organization may be reached at several addresses.
+            given = theirs.organization if theirs is not None else None
+            if not is_certain and given != self.loaded.desired.organization:
+                continue
+            if theirs is not None:
+                with suppress(AmbiguousIdentity):
+                    matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
+            yield name, matching
 
     def _elsewhere(self, name: str) -> Desired | None:
         """Return the configuration of another environment, loaded once."""

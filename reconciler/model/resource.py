@@ -158,11 +158,6 @@ class Desired(Struct, frozen=True, dict=True):
     policy: Policy | None = None
     readable: Readable | None = None
 
-    @property
-    def service(self) -> tuple[str, str]:
-        """Its service and organization."""
-        return self.base_url, self.organization
-
     def of_service(self, base_url: str, organization: str) -> Desired:
         """Return the same resources for a service and an organization."""
         return replace(self, base_url=base_url, organization=organization)

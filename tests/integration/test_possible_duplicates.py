@@ -187,6 +187,18 @@ def test_plan_o5_what_another_environment_declares_is_not_deleted(world: World) 
     assert "If it is this one" not in created.out
 
 
+def test_an_organization_at_two_addresses_is_one(world: World) -> None:
+    """Its ids are unique: us.posthog.com and app.posthog.com have the same organizations."""
+    other = {"base_url": "http://localhost:9", "organization": world.running.organization}
+    settings = TWO.replace("production: {}", f"production: {json.dumps(other)}")
+    write(world.git.folder, {"reconciler.yaml": settings})
+    theirs = {"project": "web", "name": "Pg", "environments": ["production"]}
+    world.write({"web": {"name": "Web"}}, pg=theirs)
+    plan = world.run("plan", "-e", "staging")
+    assert plan.code == 5
+    assert "declared-elsewhere" in plan.out
+
+
 @pytest.mark.parametrize(
     ("prune", "known", "code"), [("true", "", 5), ("true", "X", 0), ("git", "", 0)]
 )
