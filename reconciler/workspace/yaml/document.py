@@ -56,6 +56,9 @@ else:
     Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+_DEEP_BRACKETS = "exceeded maximum nesting depth"
+
+
 class TooLarge(Exception):
     """Composing stopped: the code and message of the error, the line and column from 1."""
 
@@ -110,7 +113,13 @@ def compose(text: str) -> Node | None:
 
     Raises yaml.YAMLError, TooLarge, and RecursionError where PyYAML has no C parser.
     """
-    return yaml.compose(text, Loader=_Loader)
+    try:
+        return yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        # Since 0.2.6, libyaml refuses brackets that it reads ahead before it gives those above.
+        if error.problem != _DEEP_BRACKETS or error.problem_mark is None:
+            raise
+        return yaml.compose(text[: error.problem_mark.index], Loader=_Loader)
 
 
 def nodes_in(root: Node | None, *, keys: bool = True) -> Iterator[Node]:
