@@ -140,7 +140,7 @@ def _texts(value: JSON) -> tuple[str, ...]:
 
 async def key_may_write(transport: Transport) -> bool | None:
     """Return whether the API key may change anything, None if the service does not say."""
-    body = await transport.once(KEY.path, partial(_key, transport))
+    body = await _key(transport)
     scopes = body.get("scopes") if isinstance(body, dict) else None
     if not isinstance(scopes, list):
         return None
@@ -152,16 +152,24 @@ async def dialect_of_key(transport: Transport) -> Dialect | None:
 
     Every key may read itself, so this works in an organization without exports.
     """
-    body = await transport.once(KEY.path, partial(_key, transport))
+    body = await _key(transport)
     is_newest = isinstance(body, dict) and body.keys() >= _SINCE_2026
     return Dialect.V2026 if is_newest else None
 
 
 async def _key(transport: Transport) -> JSON:
+    """Return what the key says about itself, None if it cannot be read."""
+
+    async def read() -> JSON:
+        try:
+            return (await transport.send(KEY)).body
+        except NotFound:
+            # Older versions do not have this resource.
+            return None
+
     try:
-        return (await transport.send(KEY)).body
+        return await transport.once(KEY.path, read)
     except ServiceError:
-        # Older versions do not have this resource.
         return None
 
 
