@@ -165,14 +165,14 @@ class Objection(Struct, frozen=True):
     because_of: LiveObject | None = None
 
 
-def ignored(context: RuleContext, kind: str) -> Objection | None:
-    """Return the objection to fields of a kind that are newer than the server, if there are any.
+def ignored(context: RuleContext) -> Objection | None:
+    """Return the objection to fields that are newer than the server, if there are any.
 
     A live object that has the field proves that the server knows it.
     """
     if context.dialect is None:
         return None
-    properties = known_schema(kind)["properties"]
+    properties = known_schema(context.change.address.kind)["properties"]
     body = context.live.body if context.live is not None else {}
     names = [
         name

@@ -200,9 +200,7 @@ def field_leaves(fields: Sequence[Field], body: JSONObject, *, live: bool) -> It
     and secrets are skipped.
     """
     for field in fields:
-        value = body.get(field.name, MISSING)
-        if live and (value is MISSING or value is None):
-            value = field.live_value(body)
+        value = field.live_value(body) if live else body.get(field.name, MISSING)
         if value is MISSING or (live and field.secret):
             continue
         if field.variant is None:

@@ -198,7 +198,7 @@ class OpenObject(Struct, frozen=True):
 
 
 FROM_SCHEMA: Final[FieldType] = OpenObject()
-"""Stands for the type that the schema sets (`kind.kind_of`)."""
+"""The type of a field until its schema sets one (`kind.kind_of`)."""
 
 
 class MergedObject(Struct, frozen=True):

@@ -242,7 +242,7 @@ class Variant(Struct, frozen=True, dict=True):
                 extras = (self.tag_field, *self.extras)
                 return next((field for field in extras if field.name == name), None)
             case (self.body, name):
-                return next((field for field in self.fields_of(value) if field.name == name), None)
+                return self.named_fields_of(value).get(str(name))
         return None
 
 

@@ -225,14 +225,12 @@ def redact_value(value: JSON, mask: Mask) -> JSON:
 
 def redacted(value: _T, mask: Mask) -> _T:
     """Return a value with known secrets masked in what is `with_texts`: a copy if there are any."""
-    made: Any = value
-    if made.__class__ is str:
-        return cast("_T", mask(made))
     if isinstance(value, Public):
         texts = {name: item for name in value.with_texts if (item := getattr(value, name))}
         masked = {name: redacted(item, mask) for name, item in texts.items()}
         changed = {name: item for name, item in masked.items() if item != texts[name]}
         return replace(value, **changed) if changed else value
+    made: Any = value
     made = tuple(redacted(item, mask) for item in made) if type(made) is tuple else made
     return cast("_T", redact_value(made, mask))
 

@@ -20,7 +20,7 @@ from reconciler.model.resource import Resource
 from reconciler.model.values import Path
 from reconciler.planning.base import Base
 from reconciler.planning.changes import Decisions
-from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.matcher import Match, Matching, owners_of
 from reconciler.planning.places import Known
 from reconciler.planning.selection import PrunedObject
 
@@ -99,8 +99,7 @@ class Draft(Struct, frozen=True, dict=True):
     @cached_property
     def owners(self) -> Mapping[tuple[str, str], Address]:
         """The resources of live objects by kind and id, also of those that are not planned."""
-        every = (*self.matching.resources.items(), *self.matching.removed.items())
-        return {item.live.identity: address for address, item in every if item.live is not None}
+        return {**owners_of(self.matching.resources), **owners_of(self.matching.removed)}
 
     @cached_property
     def destructive(self) -> Sequence[Change]:

@@ -181,11 +181,7 @@ class Matching(Struct, frozen=True, dict=True):
     @cached_property
     def owners(self) -> Mapping[Identity, Address]:
         """The resources of live objects."""
-        return {
-            match.live.identity: address
-            for address, match in self.matches.items()
-            if match.live is not None
-        }
+        return owners_of(self.matches)
 
     @property
     def resources(self) -> Mapping[Address, Match]:
@@ -200,6 +196,12 @@ class Matching(Struct, frozen=True, dict=True):
     def parent_name(self, kind: str, parent_id: str | None) -> str | None:
         """Return the name of the parent of a live object of a kind, None if it is unknown."""
         return self._parent_names.get((self.kinds[kind].parent or "", parent_id or ""))
+
+
+def owners_of(matches: Mapping[Address, Match]) -> Mapping[Identity, Address]:
+    """Return the addresses of live objects."""
+    pairs = matches.items()
+    return {match.live.identity: address for address, match in pairs if match.live is not None}
 
 
 def interrupted(match: Match, reason: str) -> AmbiguousIdentity:

@@ -26,7 +26,7 @@ class RuleBreach(Struct, frozen=True):
     changes: tuple[Change, ...]
 
 
-class Known(Struct, frozen=True):
+class _Objects(Struct, frozen=True):
     """What the changes of a plan are about.
 
     owners
@@ -39,7 +39,7 @@ class Known(Struct, frozen=True):
     names: Mapping[Address, tuple[str, ...]]
 
     @classmethod
-    def of(cls, changes: Sequence[Change], owners: Mapping[tuple[str, str], Address]) -> Known:
+    def of(cls, changes: Sequence[Change], owners: Mapping[tuple[str, str], Address]) -> _Objects:
         """Return what some changes are about. `owners` are the objects of the other resources."""
         own = {(it.address.kind, it.live_id): it.address for it in changes if it.live_id}
         names = {
@@ -65,9 +65,9 @@ def breaches(
     if not rules:
         return
     by_name = {kind.name: kind for kind in kinds}
-    known = Known.of(changes, owners or {})
+    objects = _Objects.of(changes, owners or {})
     subjects = [
-        _Subject(change, by_name[change.address.kind], by_name, known)
+        _Subject(change, by_name[change.address.kind], by_name, objects)
         for change in changes
         if change.action is not Action.NO_OP and change.address.kind in by_name
     ]
@@ -130,7 +130,7 @@ class _Subject(Struct, frozen=True):
     change: Change
     kind: Kind
     kinds: Mapping[str, Kind]
-    known: Known
+    objects: _Objects
 
     def fits(self, match: JSON) -> bool:
         """Return whether an expression is true: all of its tests are."""
@@ -188,14 +188,14 @@ class _Subject(Struct, frozen=True):
         former = (change.old_parent_name, change.old_parent_id)
         yield from filter(None, (*written, *live, *former))
         for parent_id in filter(None, (change.parent_id, change.old_parent_id)):
-            owner = self.known.owners.get((self.kind.parent or "", parent_id))
+            owner = self.objects.owners.get((self.kind.parent or "", parent_id))
             if owner is not None:
-                yield from (owner.key, *self.known.names.get(owner, ()))
+                yield from (owner.key, *self.objects.names.get(owner, ()))
 
     def _names(self) -> Iterator[str]:
         """Yield its name, before and after a change of that."""
         yield self.change.name.strip()
-        yield from self.known.names.get(self.change.address, ())
+        yield from self.objects.names.get(self.change.address, ())
 
     def _tags(self, name: str) -> Iterator[str]:
         """Yield the tags of a field with variants, such as the type of a destination."""

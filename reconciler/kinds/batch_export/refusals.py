@@ -199,7 +199,7 @@ def field_ignored(context: RuleContext) -> Objection | None:
     Such as `timezone` and offsets on servers before 2026. Every plan would show the change again.
     Remove the field, or leave it out of this environment.
     """
-    return ignored(context, "batch_export")
+    return ignored(context)
 
 
 @REFUSALS.refusal("field-required", on=_WRITES)

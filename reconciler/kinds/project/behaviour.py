@@ -217,7 +217,7 @@ def setting_ignored(context: RuleContext) -> Objection | None:
     Such as `onboarding_tasks` on servers before 2026. Every plan would show the change again.
     Remove the field, or leave it out of this environment.
     """
-    return ignored(context, "project")
+    return ignored(context)
 
 
 @RULES.refusal("name-taken", on=_WRITES)
