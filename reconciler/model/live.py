@@ -47,6 +47,11 @@ def id_text(value: JSON) -> str | None:
     return text if _ID.fullmatch(text) else None
 
 
+def is_same_id(one: str, other: str) -> bool:
+    """Return whether the service takes both for one id: UUIDs of other case, without hyphens."""
+    return one.replace("-", "").lower() == other.replace("-", "").lower()
+
+
 class LiveObject(Struct, frozen=True):
     """One live object. `parent_id` is None for an object of the organization.
 

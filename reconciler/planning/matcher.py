@@ -11,7 +11,14 @@ from msgspec.structs import replace
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Kind, containers
-from reconciler.model.live import Identity, Live, LiveObject, other_tool_of, parse_marked_name
+from reconciler.model.live import (
+    Identity,
+    Live,
+    LiveObject,
+    is_same_id,
+    other_tool_of,
+    parse_marked_name,
+)
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import printable, quoted
@@ -312,7 +319,7 @@ class _Matcher(Struct, dict=True):
         for resource in resources:
             start = self.with_parent(kind, resource)
             if resource.pinned_id is not None:
-                self._match_pinned(start, names.by_id.get(resource.pinned_id))
+                self._match_pinned(start, names.by_id)
             elif candidates := [
                 item for item in self._named(start, resource.name) if item.id not in pinned
             ]:
@@ -442,14 +449,17 @@ class _Matcher(Struct, dict=True):
         named = self.names[start.kind.name].named(start.parent_id, name.strip())
         return [item for item in named if item.identity not in self.ignored]
 
-    def _match_pinned(self, start: Match, live: LiveObject | None) -> None:
-        resource = start.resource
-        if live is None and resource.state is State.PRESENT:
-            pinned = printable(str(resource.pinned_id))
+    def _match_pinned(self, start: Match, by_id: Mapping[str, LiveObject]) -> None:
+        resource, pinned_id = start.resource, str(start.resource.pinned_id)
+        live, pinned = by_id.get(pinned_id), quoted(pinned_id)
+        meant = next((item for item in by_id if live is None and is_same_id(item, pinned_id)), None)
+        if live is None and (meant or resource.state is State.PRESENT):
+            remove = f"remove the id of {resource.address} to match it by name or create it"
             self.ambiguities.add(
                 f"{resource.located(('id',))}: no live {resource.address.kind} has the id {pinned}",
-                f"remove `id: {pinned}` from {resource.address} to match it by name or create it, "
-                "or correct the id",
+                f"write it as the service does: `id: {meant}`"
+                if meant
+                else f"{remove}, or correct the id",
             )
         self._claim(start, live)
 

@@ -21,7 +21,7 @@ from reconciler.client import Permit, Transport, complete_list, together
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
 from reconciler.model.event import Reading
 from reconciler.model.kind import Dialect, Kind
-from reconciler.model.live import Live, LiveObject, id_text
+from reconciler.model.live import Live, LiveObject, id_text, is_same_id
 from reconciler.model.request import Routes
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import json_shown, printable
@@ -112,7 +112,9 @@ class _Reader(Struct, frozen=True):
     async def hidden(self, kind: Kind, listed: Sequence[LiveObject]) -> list[LiveObject]:
         """Return objects that are named by id but not listed, such as exports of hidden types."""
         ids = self.depth.ids | _pinned(kind, self.resources)
-        return await self._read_existing(kind, ids - {item.id for item in listed})
+        known = {item.id for item in listed}
+        items = await self._read_existing(kind, ids - known)
+        return [item for item in items if item.id not in known]
 
     async def by_id(self, kind: Kind) -> list[LiveObject]:
         """Return the objects that are named by id, where no list is allowed.
@@ -171,7 +173,7 @@ class _Reader(Struct, frozen=True):
         # Other text is no id, and could be another path.
         read_ids = sorted(live_id for live_id in ids if id_text(live_id))
         items = await together(read(live_id) for live_id in read_ids)
-        return [item for item in items if item is not None]
+        return list({item.id: item for item in items if item is not None}.values())
 
 
 def _pinned(kind: Kind, resources: Iterable[Resource]) -> set[str]:
@@ -370,7 +372,7 @@ def live_object(
     live_id, name = id_text(body.get("id")), body.get("name")
     if live_id is None:
         raise _invalid(label, f"id is {_field(body, 'id')}, a number or text was expected")
-    if expected_id is not None and live_id != expected_id:
+    if expected_id is not None and not is_same_id(live_id, expected_id):
         raise _invalid(label, f"id is {live_id}, {printable(expected_id)} was expected")
     if not isinstance(name, str):
         raise _invalid(label, f"name is {_field(body, 'name')}, text was expected")

@@ -250,3 +250,26 @@ def test_experience_27_apply_prints_the_warnings_of_the_files_once(
         )
         assert ran.code == 0, ran.err
         assert ran.err.count("[unused-variable]") == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--dialect", "2026", "--no-organization-list")], ids=str)
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_an_id_in_other_letters_than_those_of_the_service_is_an_error_at_its_place(
+    tmp_path: Path, service_of: StartService, options: tuple[str, ...], state: str
+) -> None:
+    export = {"name": "lake", "interval": "hour", "destination": NOOP}
+    project = {"id": 1, "name": "Web", "batch_exports": [export]}
+    organization = {"id": "o", "name": "O", "projects": [project]}
+    running = service_of({"organizations": [organization], "keys": [{"value": "phx_k"}]}, *options)
+    live_id = running.exports()["lake"]["id"]
+    for written in (live_id.upper(), live_id.replace("-", "")):
+        changed = files(lake={"id": written, "state": state})
+        folder = write(tmp_path / written, {"reconciler.yaml": "version: 1\n", **changed})
+        ran = reconciler("plan", "-C", folder, environ=running.environ())
+        assert ran.code == 1
+        problem = f"no live batch_export has the id '{written}'"
+        assert f"batch_export.lake (resources.yaml:16:10): {problem}" in ran.err
+        assert f"hint: write it as the service does: `id: {live_id}`" in ran.err
+    empty = write(tmp_path / "empty", {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("import", "--id", live_id.upper(), "-C", empty, environ=running.environ())
+    assert "hint: did you mean 'lake'" in ran.err

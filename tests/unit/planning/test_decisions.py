@@ -252,7 +252,7 @@ def test_an_id_selects_one_of_two_duplicates() -> None:
 
 
 def test_an_id_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(AmbiguousIdentity, match="no live batch_export has the id zz"):
+    with pytest.raises(AmbiguousIdentity, match="no live batch_export has the id 'zz'"):
         planned(desired_of(WEB, export(pinned_id="zz")), live_of(live_project()))
     pinned = replace(export(pinned_id="zz"), marks={("id",): Mark("lake.yaml", 4, 9)})
     with pytest.raises(AmbiguousIdentity, match=r"batch_export\.lake \(lake\.yaml:4:9\): no live"):
