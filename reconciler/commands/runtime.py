@@ -128,8 +128,9 @@ def _selected(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     workspace = read_workspace(FolderSource(folder), problems, folder=folder)
     raise_errors(problems, workspace.document)
     known = workspace.environments or (IMPLICIT_ENVIRONMENT,)
-    for name in names:
-        if not any(fits_any(environment, (name,)) for environment in known):
-            hint = choice(name, known, "environments")
-            raise BadUsage(f"unknown environment '{name}'", hint=hint)
-    return tuple(name for name in known if fits_any(name, names))
+    globs = [name for name in names if name not in known]
+    for glob in globs:
+        if not any(fits_any(environment, (glob,)) for environment in known):
+            hint = choice(glob, known, "environments")
+            raise BadUsage(f"unknown environment '{glob}'", hint=hint)
+    return tuple(name for name in known if name in names or fits_any(name, globs))

@@ -16,11 +16,12 @@ from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import listed
-from reconciler.model.values import Path, mapping_of, path_text, value_at
+from reconciler.model.values import Path, mapping_of, path_text, references_in, value_at
+from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.layers import EnvironmentContext, canonical_name, default_layer
 from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.schema.annotations import annotated
-from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.schema.validation import CheckContext, check, shortened
 from reconciler.workspace.schema.values import OF_ONE_VALUE, check_fields
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, check_rule_words
 from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
@@ -69,6 +70,7 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
         message = f"unknown environment '{name}' in `default`"
         hint = choice(name, names, "environments")
         check.error("unknown-environment", ("default",), message, hint)
+    _check_selectable(workspace, check)
     _check_defaults(context)
     for path in workspace.policies:
         _check_policy(workspace.section(*path), path, resolved, check)
@@ -78,6 +80,24 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
         if resource.lifecycle.ignore_changes:
             _check_ignored(resource, resolved)
     _check_relations(resolved)
+
+
+def _check_selectable(workspace: Workspace, check: CheckContext) -> None:
+    """Report names that no option selects, or no reference reads."""
+    names = workspace.environments
+    for name in names:
+        if not name.strip():
+            message = f"invalid name of an environment '{name}'"
+            place = ("environments", name)
+            check.error_at_key("bad-key", place, message, "use a name that -e can select")
+    for path in (("vars",), *(("environments", name, "vars") for name in names)):
+        for name in workspace.section(*path):
+            reference = f"${{{VARIABLES.name}:{name}}}"
+            read = [item.argument for item in references_in(reference) if not item.has_default]
+            if not name.strip() or read != [name]:
+                message = f"invalid name of a variable '{shortened(name)}'"
+                hint = "use a name that ${var:NAME} can read: not empty, without braces and `:-`"
+                check.error_at_key("bad-key", (*path, name), message, hint)
 
 
 def _check_defaults(context: EnvironmentContext) -> None:

@@ -126,11 +126,12 @@ def _where_it_is(source: Source, folder: FolderPath) -> str | None:
 def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping[str, str]) -> str:
     """Return the environment to work on. Raises BadUsage."""
     names = workspace.environments
-    wanted = asked or environ.get("RECONCILER_ENVIRONMENT") or workspace.value.get("default")
+    default = workspace.value.get("default")
+    wanted = asked or environ.get("RECONCILER_ENVIRONMENT") or default
     if not names:
         return str(wanted or IMPLICIT_ENVIRONMENT)
-    if isinstance(wanted, Unknown) or (wanted is None and len(names) == 1):
-        # The error in an unknown name is reported: other errors show in any environment.
+    if wanted is default not in names and (default is not None or len(names) == 1):
+        # An unknown default is reported as such: other errors show in any environment.
         return names[0]
     if wanted is None:
         raise BadUsage(

@@ -136,7 +136,7 @@ def as_printed(ran: Ran, running: RunningEmulator) -> Ran:
     return reconciler(*words, environ=running.environ())
 
 
-@pytest.mark.parametrize("name", ["a b", "*", "x; rm -rf ~", "$(id)", "../x"])
+@pytest.mark.parametrize("name", ["a b", "*", "[x]", "x; rm -rf ~", "$(id)", "../x"])
 def test_the_printed_command_quotes_an_environment_for_the_shell(
     tmp_path: Path, emulator: RunningEmulator, name: str
 ) -> None:

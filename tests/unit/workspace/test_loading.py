@@ -249,6 +249,16 @@ batch_exports:
     assert "did you mean 'staging'" in (told.value.hint or "")
 
 
+@pytest.mark.parametrize("default", ["q", ""])
+def test_an_unknown_default_is_reported_at_its_place(tmp_path: Path, default: str) -> None:
+    text = f"version: 1\nenvironments: {{a: {{}}, b: {{}}}}\ndefault: '{default}'\n"
+    write(tmp_path, {"reconciler.yaml": text})
+    with pytest.raises(InvalidConfiguration) as refused:
+        load(tmp_path, kinds=KINDS, environment=None, environ={})
+    (found,) = refused.value.diagnostics
+    assert (found.code, str(found.at)) == ("unknown-environment", "reconciler.yaml:3:10")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
