@@ -16,7 +16,7 @@ from reconciler.cli.streams import write_note
 from reconciler.commands.options import WorkspaceOptions, are_several
 from reconciler.errors import BadUsage
 from reconciler.model.connection import ClientOptions, duration, how_to_write, rate
-from reconciler.model.text import printable
+from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
 from reconciler.render.formats import DEFAULT, formats_of
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
@@ -385,11 +385,8 @@ def next_command(*words: str, environment: str | None = None) -> str:
 
     `environment` is the one of several that the current command selects.
     """
-    import shlex
-
-    chosen = ["-e", environment] if environment is not None else []
-    again = _options_again(without="environment" if chosen else "")
-    return printable(shlex.join(["reconciler", words[0], *chosen, *words[1:], *again]))
+    again = _options_again(without="environment" if environment is not None else "")
+    return command_text(*words, environment=environment or IMPLICIT_ENVIRONMENT, more=again)
 
 
 def _options_again(*, without: str) -> Iterator[str]:

@@ -20,8 +20,9 @@ from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.plan import OfEnvironment
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import Desired
+from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.workspace.sources import FolderSource
-from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
+from reconciler.workspace.workspace_file import read_workspace
 from reconciler.workspace.yaml.loader import ParsedFiles
 
 _R = TypeVar("_R")

@@ -19,6 +19,7 @@ from reconciler.model.plan import Change, Consequence, Effect, FieldChange, Seve
 from reconciler.model.request import Operation
 from reconciler.model.resource import Resource
 from reconciler.model.schemas import known_schema
+from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
 
@@ -72,7 +73,7 @@ class RuleContext(Struct, frozen=True):
     below a deleted one, managed or not. For refusals only, `siblings` are the live objects in the
     same parent, with the names that the plan gives them, `created` are the creates in it that come
     before, and `integrations` are those of it, None if they were not read. `now` is when live state
-    was read.
+    was read. `environment` is for commands in messages.
     """
 
     change: Change
@@ -84,6 +85,7 @@ class RuleContext(Struct, frozen=True):
     siblings: Sequence[LiveObject] = ()
     created: Sequence[Change] = ()
     integrations: Integrations | None = None
+    environment: str = IMPLICIT_ENVIRONMENT
 
     @property
     def action(self) -> Action:

@@ -20,6 +20,8 @@ _INVISIBLE = frozenset(
 """Letters, marks and symbols without a shape. Two that emoji contain are left out."""
 _QUOTES = "'\"`"
 _LONGEST_VALUE = 40
+IMPLICIT_ENVIRONMENT = "default"
+"""The environment of a workspace that declares none."""
 COMMAND = re.compile(r"#(?=#\w*\[)")
 """The first character of a command that a CI runner executes anywhere in a line, as `##vso[…]`."""
 _NOT_PLAIN = re.compile(r"[^ -~\n]")
@@ -44,6 +46,15 @@ def listed(names: Iterable[object], most: int) -> str:
 def shortened(text: str, longest: int = 120) -> str:
     """Return at most `longest` characters of a text, with an ellipsis if it is cut."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def command_text(*words: object, environment: str, more: Iterable[str] = ()) -> str:
+    """Return a command to paste into a shell. It selects an environment that is not the default."""
+    import shlex  # Few messages have a command.
+
+    command, *rest = map(str, words)
+    chosen = () if environment == IMPLICIT_ENVIRONMENT else ("-e", environment)
+    return printable(shlex.join(["reconciler", command, *chosen, *rest, *more]))
 
 
 def is_breaking(character: str) -> bool:

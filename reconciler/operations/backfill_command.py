@@ -164,7 +164,8 @@ def started(
     elif is_json:
         write_report(as_json(result.plan))
     else:
-        write_report(ends_as_text(result.ended, render_options().style))
+        environment = result.plan.source.environment
+        write_report(ends_as_text(result.ended, render_options().style, environment))
     for item in result.ended if request.since_pause else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
             say_not_started(item.address)

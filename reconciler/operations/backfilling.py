@@ -171,7 +171,7 @@ class Backfiller(Struct):
                 return await self._wait_for_row(end, end.id)
             return await self._wait_for_runs(end)
         except Interrupted:
-            detail = "it goes on; end it with: reconciler backfill --cancel NAME"
+            detail = f"it goes on; end it with: {self.calls.command('backfill', '--cancel')}"
             return replace(end, detail=detail)
         except ServiceError as error:
             return replace(end, detail=f"it was started; {error.message}")

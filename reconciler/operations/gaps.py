@@ -23,7 +23,7 @@ from reconciler.model.address import Address
 from reconciler.model.plan import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
-from reconciler.model.text import printable, quoted, several, shortened
+from reconciler.model.text import command_text, printable, quoted, several, shortened
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, moment_as_option
 from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
@@ -502,12 +502,13 @@ def _repairs(report: GapReport) -> Iterator[str]:
             for gap in item.gaps
             if gap.state.repairable
         ]
-        names = dict.fromkeys(address for address, _ in repairable)
-        name = " ".join(names) if len(names) <= _MOST_NAMED else "'*'"
+        names = tuple(dict.fromkeys(address for address, _ in repairable))
+        names = names if len(names) <= _MOST_NAMED else ("*",)
         # `backfill` looks at the last seven days by itself, and this may be another range.
         begin = moment_as_option(min(gap.start for _, gap in repairable))
         end = moment_as_option(max(gap.end for _, gap in repairable))
-        yield f"hint: reconciler backfill {name} --gaps --from {begin} --to {end}"
+        words = ("backfill", *names, "--gaps", "--from", begin, "--to", end)
+        yield f"hint: {command_text(*words, environment=report.environment)}"
     states = {gap.state for item in report.objects for gap in item.gaps}
     if GapState.BILLING in states:
         yield "note: settle billing before you backfill those intervals; until then runs fail"

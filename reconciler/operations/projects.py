@@ -191,7 +191,7 @@ async def reset_token(
             raise ReconcilerError("not approved; nothing was sent")
         after = await _reset(selected, before)
         if out is not None:
-            _write_token(out, after)
+            _write_token(out, after, selected.calls)
         return selected.details({TOKEN: _token(after)}, reveal=request.reveal)
 
 
@@ -258,7 +258,7 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
         )
         _token(after)
     except (AmbiguousOutcome, InvalidResponse) as error:
-        command = f"reconciler projects show {selected.target.address} --reveal"
+        command = selected.calls.command("projects", "show", "--reveal")
         hint = f"read the token before you try again: {command}"
         try:
             after = await selected.read()
@@ -278,13 +278,13 @@ def _token(live: LiveObject) -> str:
     return token
 
 
-def _write_token(path: Path, after: LiveObject) -> None:
+def _write_token(path: Path, after: LiveObject, calls: ObjectCalls) -> None:
     try:
         write_private(path, f"{_token(after)}\n".encode())
     except ReconcilerError as error:
         raise ReconcilerError(
             f"the token was reset, but {error.message}",
-            hint=f"read it: reconciler projects show {after.id} --reveal",
+            hint=f"read it: {calls.command('projects', 'show', '--reveal')}",
         ) from None
 
 

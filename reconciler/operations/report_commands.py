@@ -286,7 +286,9 @@ def _check_action(run: str | None, *, follow: bool, options: dict[str, Any]) -> 
     if (retry or cancelled) and follow:
         raise BadUsage("--follow shows runs: omit --retry and --cancel")
     if cancelled and run is None:
-        raise BadUsage("--cancel needs a RUN", hint="list them with: reconciler runs NAME")
+        raise BadUsage(
+            "--cancel needs a RUN", hint=f"list them with: {next_command('runs', 'NAME')}"
+        )
     if retry and (run is None) is not options["failed"]:
         raise BadUsage("--retry needs either a RUN or --failed")
     given = [name for name in _ONLY_RETRY if options[name]]

@@ -76,7 +76,7 @@ async def read_run(calls: ObjectCalls, run: str) -> Run:
         body = await calls.send("run", query=ALL_TIME, run=run)
     except NotFound as error:
         error.message = f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}"
-        error.hint = f"list its runs with: reconciler runs {calls.live.id}"
+        error.hint = f"list its runs with: {calls.command('runs')}"
         raise
     return valid(Run.of, [body], f"run {printable(run)}")[0]
 

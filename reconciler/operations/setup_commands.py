@@ -16,6 +16,7 @@ from reconciler.cli.options import (
     client_options,
     file_option,
     format_option,
+    next_command,
     workspace_of,
     workspace_options,
 )
@@ -198,7 +199,8 @@ def _check_options(action: str, name: str | None, options: Mapping[str, Any]) ->
     """Raise BadUsage for a missing name, and for options of other actions."""
     if name is None and action != "list":
         raise BadUsage(
-            f"projects {action} requires NAME", hint="list them: reconciler projects list"
+            f"projects {action} requires NAME",
+            hint=f"list them: {next_command('projects', 'list')}",
         )
     allowed = {"show": {"reveal"}, "reset-token": {"reveal", "out", "auto_approve"}}
     for option_name in ("reveal", "out", "auto_approve"):

@@ -23,7 +23,7 @@ from reconciler.model.run import (
     failures_in_a_row,
     moment_at,
 )
-from reconciler.model.text import several
+from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text, several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
 from reconciler.model.values import JSONObject
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
@@ -45,6 +45,7 @@ def status_of(
     dialect: Dialect | None,
     now: datetime,
     *,
+    environment: str = IMPLICIT_ENVIRONMENT,
     differs: bool | None = None,
     page: str | None = None,
 ) -> ExportStatus:
@@ -52,7 +53,7 @@ def status_of(
     live = target.live
     facts: dict[str, Any] = {}
     try:
-        case = _Case(target, dialect, now)
+        case = _Case(target, dialect, now, environment)
     except (InvalidRun, UnknownSchedule) as error:
         state, notes = State.UNKNOWN, [StatusNote("unreadable", str(error))]
     else:
@@ -100,9 +101,11 @@ def time_limit_of(schedule: Schedule) -> timedelta:
 class _Case:
     """The runs and the schedule of one export at a moment."""
 
-    def __init__(self, item: Target, dialect: Dialect | None, now: datetime) -> None:
+    def __init__(
+        self, item: Target, dialect: Dialect | None, now: datetime, environment: str
+    ) -> None:
         body = item.live.body
-        self.address = item.address
+        self.gaps = command_text("gaps", item.address, environment=environment)
         self.schedule = Schedule.of(body, dialect)
         self.runs = _latest_runs(body)
         self.updated_at = moment_at(body, "last_updated_at")
@@ -307,7 +310,7 @@ class _Case:
             return [StatusNote("paused", "the time of the pause is unknown")]
         if not self.missed:
             return []
-        text = f"{several(self.missed, 'run')} missed: reconciler gaps {self.address}"
+        text = f"{several(self.missed, 'run')} missed: {self.gaps}"
         return [StatusNote("missed-runs", text)]
 
     def _notes_of_the_end(self) -> list[StatusNote]:
@@ -374,6 +377,7 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
             target,
             targets.live.dialect,
             now,
+            environment=session.loaded.desired.environment,
             differs=None if target.resource is None else target.address in differing,
             page=target.page(connection.base_url),
         )

@@ -51,6 +51,7 @@ class Targets(Struct, frozen=True):
     objects: tuple[Target, ...]
     missing: tuple[Address, ...]
     organization: str
+    environment: str
     parents: tuple[Named, ...] = ()
 
     def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
@@ -98,6 +99,7 @@ class Targets(Struct, frozen=True):
             target.live,
             live.dialect,
             live.serves_organization and resource is not None and resource.parent is None,
+            self.environment,
         )
 
     def _check_exists(self, text: str, names: Names) -> None:
@@ -146,7 +148,8 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
     )
     ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
     above = tuple(_parents(live, kind, matching.owners)) if kind.parent else ()
-    return Targets(live, tuple(ordered), tuple(missing), desired.organization, above)
+    ours = (desired.organization, desired.environment)
+    return Targets(live, tuple(ordered), tuple(missing), *ours, above)
 
 
 def _parents(live: Live, kind: Kind, owners: Mapping[Identity, Address]) -> Iterator[Named]:

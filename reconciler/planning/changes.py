@@ -76,6 +76,7 @@ class ChangeContext(Struct, frozen=True, dict=True):
     matching: Matching
     known: Known
     rotate: Container[Address]
+    environment: str
 
     @property
     def live(self) -> Live:
@@ -293,6 +294,7 @@ def _change(
         now=context.known.now,
         dialect=context.live.dialect,
         children=context.children(deleted) if deleted is not None else (),
+        environment=context.environment,
     )
     consequences = [
         # Messages contain live values.

@@ -71,7 +71,8 @@ def make_plan(
     selected = select(Candidates(matching, pruned, desired.environment, context.declared), options)
     matching = with_integrations(matching, selected.addresses)
     known = Known(matching, context.now)
-    decision = context.decisions.begin(ChangeContext(matching, known, selected.rotated))
+    decided = ChangeContext(matching, known, selected.rotated, desired.environment)
+    decision = context.decisions.begin(decided)
     changes, no_ops, notes = _decided(pruned, selected, decision, context.decisions)
     if context.needs_details:
         versions = (desired, *((base.desired, *base.later) if base is not None else ()))

@@ -22,7 +22,7 @@ from reconciler.model.naming import Named, Names, kinds_named
 from reconciler.model.plan import Note, Reason
 from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Resource, State
-from reconciler.model.text import listed, printable
+from reconciler.model.text import command_text, listed, printable
 from reconciler.model.values import secret_refs
 from reconciler.planning.matcher import Match, Matching
 
@@ -261,10 +261,10 @@ def _check(candidates: Candidates, text: str, option: str, names: Names) -> None
         raise BadUsage(
             f"{first.label} is ignored by the policy", hint="change policy.ignore to manage it"
         )
+    command = command_text("import", "--id", first.ids[0], environment=candidates.environment)
     raise BadUsage(
         f"{first.label} is unmanaged: no resource has it",
-        hint=f"import it with `reconciler import --id {first.ids[0]}`, or pin it: add "
-        f"`id: {first.ids[0]}` to a resource",
+        hint=f"import it with `{command}`, or pin it: add `id: {first.ids[0]}` to a resource",
     )
 
 

@@ -12,6 +12,7 @@ from reconciler.errors import InvalidResponse, ReconcilerError
 from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.request import Operation, Paging, Query, Request, Routes
+from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
 from reconciler.model.values import JSON, JSONObject
 
 MOST_PAGES = 2_000
@@ -26,7 +27,8 @@ class ObjectCalls(Struct, frozen=True):
     """The operations of one live object.
 
     `dialect` is that of the server, None if unknown: then every operation is tried.
-    `below_organization`: operations that the path of the organization has use it.
+    `below_organization`: operations that the path of the organization has use it. `environment` is
+    for commands in messages.
     """
 
     transport: Transport
@@ -35,10 +37,15 @@ class ObjectCalls(Struct, frozen=True):
     live: LiveObject
     dialect: Dialect | None = None
     below_organization: bool = False
+    environment: str = IMPLICIT_ENVIRONMENT
 
     def offered(self, name: str) -> bool:
         """Return whether the server offers an operation to API keys."""
         return self.kind.operation(name).offered_by(self.dialect)
+
+    def command(self, *words: str) -> str:
+        """Return a command to paste into a shell that ends with the object."""
+        return command_text(*words, self.live.id, environment=self.environment)
 
     def check(self, name: str) -> None:
         """Raise NotOffered if the server does not offer an operation to API keys."""

@@ -162,8 +162,7 @@ def reports_document(
     failures = len(reports) - len(documents)
     heading = Heading((Cell(f"{count}, {failures} with an error" if failures else count),))
     end = heading, Facts(totals, attached=True)
-    hint = ("hint: for a command above, select its environment: -e NAME",) * bool(documents)
-    return Document((Cell(f"{title} of {count}"),), (), (*parts, *end), after=hint)
+    return Document((Cell(f"{title} of {count}"),), (), (*parts, *end))
 
 
 def _part(item: OfEnvironment[Any], document: Document | None) -> Iterator[Block]:

@@ -28,7 +28,7 @@ from reconciler.model.run import (
     Subject,
     duration_of_run,
 )
-from reconciler.model.text import listed, printable, quoted, several, shortened
+from reconciler.model.text import command_text, listed, printable, quoted, several, shortened
 from reconciler.model.times import moment_as_option
 from reconciler.render.document import Cell, Column, Document, Facts, Group, Line, Lines, Row, Table
 from reconciler.render.options import Colour, RenderOptions, Style
@@ -288,7 +288,7 @@ def _consequence(item: Consequence, of_some: str) -> Row:
     return Row((severity, Cell(item.rule, code=True), Cell(item.message + of_some)))
 
 
-def ends_as_text(ended: Sequence[ObjectBackfills], style: Style) -> str:
+def ends_as_text(ended: Sequence[ObjectBackfills], style: Style, environment: str) -> str:
     """Return a line for every backfill that was to be started, and how to go on."""
     lines: list[str] = []
     for item in ended:
@@ -297,9 +297,10 @@ def ends_as_text(ended: Sequence[ObjectBackfills], style: Style) -> str:
             lines += _end_lines(end, style)
     states = {end.state for item in ended for end in item.ends}
     if not states.isdisjoint({BackfillState.STARTED, BackfillState.RUNNING}):
-        one = f" {printable(str(ended[0].address))}" if len(ended) == 1 else ""
-        what = f"the runs: reconciler runs{one}" if one else "all: reconciler status"
-        lines += ["", f"Look at {what}; at gaps: reconciler gaps{one}"]
+        one = [ended[0].address] if len(ended) == 1 else []
+        what = command_text("runs" if one else "status", *one, environment=environment)
+        gaps = command_text("gaps", *one, environment=environment)
+        lines += ["", f"Look at {'the runs' if one else 'all'}: {what}; at gaps: {gaps}"]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -17,13 +17,13 @@ from reconciler.errors import BadUsage, UnreadableFile
 from reconciler.model.address import choice, fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.policy import RULE_PREFIX, Policy
+from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.model.values import JSON, Path, holds_reference, leaves, mapping_of, value_at
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, shortened
 from reconciler.workspace.sources import MAX_ENVIRONMENTS, WORKSPACE_FILE, Source, workspace_above
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
 
-IMPLICIT_ENVIRONMENT = "default"
 DEFAULTS = "defaults"
 """The key of default fields by kind, in resource files and in the workspace file."""
 _MISNAMED = "reconciler.yml"

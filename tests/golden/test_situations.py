@@ -235,7 +235,7 @@ def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None
         text = written("backfills", "text", plan, RenderOptions(style, cost="5 calls, about 1 s"))
         assert max(map(len, text.splitlines())) <= width
         golden(EXPECTED / f"backfills.{width}.txt", text)
-    golden(EXPECTED / "backfills.ends.txt", ends_as_text(ended, PLAIN))
+    golden(EXPECTED / "backfills.ends.txt", ends_as_text(ended, PLAIN, "staging"))
     endings = {"json": "json", "markdown": "md", "html": "html", "github": "github"}
     for name, ending in endings.items():
         text = writer_of(name, "backfills")(plan, RenderOptions(cost="5 calls, about 1 s"))

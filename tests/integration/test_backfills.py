@@ -438,7 +438,7 @@ def test_the_text_names_ranges_runs_rows_and_remarks(
     assert "2026-10-20T16:00:00Z to 2026-10-20T18:00:00Z  2 runs" in text
     assert "last-run-failed" in text
     assert "Plan: 2 backfills, 3 runs, about 3 k rows." in text
-    ended = ends_as_text(filled(world, gaps=True).ended, PLAIN)
+    ended = ends_as_text(filled(world, gaps=True).ended, PLAIN, "default")
     assert "completed 2026-10-20T15:00:00Z" in ended
     assert "\x1b" not in text + ended
 

@@ -138,7 +138,7 @@ def test_a_lost_answer_of_a_reset_is_looked_up(
         assert token(emulator) == before
         assert ran.code == 1
         assert "outcome unknown" in ran.err
-        assert "projects show project.web --reveal" in " ".join(ran.err.split())
+        assert "projects show --reveal 1" in " ".join(ran.err.split())
 
 
 def test_a_reset_that_can_not_be_looked_up_is_unknown(

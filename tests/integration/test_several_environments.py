@@ -289,9 +289,17 @@ def test_issue_30_gaps_of_every_environment_are_one_report(
     assert ran.out.count("1 interval  ") == 2
     assert "\n  dev         error\n" in ran.out
     assert "\n  production  Intervals: 1 failed" in ran.out
-    assert ran.out.endswith("\nhint: for a command above, select its environment: -e NAME\n")
-    assert "staging: reading runs: at most " in ran.err
     assert at_night("gaps", night, emulator, "-e", "prod*", "-e", "staging").code == 2
+    hints = [line for line in ran.out.splitlines() if line.startswith("hint: ")]
+    for name, hint in zip(("staging", "production"), hints, strict=True):
+        assert hint.startswith(f"hint: reconciler backfill -e {name} batch_export.id:")
+    _, _, *words = shlex.split(hint)
+    repaired = at_night(words[0], night, emulator, *words[1:], "--auto-approve")
+    (line,) = (line for line in repaired.out.splitlines() if line.startswith("Look at the runs: "))
+    command, _, at_gaps = line.partition("the runs: ")[2].partition("; at gaps: ")
+    assert command == f"reconciler runs -e production {words[3]}"
+    assert at_gaps == f"reconciler gaps -e production {words[3]}"
+    assert "staging: reading runs: at most " in ran.err
 
 
 @pytest.mark.parametrize("command", ["status", "gaps"])

@@ -17,7 +17,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Effect, FieldChange, Novelty, Severity
 from reconciler.model.run import BILLING, COMPLETED, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
-from reconciler.model.text import listed, quoted, several, shortened
+from reconciler.model.text import command_text, listed, quoted, several, shortened
 from reconciler.model.times import moment_as_option, step_of
 from reconciler.model.values import JSON, MISSING, JSONObject, value_at
 
@@ -110,11 +110,16 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     if end is not None and end <= context.now:
         return None
     interval = str(live_value(context, "interval"))
-    word = _INTERVALS.get(interval, f"'{interval}'")
+    word, command = _INTERVALS.get(interval, f"'{interval}'"), _backfill(context, "--since-pause")
     return (
         f"{word} runs{_volume(context)} are not made while it is paused; after unpausing, "
-        f"fill the gap with: reconciler backfill {context.change.address} --since-pause"
+        f"fill the gap with: {command}"
     )
+
+
+def _backfill(context: RuleContext, *options: str) -> str:
+    words = ("backfill", context.change.address, *options)
+    return command_text(*words, environment=context.environment)
 
 
 def _volume(context: RuleContext) -> str:
@@ -160,9 +165,10 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
     count = several(missed, "run") if missed is not None else "runs"
     verb = "is" if missed == 1 else "are"
     begin, first, end_of_gap = map(moment_as_option, (since, start, last))
+    command = _backfill(context, "--from", first, "--to", end_of_gap)
     return (
         f"{count}{_volume(context)} skipped since {begin} {verb} not made up for; fill the gap "
-        f"with: reconciler backfill {context.change.address} --from {first} --to {end_of_gap}"
+        f"with: {command}"
     )
 
 
