@@ -349,10 +349,9 @@ class Session(Struct, frozen=True):
         for name, is_certain in self.loaded.others_of_service():
             theirs, matching = self._elsewhere(name), None
             # An organization may be reached at several addresses.
-            given = theirs.organization if theirs is not None else None
-            if not is_certain and given != self.loaded.desired.organization:
-                continue
             if theirs is not None:
+                if not is_certain and theirs.organization != self.loaded.desired.organization:
+                    continue
                 with suppress(AmbiguousIdentity):
                     matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
             yield name, matching
@@ -381,10 +380,11 @@ class Session(Struct, frozen=True):
             yield Refusal(
                 "declared-elsewhere",
                 f"{several(len(pruned), 'unmanaged object')} would be deleted, which environment "
-                f"{names} of this organization may declare: it cannot be loaded or matched here",
+                f"{names} may declare: it cannot be loaded or matched here",
                 tuple(pruned),
                 self.loaded.own_policy.marks.get("prune"),
-                "check it with `plan -e`, set its variables here too, or use `prune: git`",
+                "check it with `plan -e`, set its variables here too, write the id of its "
+                "organization in reconciler.yaml, or use `prune: git`",
             )
 
     def _unsafe(self) -> Iterator[Refusal]:
