@@ -13,12 +13,11 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.kind import Action, Dialect, Integrations
+from reconciler.model.kind import Action, Dialect, Integrations, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Consequence, Effect, FieldChange, Severity
 from reconciler.model.request import Operation
 from reconciler.model.resource import Resource
-from reconciler.model.schemas import known_schema
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
@@ -77,6 +76,7 @@ class RuleContext(Struct, frozen=True):
     """
 
     change: Change
+    kind: Kind
     desired: Resource | None
     live: LiveObject | None
     now: datetime
@@ -174,15 +174,16 @@ def ignored(context: RuleContext) -> Objection | None:
     """
     if context.dialect is None:
         return None
-    properties = known_schema(context.change.address.kind)["properties"]
     body = context.live.body if context.live is not None else {}
+    changed = dict.fromkeys(str(change.path[0]) for change in context.change.fields)
     names = [
         name
-        for name in dict.fromkeys(str(change.path[0]) for change in context.change.fields)
-        if (since := properties.get(name, {}).get("x-since"))
-        and not context.dialect.is_since(Dialect(since))
+        for name in changed
+        if (field := context.kind.field_named(name)) is not None
+        and field.since is not None
+        and not context.dialect.is_since(field.since)
         and name not in body
-        and context.sent(name) not in (MISSING, None, properties[name].get("default"))
+        and context.sent(name) not in (MISSING, None, field.default)
     ]
     if not names:
         return None

@@ -289,6 +289,7 @@ def _change(
     deleted = match.live if action is Action.DELETE else None
     rule_context = RuleContext(
         change=change,
+        kind=match.kind,
         desired=match.resource if deleted is None else None,
         live=match.live,
         now=context.known.now,

@@ -397,6 +397,7 @@ def _rule_contexts(draft: Draft) -> Iterator[RuleContext]:
         kind, is_deletion = change.address.kind, change.action is Action.DELETE
         yield RuleContext(
             change,
+            draft.matching.kinds[kind],
             desired=None if is_deletion else draft.resources.get(change.address),
             live=objects.get((kind, change.live_id)),
             now=draft.context.now,
