@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 
 from reconciler.emulator.clock import parsed, stamp, unstamp
-from reconciler.emulator.database import Database
 
 RUN_SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -64,8 +63,26 @@ class LogLine:
     message: str
 
 
-class RunStore(Database):
-    """The tables of runs, backfills, logs and events; part of `Store`."""
+class RunStore:
+    """The tables of runs, backfills, logs and events; part of `Store`.
+
+    One connection, used from one thread. Bodies are JSON.
+    """
+
+    _db: sqlite3.Connection
+
+    def _bodies(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """Return the bodies in the first column of all rows."""
+        return [orjson.loads(row[0]) for row in self._db.execute(query, values)]
+
+    def _body(self, query: str, *values: Any) -> dict[str, Any] | None:
+        """Return the body in the first column of the first row."""
+        row = self._db.execute(query, values).fetchone()
+        return orjson.loads(row[0]) if row else None
+
+    def _number(self, query: str, *values: Any) -> int:
+        """Return the number in the first column of the only row."""
+        return int(self._db.execute(query, values).fetchone()[0])
 
     # Schedules and events
 
