@@ -67,22 +67,12 @@ class Pair(Struct, frozen=True):
     second: Session
 
     @classmethod
-    def open(
-        cls,
-        options: WorkspaceOptions,
-        names: tuple[str, str],
-        runtime: Runtime,
-        *,
-        drafts: Mapping[str, str] | None = None,
-    ) -> Pair:
+    def open(cls, options: WorkspaceOptions, names: tuple[str, str], runtime: Runtime) -> Pair:
         """Load the workspace twice. Raises BadUsage unless it has both environments."""
         if names[0] == names[1]:
             raise BadUsage(f"cannot compare environment '{names[0]}' with itself")
         sharing = runtime.sharing()
-        sessions = [
-            Session.open(replace(options, environment=name), sharing, drafts=drafts)
-            for name in names
-        ]
+        sessions = [Session.open(replace(options, environment=name), sharing) for name in names]
         if not sessions[0].loaded.environments:
             raise BadUsage("this workspace has no environments", hint="add them to reconciler.yaml")
         return cls(*sessions)

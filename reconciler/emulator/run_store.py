@@ -168,13 +168,13 @@ class RunStore:
             self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identity,))  # noqa: S608
 
     def runs_created(
-        self, export: str, first: datetime | None, last: datetime, *, newest: int = -1
+        self, export: str, until: datetime, *, newest: int = -1
     ) -> list[dict[str, Any]]:
-        """Return the runs that were created in a window, newest first."""
+        """Return the runs that were created up to a moment, newest first."""
         return self._bodies(
-            "SELECT body FROM runs WHERE export = ? AND created BETWEEN ? AND ? "
+            "SELECT body FROM runs WHERE export = ? AND created <= ? "
             "ORDER BY created DESC, id DESC LIMIT ?",
-            *(export, stamp(first) if first is not None else 0, stamp(last), newest),
+            *(export, stamp(until), newest),
         )
 
     def runs_ending(self, export: str, end: datetime) -> list[dict[str, Any]]:

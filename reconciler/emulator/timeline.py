@@ -172,7 +172,7 @@ class AutoPause:
     def _failures(self, export: StoredExport, at: datetime) -> int:
         """Return how many of the last runs failed by a rule. The last are those updated last."""
         window = self._world.dialect.pause_window or _WINDOWS[export.body["interval"]]
-        runs = self._store.runs_created(export.id, None, at, newest=window + _MARGIN)
+        runs = self._store.runs_created(export.id, at, newest=window + _MARGIN)
         runs.sort(key=lambda run: self._updated(run, at), reverse=True)
         return sum(
             run["by_rule"] and self._runs.state(run, at)[0] == "Failed" for run in runs[:window]

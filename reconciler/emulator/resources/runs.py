@@ -48,7 +48,7 @@ class ExportRuns:
         now = self._world.clock.now()
         runs = [
             run
-            for run in self._store.runs_created(self._exports.listed_in(call), None, now)
+            for run in self._store.runs_created(self._exports.listed_in(call), now)
             if self._within_window(call, run, now)
         ]
         shown = self._with_status(call.request, [self._runs.shown(run) for run in runs])
