@@ -16,7 +16,6 @@ sys.path.insert(0, "")
 
 import yaml
 
-from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import load
 
 
@@ -39,9 +38,7 @@ def main() -> None:
         gc.disable()
         composed = cpu(lambda: [yaml.compose(text, Loader=yaml.CSafeLoader) for text in texts])
         gc.enable()
-        loaded = cpu(
-            lambda: load(folder, kinds=all_kinds(), environment=environment, environ=os.environ)
-        )
+        loaded = cpu(lambda: load(folder, environment=environment, environ=os.environ))
         pairs.append((composed, loaded))
     print(json.dumps(pairs))
 

@@ -15,6 +15,7 @@ from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.scopes import Listing, Scope, Scopes
 from reconciler.client import Permit
 from reconciler.errors import NotFound, StalePlan
+from reconciler.kinds import all_kinds
 from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
@@ -95,7 +96,7 @@ class Checks(Struct, frozen=True):
         """Check that a parent to delete contains what the plan knows, unmodified."""
         change, is_parent = run.change, run.change.action is Action.DELETE
         planned = {item.live_id: item for item in self.inside.get(change.id, ())}
-        for kind in self.scopes.kinds.values():
+        for kind in all_kinds():
             if not is_parent or kind.parent != change.address.kind:
                 continue
             try:

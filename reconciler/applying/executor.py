@@ -51,7 +51,7 @@ from reconciler.model.event import (
     Twins,
     Withdrawn,
 )
-from reconciler.model.kind import Action, Kind
+from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Change, Plan
 from reconciler.model.redaction import Mask
@@ -68,7 +68,6 @@ async def execute(
     plan: Plan,
     transport: Transport,
     *,
-    kinds: Sequence[Kind],
     listen: Listener,
     live: Live,
     withdraw: bool = True,
@@ -87,8 +86,8 @@ async def execute(
     )
     # Listeners mask the plan, which requires that every secret is resolved.
     listen(Planned(plan))
-    mask, by_name = transport.secrets.mask, {kind.name: kind for kind in kinds}
-    scopes = Scopes(transport, plan.source.organization, by_name, live)
+    mask = transport.secrets.mask
+    scopes = Scopes(transport, plan.source.organization, live)
     run = _Run(
         scopes,
         Worker(scopes, mask, Checks(scopes, mask, plan.deleted_inside)),

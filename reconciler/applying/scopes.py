@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from reconciler.client import Permit, Transport, together
 from reconciler.errors import Forbidden, NotFound, ServiceError
-from reconciler.model.kind import Kind, containers
+from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.model.kind import containers
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.request import Routes
 from reconciler.reading import list_scope, read_object
@@ -58,7 +59,6 @@ class Scopes:
 
     transport: Transport
     organization: str
-    kinds: Mapping[str, Kind]
     live: Live
     created: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     pending: Counter[Scope] = field(default_factory=Counter)
@@ -75,7 +75,7 @@ class Scopes:
 
     def has_children(self, kind: str) -> bool:
         """Return whether objects of a kind contain others."""
-        return kind in containers(self.kinds.values())
+        return kind in containers(all_kinds())
 
     def is_foreign(self, kind: str, live_id: str) -> bool:
         """Return whether neither the plan's state nor this run knows an object."""
@@ -141,7 +141,7 @@ class Scopes:
 
         Raises ServiceError.
         """
-        routes = Routes(self.kinds[item.kind], self.organization, item.parent_id)
+        routes = Routes(kinds_by_name()[item.kind], self.organization, item.parent_id)
         try:
             full = await read_object(self.transport, routes, item.id, permit=permit)
         except NotFound:
@@ -179,7 +179,7 @@ class Scopes:
 
     async def items(self, scope: Scope) -> list[LiveObject]:
         """Return the objects of a scope now. Raises ServiceError."""
-        kind = self.kinds[scope.kind]
+        kind = kinds_by_name()[scope.kind]
         return await list_scope(self.transport, kind, self.organization, scope.parent_id)
 
     async def _survey(self, name: str) -> list[LiveObject] | None:
@@ -193,7 +193,7 @@ class Scopes:
             return None
 
     def _cost_of_survey(self, name: str) -> float:
-        kind = self.kinds[name]
+        kind = kinds_by_name()[name]
         if kind.parent is None or kind.paths.survey is None or name in self._without_survey:
             return inf
         return _pages(len(self.live.of(name)) + len(self.created[name]))

@@ -40,6 +40,7 @@ from reconciler.errors import (
     ServiceError,
     StalePlan,
 )
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import id_text
@@ -109,13 +110,13 @@ class Worker(Struct):
 
     def _parent_id(self, change: Change) -> str | None:
         """Return the id of the parent, which may have been created in this run."""
-        kind = self.scopes.kinds[change.address.kind]
+        kind = kinds_by_name()[change.address.kind]
         if change.parent_id is None and kind.parent and change.parent and change.parent.key:
             return self.created.get(Address(kind.parent, change.parent.key))
         return change.parent_id
 
     def _routes(self, change: Change) -> Routes:
-        kind = self.scopes.kinds[change.address.kind]
+        kind = kinds_by_name()[change.address.kind]
         if change.parent is not None and self._parent_id(change) is None:
             raise ServiceError(f"the id of {kind.parent} '{change.parent}' is not known")
         return Routes(kind, self.scopes.organization, self._parent_id_in_paths(change))
@@ -123,7 +124,7 @@ class Worker(Struct):
     def _old_routes(self, change: Change) -> Routes:
         """Return the routes of the object that is modified or deleted."""
         if change.action is Action.REPLACE:
-            kind = self.scopes.kinds[change.address.kind]
+            kind = kinds_by_name()[change.address.kind]
             return Routes(kind, self.scopes.organization, change.old_parent_id)
         return self._routes(change)
 
@@ -306,7 +307,7 @@ class Worker(Struct):
 
         A write with secrets is never settled by reading: the service does not return them.
         """
-        change, kind = run.change, self.scopes.kinds[run.change.address.kind]
+        change, kind = run.change, kinds_by_name()[run.change.address.kind]
         if isinstance(step, Patch) and secret_refs(step.body):
             return False
         try:

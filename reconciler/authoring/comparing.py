@@ -27,7 +27,7 @@ from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.live import Live
 from reconciler.model.naming import Named, Names
@@ -67,22 +67,12 @@ class Pair(Struct, frozen=True):
     second: Session
 
     @classmethod
-    def open(
-        cls,
-        options: WorkspaceOptions,
-        names: tuple[str, str],
-        runtime: Runtime,
-        *,
-        drafts: Mapping[str, str] | None = None,
-    ) -> Pair:
+    def open(cls, options: WorkspaceOptions, names: tuple[str, str], runtime: Runtime) -> Pair:
         """Load the workspace twice. Raises BadUsage unless it has both environments."""
         if names[0] == names[1]:
             raise BadUsage(f"cannot compare environment '{names[0]}' with itself")
         sharing = runtime.sharing()
-        sessions = [
-            Session.open(replace(options, environment=name), sharing, drafts=drafts)
-            for name in names
-        ]
+        sessions = [Session.open(replace(options, environment=name), sharing) for name in names]
         if not sessions[0].loaded.environments:
             raise BadUsage("this workspace has no environments", hint="add them to reconciler.yaml")
         return cls(*sessions)
@@ -135,7 +125,6 @@ async def compare(request: CompareRequest, runtime: Runtime) -> Reported[Environ
     comparison = compare_live(
         first,
         second,
-        all_kinds(),
         intents=intents,
         chosen=pair.chosen(request.names) if request.names else None,
     )
@@ -180,7 +169,7 @@ def _only(resources: Mapping[Address, Resource], only: Iterable[Address]) -> tup
 
 def _resource(pair: Pair, address: Address) -> ResourceDifference | None:
     """Return what differs in a resource, None if nothing does."""
-    kind = next(kind for kind in all_kinds() if kind.name == address.kind)
+    kind = kinds_by_name()[address.kind]
     sides = pair.sides(address)
     differences = field_differences(kind, *sides)
     if not differences:

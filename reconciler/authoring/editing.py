@@ -33,7 +33,6 @@ from reconciler.authoring.formatting import (
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import ReconcilerError
-from reconciler.model.kind import Kind
 from reconciler.model.text import COMMAND
 from reconciler.model.values import JSON, MISSING, Path, value_at, walk
 from reconciler.workspace.yaml.document import MERGE_TAG, Document, is_block_text, nodes_in
@@ -64,7 +63,7 @@ class Edit(Struct, frozen=True):
     value: JSON
 
 
-def edited(document: Document, edits: Iterable[Edit], kinds: Sequence[Kind]) -> str:
+def edited(document: Document, edits: Iterable[Edit]) -> str:
     """Return the text of a file with values set and removed.
 
     Of lists and mappings only the items and keys that differ change. Raises ReconcilerError for a
@@ -74,7 +73,7 @@ def edited(document: Document, edits: Iterable[Edit], kinds: Sequence[Kind]) -> 
     for edit in edits:
         _put(wanted, edit)
     file = document
-    schema = file_schema(document.file, kinds)
+    schema = file_schema(document.file)
     for number in range(_PASSES):
         if is_same(file.value, wanted):
             break

@@ -14,6 +14,7 @@ from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_same, with_default
 from reconciler.model.kind import Field, Kind
@@ -362,7 +363,7 @@ class LiveSide(Struct, frozen=True):
         table = self.matching.live.integrations.get(item.parent_id or "")
         return replace(item, body=named(kind, item.body, table)) if table is not None else item
 
-    def objects(self, kinds: Mapping[str, Kind]) -> dict[_Place, tuple[Address, LiveObject]]:
+    def objects(self) -> dict[_Place, tuple[Address, LiveObject]]:
         """Return its objects, without ignored ones, by what they are compared by."""
         parents = self.parents()
         objects: dict[_Place, tuple[Address, LiveObject]] = {
@@ -372,7 +373,9 @@ class LiveSide(Struct, frozen=True):
         }
         numbers = Counter[tuple[str, str, str]]()
         for item in self.matching.unmanaged:
-            parent = parents.get((kinds[item.kind].parent or "", item.parent_id or ""), "")
+            parent = parents.get(
+                (kinds_by_name()[item.kind].parent or "", item.parent_id or ""), ""
+            )
             # A key has no space before it, so no name is taken for one.
             place = item.kind, parent, f" {item.name.strip()}"
             objects[*place, numbers[place]] = item.address, item
@@ -383,7 +386,6 @@ class LiveSide(Struct, frozen=True):
 def compare_live(
     first: LiveSide,
     second: LiveSide,
-    kinds: Sequence[Kind],
     *,
     intents: Mapping[Address, Mapping[Path, Intent | None]],
     chosen: Collection[Address] | None = None,
@@ -392,12 +394,11 @@ def compare_live(
 
     `intents` are the intended differences of the files.
     """
-    by_name = {kind.name: kind for kind in kinds}
     parents = first.parents(), second.parents()
     objects, others = (
         {
             place: item
-            for place, item in side.objects(by_name).items()
+            for place, item in side.objects().items()
             if chosen is None or item[0] in chosen
         }
         for side in (first, second)
@@ -406,7 +407,7 @@ def compare_live(
     both = sorted(objects.keys() & others.keys())
     for place in both:
         address, item = objects[place]
-        kind = by_name[address.kind]
+        kind = kinds_by_name()[address.kind]
         values = (
             _live_values(kind, first.with_names(kind, item), parents[0]),
             _live_values(kind, second.with_names(kind, others[place][1]), parents[1]),

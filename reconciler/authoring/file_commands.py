@@ -26,7 +26,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import exit_code_of_import, print_warnings, render_options, style_of
+from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.streams import write_content, write_message, write_note, write_result
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage, ExitCode
@@ -132,7 +132,7 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     imported = masked_in(run_shown(partial(import_live, request), world), world.mask)
     write_result(writer_of(output_format, "imported")(imported, render_options()))
     write_message(remarks_on_import(imported))
-    return exit_code_of_import(imported)
+    return ExitCode.ERROR if imported.refused else ExitCode.FINE
 
 
 @command(

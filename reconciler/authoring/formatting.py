@@ -19,7 +19,7 @@ from yaml.nodes import Node
 from reconciler.authoring.difference import differences_as_text
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.public import Public, derived
@@ -28,7 +28,7 @@ from reconciler.model.text import several
 from reconciler.model.values import MISSING, Path, value_at
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.workspace.redaction import side_of
-from reconciler.workspace.resource_files import Recognition, ResourceFiles, with_lines
+from reconciler.workspace.resource_files import ResourceFiles, with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.workspace_file import DEFAULTS, read_workspace
 from reconciler.workspace.writing import write_files
@@ -150,7 +150,7 @@ def _formatted(
     with collector_paused():
         for name, raw in texts.items():
             known = len(collector.diagnostics)
-            before, after = format_file(raw, name, all_kinds(), collector)
+            before, after = format_file(raw, name, collector)
             if len(collector.diagnostics) > known:
                 # Other documents are not kept: their nodes take most of the memory.
                 documents[name] = before
@@ -182,7 +182,7 @@ def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str,
     globs = workspace.value.get("resources", [])
     if own.failed and not (workspace.value and isinstance(globs, list)):
         raise InvalidConfiguration(with_lines(own.in_order(), {WORKSPACE_FILE: workspace.document}))
-    texts = ResourceFiles(source, workspace, Recognition(all_kinds()), collector).contents()
+    texts = ResourceFiles(source, workspace, collector).contents()
     raw = source.read(WORKSPACE_FILE) or b""
     return {WORKSPACE_FILE: raw, **{name: text for name, text in texts if text is not None}}
 
@@ -210,7 +210,7 @@ def _selected(
 
 
 def format_file(
-    raw: bytes, file: str, kinds: Sequence[Kind], problems: DiagnosticCollector
+    raw: bytes, file: str, problems: DiagnosticCollector
 ) -> tuple[Document, Document | None]:
     """Return a file as it was read, and the formatted one with the original line ends.
 
@@ -221,7 +221,7 @@ def format_file(
     problems.diagnostics.extend(own.diagnostics)
     if own.failed:
         return document, None
-    root = file_schema(file, kinds)
+    root = file_schema(file)
     ending = line_end(raw)
     for reorder in (True, False):
         lines = _Formatting(document, trimmed(document), reorder=reorder).formatted(root)
@@ -250,12 +250,13 @@ def _equivalent(document: Document, text: str) -> Document | None:
     return again if before == after else None
 
 
-def file_schema(file: str, kinds: Sequence[Kind]) -> Schema:
+def file_schema(file: str) -> Schema:
     """Return the schema of a file, with the keys of each mapping in order."""
     if PurePosixPath(file).name == WORKSPACE_FILE:
-        return _workspace(kinds)
-    collections = {kind.collection: {"additionalProperties": _kind(kind)} for kind in kinds}
-    properties = {DEFAULTS: _defaults(kinds), **collections}
+        known = schema("workspace") or {}
+        return {**known, "properties": {**known.get("properties", {}), DEFAULTS: _defaults()}}
+    collections = {kind.collection: {"additionalProperties": _kind(kind)} for kind in all_kinds()}
+    properties = {DEFAULTS: _defaults(), **collections}
     return {"additionalProperties": False, "properties": properties}
 
 
@@ -266,13 +267,8 @@ def _kind(kind: Kind) -> Schema:
     return {**known, "properties": {**properties, _OVERRIDES: overrides}}
 
 
-def _workspace(kinds: Sequence[Kind]) -> Schema:
-    known = schema("workspace") or {}
-    return {**known, "properties": {**known.get("properties", {}), DEFAULTS: _defaults(kinds)}}
-
-
-def _defaults(kinds: Sequence[Kind]) -> Schema:
-    return {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
+def _defaults() -> Schema:
+    return {"properties": {name: schema(name) or {} for name in kinds_by_name()}}
 
 
 def schema_below(document: Document, node: Schema, path: Path, name: str) -> Schema:

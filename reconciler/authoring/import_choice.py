@@ -16,7 +16,7 @@ from itertools import count
 from msgspec import Struct
 
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, written_value
 from reconciler.model.kind import Dialect, Field, Kind
@@ -44,11 +44,6 @@ class ImportContext(Struct, frozen=True, dict=True):
     share_secrets: bool = False
 
     @cached_property
-    def kinds_by_name(self) -> Mapping[str, Kind]:
-        """Return the kinds by name."""
-        return {kind.name: kind for kind in all_kinds()}
-
-    @cached_property
     def secret_names(self) -> AbstractSet[Identity]:
         """Return unclaimed objects with a known secret in their names: no key is made from it."""
         names = {
@@ -67,7 +62,7 @@ class ImportContext(Struct, frozen=True, dict=True):
 
     def parent_of(self, live: LiveObject) -> LiveObject | None:
         """Return the live object that contains another one, None without one."""
-        parent_kind = self.kinds_by_name[live.kind].parent
+        parent_kind = kinds_by_name()[live.kind].parent
         if parent_kind is None or live.parent_id is None:
             return None
         return self.live.by_identity.get((parent_kind, live.parent_id))
@@ -104,7 +99,7 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
     parents = Names(
         Named.of_live(live, address)
         for address, live in objects.items()
-        if context.kinds_by_name[live.kind].parent is None
+        if kinds_by_name()[live.kind].parent is None
     )
     named = _addresses(names, choice.names, "--name")
     inside = _addresses(parents, choice.parents, "--project")
@@ -189,7 +184,7 @@ def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Ad
         new = [live for live in objects if live.kind == kind.name and live.identity not in keys]
         keys |= _keys(kind, new, keys, context)
     ambiguous = _ambiguous(context)
-    kinds = context.kinds_by_name
+    kinds = kinds_by_name()
     return tuple(
         Adoption(
             kind=kinds[live.kind],
@@ -269,7 +264,7 @@ def _parent(
     live: LiveObject, keys: Mapping[Identity, str], context: ImportContext
 ) -> ParentRef | None:
     """Return a reference by key if the parent is a resource, else by name, else by id."""
-    kind = context.kinds_by_name[live.kind]
+    kind = kinds_by_name()[live.kind]
     if kind.parent is None or live.parent_id is None:
         return None
     key = keys.get((kind.parent, live.parent_id))

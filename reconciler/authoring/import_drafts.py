@@ -23,6 +23,7 @@ from reconciler.authoring.import_choice import (
 )
 from reconciler.authoring.yaml_text import Draft, reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.files import Left, NeededSecret
@@ -81,9 +82,7 @@ class Drafting(Struct):
         for address, resource in self.resources.items():
             for path, ref in secret_refs(resource.spec):
                 self.variables |= {source.argument for source in ref.sources}
-                account = self._account(
-                    self.context.kinds_by_name[address.kind], resource.spec, path
-                )
+                account = self._account(kinds_by_name()[address.kind], resource.spec, path)
                 if account and not ref.is_literal:
                     self.shared.setdefault(account, ref)
 

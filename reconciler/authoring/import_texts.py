@@ -21,7 +21,7 @@ from reconciler.authoring.import_drafts import Drafting
 from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schema_line
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address, PathGlob
 from reconciler.model.files import FileChange, Layout, Left, Lost, Namesake, Side
 from reconciler.model.kind import Action, Kind
@@ -197,7 +197,7 @@ class Placing(Struct, frozen=True):
         elif kind.parent is None:
             parts = [kind.collection, _part(kind, adoption.address.key)]
         elif self.layout is not Layout.BY_RESOURCE:
-            parent = next(parent for parent in all_kinds() if parent.name == kind.parent)
+            parent = kinds_by_name()[kind.parent]
             parts = [parent.collection, _part(parent, _parent_stem(adoption))]
         else:
             stem = _part(kind, _parent_stem(adoption))
@@ -351,7 +351,7 @@ def _has_plain_reference(value: JSON) -> bool:
 def namesakes(attempt: Attempt, context: ImportContext, loaded: Loaded) -> Iterator[Namesake]:
     """Yield new resources with the name and parent of a resource of another environment."""
     elsewhere = {
-        _place_of(address, loaded, context.kinds_by_name[address.kind]): address
+        _place_of(address, loaded, kinds_by_name()[address.kind]): address
         for address in loaded.declared
         if address not in loaded.desired.resources
     }

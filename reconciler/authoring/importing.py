@@ -25,7 +25,7 @@ from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import GitUnavailable
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import Adopted, Imported, Layout, Left
 from reconciler.model.kind import Dialect
@@ -218,7 +218,7 @@ def _reason_against(
     if live.identity in context.secret_names:
         return "its name contains the value of a secret of this workspace"
     if live.parent_id is not None and parent is None:
-        parent_kind = context.kinds_by_name[live.kind].parent
+        parent_kind = kinds_by_name()[live.kind].parent
         return f"its {parent_kind} (id {live.parent_id}) no longer exists"
     if renamed is None or live.identity in context.claims:
         return None

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from reconciler.authoring.editing import Edit, edited
 from reconciler.diagnostics import InvalidConfiguration, Level
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, references_in, value_at
 from reconciler.workspace.loading import Loaded, load_all
@@ -116,7 +115,7 @@ def edited_texts(folder: FolderPath, edits: Iterable[tuple[Document, Edit]]) -> 
     for document, edit in edits:
         by_file.setdefault(document.file, (document, []))[1].append(edit)
     for file, (document, own) in by_file.items():
-        text = edited(document, own, all_kinds())
+        text = edited(document, own)
         if text != document.text:
             texts[file] = with_mark(source, file, text)
     return texts
@@ -134,7 +133,7 @@ def check_files(
 
     `drafts` are texts in place of some files.
     """
-    diagnostics = load_all(folder, kinds=all_kinds(), environ=environ, drafts=drafts)
+    diagnostics = load_all(folder, environ=environ, drafts=drafts)
     errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
     if errors:
         raise InvalidConfiguration(errors)

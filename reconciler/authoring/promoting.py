@@ -16,7 +16,7 @@ from reconciler.authoring.environments import OnlyIn, promotions
 from reconciler.authoring.placing import check_files, edited_texts
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
-from reconciler.kinds import all_kinds
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.plan import Plan, encode
 from reconciler.model.text import listed, printable, several
@@ -109,13 +109,12 @@ def promote(request: PromoteRequest, runtime: Runtime) -> Promoted:
 def _with_parents(pair: Pair, only_first: Iterable[Address]) -> set[Address]:
     """Return resources to add to the second environment, with parents that it does not have."""
     first, second = (session.loaded.desired.resources for session in (pair.first, pair.second))
-    kinds = {kind.name: kind for kind in all_kinds()}
     added: set[Address] = set()
     waiting = [*only_first]
     while waiting:
         address = waiting.pop()
         added.add(address)
-        parent, kind = first[address].parent, kinds[address.kind].parent
+        parent, kind = first[address].parent, kinds_by_name()[address.kind].parent
         if parent is not None and parent.key is not None and kind is not None:
             above = Address(kind, parent.key)
             if above not in second and above not in added:
@@ -126,7 +125,7 @@ def _with_parents(pair: Pair, only_first: Iterable[Address]) -> set[Address]:
 def _overrides(pair: Pair, address: Address) -> Iterator[Edit]:
     """Yield the edits of the overrides of the second environment."""
     declaration = pair.first.loaded.declared[address]
-    kind = next(kind for kind in all_kinds() if kind.name == address.kind)
+    kind = kinds_by_name()[address.kind]
     environment = pair.second.loaded.desired.environment
     for item in promotions(kind, *pair.sides(address)):
         yield Edit((*declaration.path, "overrides", environment, *item.path), item.value)

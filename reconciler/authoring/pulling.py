@@ -25,7 +25,7 @@ from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration, Mark
 from reconciler.errors import ReconcilerError
-from reconciler.kinds import all_kinds
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.files import FileChange
@@ -182,7 +182,6 @@ class _Pulling:
         self.live = live
         self.base = base
         self.request = request
-        self.kinds = {kind.name: kind for kind in all_kinds()}
         self.left_out: list[LeftOut] = []
         self.values: list[_Value] = []
 
@@ -218,7 +217,7 @@ class _Pulling:
     async def _value(self, item: DriftedObject, field: DriftedField) -> _Value | None:
         """Return what a field changes in the files, None if it is left out."""
         live = next(one for one in self.live.of(item.address.kind) if one.id == item.live_id)
-        kind = self.kinds[item.address.kind]
+        kind = kinds_by_name()[item.address.kind]
         wanted = _live_value(kind, live, field.change)
         wanted = self._named(item.address, live, field.change.path, wanted)
         reason = self._reason_against(kind, live, field, wanted)
@@ -237,7 +236,7 @@ class _Pulling:
 
     def _named(self, address: Address, live: LiveObject, path: Path, value: JSON) -> JSON:
         """Return a value with names of integrations where the resource has some."""
-        kind, table = self.kinds[live.kind], self.live.integrations.get(live.parent_id or "")
+        kind, table = kinds_by_name()[live.kind], self.live.integrations.get(live.parent_id or "")
         if table is None or value is None:
             return value
         spec, body = self.session.loaded.desired.resources[address].spec, live.body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FolderPath
 from typing import Any
 
@@ -15,7 +15,7 @@ from reconciler.authoring.placing import check_files, with_mark
 from reconciler.authoring.yaml_text import yaml_item
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
@@ -24,7 +24,6 @@ from reconciler.model.values import JSON, MISSING, Path, mapping_of, value_at
 from reconciler.workspace.references import escaped
 from reconciler.workspace.resource_files import (
     Declaration,
-    Recognition,
     ResourceFiles,
     declarations,
     is_key,
@@ -80,11 +79,11 @@ def move(options: MoveOptions, environ: Mapping[str, str]) -> Moved:
     check_files(options.folder, environ)
     source = FolderSource(options.folder)
     files = _parsed(source)
-    declared = declarations(files, all_kinds(), DiagnosticCollector())
+    declared = declarations(files, DiagnosticCollector())
     old = _resource(options.old, declared)
     new = _new_address(options, old, declared)
     renaming = _renaming(options, declared[old], new)
-    results = {file.file: renamed(file, renaming, all_kinds()) for file in files}
+    results = {file.file: renamed(file, renaming) for file in files}
     moved = {file: result for file, result in results.items() if result is not None}
     texts = {file: with_mark(source, file, result.text) for file, result in moved.items()}
     _check(options.folder, old, texts, environ)
@@ -116,7 +115,7 @@ def _parsed(source: FolderSource) -> list[Document]:
     """Return all files of a valid workspace, `reconciler.yaml` first."""
     problems = DiagnosticCollector()
     workspace = read_workspace(source, problems)
-    files = ResourceFiles(source, workspace, Recognition(all_kinds()), problems)
+    files = ResourceFiles(source, workspace, problems)
     return [workspace.document, *files.documents()]
 
 
@@ -158,7 +157,7 @@ def _address(text: str | None, old: Address) -> Address:
     if text is None:
         return old
     kind, dot, key = text.strip().partition(".")
-    if not dot or kind not in [known.name for known in all_kinds()]:
+    if not dot or kind not in kinds_by_name():
         return Address(old.kind, text.strip())
     if kind != old.kind:
         raise BadUsage(f"{old} cannot become a {kind}", hint=f"write a key, or {old.kind}.KEY")
@@ -167,7 +166,7 @@ def _address(text: str | None, old: Address) -> Address:
 
 def _renaming(options: MoveOptions, declaration: Declaration, new: Address) -> Renaming:
     """Return what to edit. Raises ReconcilerError for a name that overrides set."""
-    kind = next(kind for kind in all_kinds() if kind.name == new.kind)
+    kind = kinds_by_name()[new.kind]
     old, name = declaration.address, declaration.body.get("name")
     if options.name is None or options.name == name:
         return Renaming(kind, old.key, new.key)
@@ -237,12 +236,12 @@ class Renamed(Struct, frozen=True):
     places: int
 
 
-def renamed(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Renamed | None:
+def renamed(document: Document, renaming: Renaming) -> Renamed | None:
     """Return a valid file with a resource renamed, None if it does not mention it.
 
     Raises ReconcilerError for a place that cannot be edited safely.
     """
-    mentions = tuple(_mentions(document, renaming, kinds))
+    mentions = tuple(_mentions(document, renaming))
     if not mentions:
         return None
     edits = dict(_edit(document, mention) for mention in mentions)
@@ -254,14 +253,14 @@ def renamed(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Re
         path = (*renaming.path, "lifecycle", "renamed_from")
         names = value_at(moved.value, path)
         others = names if isinstance(names, list) else []
-        text = edited(moved, [Edit(path, [renaming.former_name, *others])], kinds)
+        text = edited(moved, [Edit(path, [renaming.former_name, *others])])
     return Renamed(text, len(edits))
 
 
-def _mentions(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Iterator[Mention]:
+def _mentions(document: Document, renaming: Renaming) -> Iterator[Mention]:
     """Yield every place that mentions the resource."""
     value = document.value if isinstance(document.value, dict) else {}
-    children = [kind for kind in kinds if kind.parent == renaming.kind.name]
+    children = [kind for kind in all_kinds() if kind.parent == renaming.kind.name]
     for kind in children:
         yield from _parents(value, (DEFAULTS, kind.name), kind, renaming)
     if document.file == WORKSPACE_FILE:

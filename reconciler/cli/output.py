@@ -2,8 +2,7 @@
 
 An error has the exit code of its class (`errors.py`), and a run that of its last event
 (`model/event.py`), one of `apply` unless resources were left out or `--mark` failed. What a plan,
-diagnostics, an audit or an import exits with is decided here; other reports are judged by their
-command.
+diagnostics or an audit exits with is decided here; other reports are judged by their command.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colou
 if TYPE_CHECKING:
     from reconciler.commands.applying import Applied
     from reconciler.model.audit_log import Audit
-    from reconciler.model.files import Imported
     from reconciler.model.plan import Plan
 
 
@@ -124,8 +122,3 @@ def exit_code_of_audit(audit: Audit) -> ExitCode:
     shown = audit.shown
     incomplete = shown.unknown or shown.twins or shown.unknown_requests
     return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
-
-
-def exit_code_of_import(imported: Imported) -> ExitCode:
-    """Return ERROR if an object can't be imported."""
-    return ExitCode.ERROR if imported.refused else ExitCode.FINE

@@ -28,7 +28,6 @@ from reconciler.errors import (
     RefusedByPolicy,
     StalePlan,
 )
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.event import Ended, Report, Verifying, redact_report
 from reconciler.model.kind import Action
@@ -317,7 +316,6 @@ async def _execute(planned: SavedPlan, session: Session, transport: Transport, b
     return await execute(
         planned.plan,
         transport,
-        kinds=all_kinds(),
         listen=bus,
         live=planned.live,
         withdraw=session.loaded.policy.withdraw,

@@ -265,7 +265,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             return self.loaded.desired
         return load_at(
             source,
-            kinds=all_kinds(),
             environment=self.loaded.desired.environment,
             environ=self.environ,
             snapshots=snapshots(),

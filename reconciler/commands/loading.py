@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
-from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all
 from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.yaml.document import Document
@@ -51,7 +50,6 @@ def load_workspace(
         with suppress(FilesChanged):
             loaded = load(
                 options.folder,
-                kinds=all_kinds(),
                 environment=options.environment,
                 environ=environ,
                 options=how,
@@ -95,7 +93,7 @@ def validate(
     `interactive`: a person runs the command.
     """
     if options.environment is None:
-        return load_all(options.folder, kinds=all_kinds(), environ=environ, strict=options.strict)
+        return load_all(options.folder, environ=environ, strict=options.strict)
     options = replace(options, lenient=frozenset())
     try:
         loaded, *_ = load_workspace(options, environ, interactive=interactive)

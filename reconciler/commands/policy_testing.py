@@ -102,10 +102,10 @@ def _rules_for(request: PolicyTestRequest, runtime: Runtime) -> Callable[[Plan],
     tip = deciding_tip(request.workspace, runtime.environ, interactive=runtime.interactive)
 
     def of_environment(plan: Plan) -> _RuleSet:
-        kinds, environment = all_kinds(), plan.source.environment
+        environment = plan.source.environment
         trusted = own if tip is None else tip.workspace(own, raw)
-        deciding = Deciding(own, trusted, tip, kinds, environment)
-        policy = policy_of(own, environment, kinds).stricter(deciding.policy)
+        deciding = Deciding(own, trusted, tip, environment)
+        policy = policy_of(own, environment).stricter(deciding.policy)
         return _RuleSet(policy.rules, policy.marks)
 
     return of_environment
@@ -121,12 +121,7 @@ def _of_file(path: Path) -> _RuleSet:
         if isinstance(value, dict):
             check(_RULES_SCHEMA, value, context)
             check_rules(value.get("rules"), context, ("rules",))
-            kinds = all_kinds()
-            words = {
-                "kind": tuple(kind.name for kind in kinds),
-                "consequence": tuple(rule for kind in kinds for rule in kind.consequences),
-            }
-            check_rule_words(value.get("rules"), words, context, ("rules",))
+            check_rule_words(value.get("rules"), context, ("rules",))
         else:
             context.error("not-a-mapping", (), f"{path} must be a mapping", "start with `rules:`")
     raise_errors(problems, document)

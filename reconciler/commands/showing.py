@@ -10,7 +10,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.kinds import all_kinds
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.audit_log import Audit, read_log
 from reconciler.model.backfill_plan import BackfillPlan
@@ -82,7 +82,7 @@ def resolved(
     resource = resources.get(address)
     if resource is None:
         raise _not_in_environment(declaration, loaded)
-    kind = next(kind for kind in all_kinds() if kind.name == address.kind)
+    kind = kinds_by_name()[address.kind]
     sources = OriginContext(loaded.places[address], loaded.variables, environ=runtime.environ)
     result = PublicResource(
         address=address,

@@ -58,11 +58,7 @@ async def body_of(request: Request, *, crash: bool = False) -> dict[str, Any]:
     if (crash and not isinstance(body, dict)) or _depth(body) > _DEEPEST:
         raise server_error()
     if not isinstance(body, dict):
-        raise invalid(
-            None,
-            "invalid_input",
-            f"Invalid data. Expected a dictionary, but got {type(body).__name__}.",
-        )
+        raise invalid(None, f"Invalid data. Expected a dictionary, but got {type(body).__name__}.")
     return body
 
 

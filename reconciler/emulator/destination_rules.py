@@ -52,7 +52,7 @@ def check_config(type_name: str, judged: Judged) -> None:
 
 def wrong(detail: str) -> Refusal:
     """Return the refusal (400) of a whole destination."""
-    return invalid("destination", "invalid_input", detail)
+    return invalid("destination", detail)
 
 
 def integration_id(value: Any) -> int | None:

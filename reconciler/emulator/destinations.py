@@ -111,21 +111,19 @@ class Destinations:
 
     def _object(self, sent: Any) -> dict[str, Any]:
         if sent is None:
-            raise invalid("destination", "null", "This field may not be null.")
+            raise invalid("destination", "This field may not be null.", "null")
         if not isinstance(sent, dict):
             kind = type(sent).__name__
-            raise invalid(
-                _INSIDE, "invalid_input", f"Invalid data. Expected a dictionary, but got {kind}."
-            )
+            raise invalid(_INSIDE, f"Invalid data. Expected a dictionary, but got {kind}.")
         return sent
 
     def _type_name(self, sent: Mapping[str, Any], otherwise: str | None) -> str:
         name = sent.get("type", otherwise)
         if name is None:
             code = "null" if "type" in sent else "required"
-            raise invalid("destination__type", code, "This field is required.")
+            raise invalid("destination__type", "This field is required.", code)
         if not isinstance(name, str) or name not in self._types:
-            raise invalid("destination__type", "invalid_choice", f'"{name}" is not a valid choice.')
+            raise invalid("destination__type", f'"{name}" is not a valid choice.', "invalid_choice")
         return name
 
     def _submitted(
@@ -159,18 +157,18 @@ class Destinations:
         dialect = self._world.dialect
         if "config" not in sent and not partial:
             if dialect.integrations:
-                raise invalid("destination__config", "required", "This field is required.")
+                raise invalid("destination__config", "This field is required.", "required")
             if dialect.crashes:
                 raise server_error()
         config = sent.get("config")
         if config is None:
             if "config" in sent and dialect.name != "interface":
-                raise invalid("destination__config", "null", "This field may not be null.")
+                raise invalid("destination__config", "This field may not be null.", "null")
             return {}
         if not isinstance(config, dict):
             if dialect.crashes:
                 raise server_error()
-            raise invalid("destination__config", "invalid_input", "Expected an object.")
+            raise invalid("destination__config", "Expected an object.")
         return config
 
     def _judge(
@@ -226,11 +224,10 @@ class Destinations:
         except (ValueError, TypeError, OverflowError):
             kind = type(value).__name__
             detail = f"Incorrect type. Expected pk value, received {kind}."
-            raise invalid(attr, "incorrect_type", detail) from None
+            raise invalid(attr, detail, "incorrect_type") from None
         record = self._world.store.integration(identity)
         if record is None or record["project"] != project:
-            detail = f'Invalid pk "{value}" - object does not exist.'
-            raise invalid(attr, "does_not_exist", detail)
+            raise invalid(attr, f'Invalid pk "{value}" - object does not exist.', "does_not_exist")
         return identity
 
     def _check_integration(self, name: str, integration: int | None) -> None:
@@ -270,15 +267,13 @@ def _check_keys(
     unknown = sorted(set(config) - set(destination_type.fields) - _BASE_KEYS - set(known))
     if unknown:
         listed = ", ".join(f"'{name}'" for name in unknown)
-        raise invalid(_INSIDE, "invalid_input", f"Configuration has unknown field/s: {listed}")
+        raise invalid(_INSIDE, f"Configuration has unknown field/s: {listed}")
 
 
 def _check_required(destination_type: DestinationType, config: Mapping[str, Any]) -> None:
     for name, field in destination_type.fields.items():
         if field.required and name not in config:
-            raise invalid(
-                _INSIDE, "invalid_input", f"Configuration missing required field: '{name}'"
-            )
+            raise invalid(_INSIDE, f"Configuration missing required field: '{name}'")
 
 
 def _converted(value: Any, field: ConfigField) -> Any:
@@ -306,7 +301,7 @@ def _number(text: str) -> int | None:
 def _mistyped(value: Any, expected: type) -> Refusal:
     got = type(value).__name__
     detail = f"Configuration has invalid type: got '{got}', expected '{expected.__name__}'"
-    return invalid(_INSIDE, "invalid_input", detail)
+    return invalid(_INSIDE, detail)
 
 
 def _typed(config: Mapping[str, Any], destination_type: DestinationType) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def _not_null(check: Callable[[str, Any], _T]) -> Callable[[str, Any], _T]:
     @wraps(check)
     def checked(attr: str, value: Any) -> _T:
         if value is None:
-            raise invalid(attr, "null", "This field may not be null.")
+            raise invalid(attr, "This field may not be null.", "null")
         return check(attr, value)
 
     return checked
@@ -46,18 +46,16 @@ def text(*, longest: int | None = None, blank: bool = False) -> Check:
     @_not_null
     def checked(attr: str, value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise invalid(attr, "invalid_input", "Not a valid string.")
+            raise invalid(attr, "Not a valid string.")
         trimmed = str(value).strip()
         if "\0" in trimmed:
             code, detail = "null_characters_not_allowed", "Null characters are not allowed."
-            raise invalid(attr, code, detail)
+            raise invalid(attr, detail, code)
         if not trimmed and not blank:
-            raise invalid(attr, "blank", "This field may not be blank.")
+            raise invalid(attr, "This field may not be blank.", "blank")
         if longest is not None and len(trimmed) > longest:
             raise invalid(
-                attr,
-                "max_length",
-                f"Ensure this field has no more than {longest} characters.",
+                attr, f"Ensure this field has no more than {longest} characters.", "max_length"
             )
         return trimmed
 
@@ -70,7 +68,7 @@ def choice(*values: str) -> Check:
     @_not_null
     def checked(attr: str, value: Any) -> str:
         if value not in values:
-            raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
+            raise invalid(attr, f'"{value}" is not a valid choice.', "invalid_choice")
         return str(value)
 
     return checked
@@ -84,7 +82,7 @@ def boolean(attr: str, value: Any) -> bool:
         return True
     if word in _FALSE:
         return False
-    raise invalid(attr, "invalid_input", "Must be a valid boolean.")
+    raise invalid(attr, "Must be a valid boolean.")
 
 
 def integer(*, least: int = -(2**31), most: int = 2**31 - 1) -> Check:
@@ -94,12 +92,12 @@ def integer(*, least: int = -(2**31), most: int = 2**31 - 1) -> Check:
     def checked(attr: str, value: Any) -> int:
         number = _whole(value)
         if number is None:
-            raise invalid(attr, "invalid_input", "A valid integer is required.")
+            raise invalid(attr, "A valid integer is required.")
         if number > most:
-            raise invalid(attr, "max_value", f"Ensure this value is less than or equal to {most}.")
+            raise invalid(attr, f"Ensure this value is less than or equal to {most}.", "max_value")
         if number < least:
             raise invalid(
-                attr, "min_value", f"Ensure this value is greater than or equal to {least}."
+                attr, f"Ensure this value is greater than or equal to {least}.", "min_value"
             )
         return number
 
@@ -124,7 +122,6 @@ def moment(attr: str, value: Any) -> str:
     except (ValueError, AttributeError, OverflowError):
         raise invalid(
             attr,
-            "invalid_input",
             "Datetime has wrong format. Use one of these formats instead: "
             "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].",
         ) from None
@@ -135,16 +132,14 @@ def rate(attr: str, value: Any) -> str:
     """Return a decimal from 0 to 1 as text with two places. Raise Refusal."""
     number = _decimal(value)
     if number is None:
-        raise invalid(attr, "invalid_input", "A valid number is required.")
+        raise invalid(attr, "A valid number is required.")
     if number > 1:
-        raise invalid(attr, "max_value", "Ensure this value is less than or equal to 1.")
+        raise invalid(attr, "Ensure this value is less than or equal to 1.", "max_value")
     if number < 0:
-        raise invalid(attr, "min_value", "Ensure this value is greater than or equal to 0.")
+        raise invalid(attr, "Ensure this value is greater than or equal to 0.", "min_value")
     if number != round(number, 2):
         raise invalid(
-            attr,
-            "max_decimal_places",
-            "Ensure that there are no more than 2 decimal places.",
+            attr, "Ensure that there are no more than 2 decimal places.", "max_decimal_places"
         )
     return f"{number:.2f}"
 
@@ -171,11 +166,11 @@ def texts(
         if not isinstance(value, list):
             raise invalid(
                 attr,
-                "not_a_list",
                 f'Expected a list of items but got type "{type(value).__name__}".',
+                "not_a_list",
             )
         if not (value or blank or dropped):
-            raise invalid(attr, "empty", "This list may not be empty.")
+            raise invalid(attr, "This list may not be empty.", "empty")
         kept = [entry for entry in value if entry not in dropped]
         return [item(f"{attr}__{position}", entry) for position, entry in enumerate(kept)]
 
@@ -186,7 +181,7 @@ def texts(
 def zone(attr: str, value: Any) -> str:
     """Return the name of a time zone. Raise Refusal."""
     if not isinstance(value, str) or value not in _zones():
-        raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
+        raise invalid(attr, f'"{value}" is not a valid choice.', "invalid_choice")
     return value
 
 

@@ -74,7 +74,8 @@ class Gate:
             method, path = request.method, request.scope["path"]
             fault = next((rule for rule in self.faults if rule.fires(method, path, body)), None)
             try:
-                await self._catch_up()
+                await self.world.deferred.run_due()
+                self.timeline.catch_up_all()
                 if fault is None:
                     response = await proceed(request)
                 else:
@@ -86,14 +87,6 @@ class Gate:
             return response
 
         return Endpoint(answer)
-
-    async def _catch_up(self) -> None:
-        """Run everything that is due by the clock."""
-        await self.world.deferred.run_due()
-        for identity in self.world.store.due_exports(self.world.clock.now().timestamp()):
-            export = self.world.store.export(identity)
-            if export is not None:
-                self.timeline.catch_up(export)
 
     async def _answered(self, request: Request, operations: Mapping[str, Operation]) -> Response:
         try:

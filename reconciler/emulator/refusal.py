@@ -24,8 +24,8 @@ class Refusal(Exception):
         return JSONResponse(body, status_code=self.status, headers=self.headers)
 
 
-def invalid(attr: str | None, code: str, detail: str) -> Refusal:
-    """Return the 400 of a field."""
+def invalid(attr: str | None, detail: str, code: str = "invalid_input") -> Refusal:
+    """Return the 400 of a field, of no field if `attr` is None."""
     return Refusal(400, "validation_error", code, detail, attr)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 
 from reconciler.emulator.clock import parsed, stamp, unstamp
-from reconciler.emulator.database import Database
 
 RUN_SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -64,8 +63,26 @@ class LogLine:
     message: str
 
 
-class RunStore(Database):
-    """The tables of runs, backfills, logs and events; part of `Store`."""
+class RunStore:
+    """The tables of runs, backfills, logs and events; part of `Store`.
+
+    One connection, used from one thread. Bodies are JSON.
+    """
+
+    _db: sqlite3.Connection
+
+    def _bodies(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """Return the bodies in the first column of all rows."""
+        return [orjson.loads(row[0]) for row in self._db.execute(query, values)]
+
+    def _body(self, query: str, *values: Any) -> dict[str, Any] | None:
+        """Return the body in the first column of the first row."""
+        row = self._db.execute(query, values).fetchone()
+        return orjson.loads(row[0]) if row else None
+
+    def _number(self, query: str, *values: Any) -> int:
+        """Return the number in the first column of the only row."""
+        return int(self._db.execute(query, values).fetchone()[0])
 
     # Schedules and events
 
@@ -151,13 +168,13 @@ class RunStore(Database):
             self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identity,))  # noqa: S608
 
     def runs_created(
-        self, export: str, first: datetime | None, last: datetime, *, newest: int = -1
+        self, export: str, until: datetime, *, newest: int = -1
     ) -> list[dict[str, Any]]:
-        """Return the runs that were created in a window, newest first."""
+        """Return the runs that were created up to a moment, newest first."""
         return self._bodies(
-            "SELECT body FROM runs WHERE export = ? AND created BETWEEN ? AND ? "
+            "SELECT body FROM runs WHERE export = ? AND created <= ? "
             "ORDER BY created DESC, id DESC LIMIT ?",
-            *(export, stamp(first) if first is not None else 0, stamp(last), newest),
+            *(export, stamp(until), newest),
         )
 
     def runs_ending(self, export: str, end: datetime) -> list[dict[str, Any]]:

@@ -162,7 +162,7 @@ class Runs:
     def lines(self, export: str, now: datetime) -> list[LogLine]:
         """Return what an export has logged, newest first."""
         lines = self._store.logs(export, now)
-        for run in self._store.runs_created(export, None, now):
+        for run in self._store.runs_created(export, now):
             lines += [line for line in self._lines(run, now) if line.moment <= now]
         lines.sort(key=lambda line: line.moment, reverse=True)
         return lines

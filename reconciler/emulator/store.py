@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from reconciler.emulator.activity_store import ACTIVITY_SCHEMA, ActivityStore
-from reconciler.emulator.history import as_of, keep_history
 from reconciler.emulator.run_store import RUN_SCHEMA, RUN_TABLES, RunStore
 
 _SCHEMA = """
@@ -34,8 +32,35 @@ CREATE INDEX IF NOT EXISTS exports_by_due ON exports (gone, due);
 CREATE INDEX IF NOT EXISTS exports_by_project ON exports (project, gone, position);
 CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (organization, gone, id);
 CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS activity (
+    position INTEGER PRIMARY KEY AUTOINCREMENT, organization TEXT NOT NULL,
+    project INTEGER NOT NULL, item TEXT NOT NULL, body BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS activity_by_item ON activity (item, position);
+CREATE INDEX IF NOT EXISTS activity_by_project ON activity (project, position);
+CREATE INDEX IF NOT EXISTS activity_by_organization ON activity (organization, position);
 """
-
+_HISTORY = """
+CREATE TEMP TABLE IF NOT EXISTS history (
+    sequence INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, id NOT NULL,
+    body BLOB, gone INTEGER NOT NULL);
+CREATE TEMP TRIGGER IF NOT EXISTS export_added AFTER INSERT ON exports BEGIN
+    INSERT INTO history (at, kind, id, gone) VALUES (service_time(), 'exports', NEW.id, 1); END;
+CREATE TEMP TRIGGER IF NOT EXISTS export_changed AFTER UPDATE OF body, gone ON exports BEGIN
+    INSERT INTO history (at, kind, id, body, gone)
+    VALUES (service_time(), 'exports', OLD.id, OLD.body, OLD.gone); END;
+CREATE TEMP TRIGGER IF NOT EXISTS project_added AFTER INSERT ON projects BEGIN
+    INSERT INTO history (at, kind, id, gone) VALUES (service_time(), 'projects', NEW.id, 1); END;
+CREATE TEMP TRIGGER IF NOT EXISTS project_changed AFTER UPDATE OF body, gone ON projects BEGIN
+    INSERT INTO history (at, kind, id, body, gone)
+    VALUES (service_time(), 'projects', OLD.id, OLD.body, OLD.gone); END;
+"""
+"""What records the past of projects and exports, for lists that lag behind writes."""
+_OF_PROJECTS = "project IN (SELECT value FROM json_each(?)) AND gone = 0"
+_LISTED = (
+    f"{_OF_PROJECTS} AND json_extract(CAST(body AS TEXT), '$.destination.type') IS NOT 'Workflows'"
+)
+"""The exports that lists show."""
 _LARGEST = 2**63 - 1
 _ERASED = 2
 """A value of `exports.gone`: 1 is a deleted export, whose row stays, and 0 one that is shown."""
@@ -64,7 +89,7 @@ class StoredProject:
     body: dict[str, Any]
 
 
-class Store(RunStore, ActivityStore):
+class Store(RunStore):
     """One connection, used from one thread."""
 
     def __init__(self, path: str = ":memory:") -> None:
@@ -74,7 +99,7 @@ class Store(RunStore, ActivityStore):
         self._db.execute("PRAGMA journal_mode = WAL")
         # An acknowledged write survives kill -9 and a power cut.
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(_SCHEMA + ACTIVITY_SCHEMA + RUN_SCHEMA)
+        self._db.executescript(_SCHEMA + RUN_SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
@@ -95,12 +120,34 @@ class Store(RunStore, ActivityStore):
         self._db.execute("COMMIT")
 
     def keep_history(self, now: Callable[[], float]) -> None:
-        """Record what each later write replaces. `now` returns seconds since the epoch."""
-        keep_history(self._db, now)
+        """Record what each later write replaces, and delete what was recorded so far.
 
-    def as_of(self, moment: float) -> AbstractContextManager[None]:
-        """Show projects and exports as they were at a moment. Needs `keep_history`."""
-        return as_of(self._db, moment)
+        `now` returns seconds since the epoch.
+        """
+        self._db.create_function("service_time", 0, now)
+        self._db.executescript(_HISTORY)
+        self._db.execute("DELETE FROM history")
+
+    @contextmanager
+    def as_of(self, moment: float) -> Iterator[None]:
+        """Show projects and exports as they were at a moment (seconds since the epoch).
+
+        Writes inside are rolled back. Needs `keep_history`.
+        """
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            replaced = self._db.execute(
+                "SELECT kind, id, body, gone FROM history WHERE at > ? ORDER BY sequence DESC",
+                (moment,),
+            ).fetchall()
+            for kind, identity, body, gone in replaced:
+                self._db.execute(
+                    f"UPDATE {kind} SET body = coalesce(?, body), gone = ? WHERE id = ?",  # noqa: S608 - our own names
+                    (body, gone, identity),
+                )
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
 
     def hide(self, identity: int | str) -> None:
         """Hide a project (a number) or an export (text) from every answer."""
@@ -176,22 +223,19 @@ class Store(RunStore, ActivityStore):
 
     def project(self, identity: int) -> StoredProject | None:
         """Return a project that is not deleted."""
-        if identity > _LARGEST:
-            return None
-        row = self._db.execute(
-            "SELECT id, organization, body FROM projects WHERE id = ? AND gone = 0", (identity,)
-        ).fetchone()
-        return StoredProject(row[0], row[1], orjson.loads(row[2])) if row else None
+        found = self._projects("id = ? AND gone = 0", identity) if identity <= _LARGEST else []
+        return found[0] if found else None
 
     def projects(
         self, organization: str, *, limit: int = -1, offset: int = 0
     ) -> list[StoredProject]:
         """Return the projects of an organization, oldest first."""
-        rows = self._db.execute(
-            "SELECT id, organization, body FROM projects WHERE organization = ? AND gone = 0 "
-            "ORDER BY id LIMIT ? OFFSET ?",
-            (organization, limit, offset),
-        )
+        which = "organization = ? AND gone = 0 ORDER BY id LIMIT ? OFFSET ?"
+        return self._projects(which, organization, limit, offset)
+
+    def _projects(self, which: str, *values: Any) -> list[StoredProject]:
+        query = f"SELECT id, organization, body FROM projects WHERE {which}"  # noqa: S608 - ours
+        rows = self._db.execute(query, values)
         return [StoredProject(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
     def project_ids(self, organization: str) -> list[int]:
@@ -293,40 +337,28 @@ class Store(RunStore, ActivityStore):
 
     def export(self, identity: str, *, deleted: bool = False) -> StoredExport | None:
         """Return an export; one that is deleted only if `deleted`."""
-        row = self._db.execute(
-            "SELECT id, project, body FROM exports WHERE id = ? AND gone <= ?", (identity, deleted)
-        ).fetchone()
-        return StoredExport(row[0], row[1], orjson.loads(row[2])) if row else None
+        found = self._exports("id = ? AND gone <= ?", identity, deleted)
+        return found[0] if found else None
 
     def exports(self, projects: list[int], *, limit: int = -1) -> list[StoredExport]:
         """Return the exports of some projects, newest first."""
-        rows = self._db.execute(
-            "SELECT id, project, body FROM exports "
-            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
-            "ORDER BY position DESC LIMIT ?",
-            (orjson.dumps(projects).decode(), limit),
-        )
-        return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
+        which = f"{_OF_PROJECTS} ORDER BY position DESC LIMIT ?"
+        return self._exports(which, orjson.dumps(projects).decode(), limit)
 
     def listed_exports(self, projects: list[int], *, limit: int, offset: int) -> list[StoredExport]:
         """Return a page of the exports that lists show, newest first (service.md, 1.10)."""
-        rows = self._db.execute(
-            "SELECT id, project, body FROM exports "
-            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
-            "AND json_extract(CAST(body AS TEXT), '$.destination.type') IS NOT 'Workflows' "
-            "ORDER BY position DESC LIMIT ? OFFSET ?",
-            (orjson.dumps(projects).decode(), limit, offset),
-        )
-        return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
+        which = f"{_LISTED} ORDER BY position DESC LIMIT ? OFFSET ?"
+        return self._exports(which, orjson.dumps(projects).decode(), limit, offset)
 
     def count_listed_exports(self, projects: list[int]) -> int:
         """Return the number of exports that lists show."""
-        return self._number(
-            "SELECT COUNT(*) FROM exports "
-            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
-            "AND json_extract(CAST(body AS TEXT), '$.destination.type') IS NOT 'Workflows'",
-            orjson.dumps(projects).decode(),
-        )
+        query = f"SELECT COUNT(*) FROM exports WHERE {_LISTED}"  # noqa: S608 - our own names
+        return self._number(query, orjson.dumps(projects).decode())
+
+    def _exports(self, which: str, *values: Any) -> list[StoredExport]:
+        query = f"SELECT id, project, body FROM exports WHERE {which}"  # noqa: S608 - ours
+        rows = self._db.execute(query, values)
+        return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
     def write_export(self, identity: str, body: dict[str, Any]) -> None:
         """Replace an export's body."""
@@ -335,6 +367,48 @@ class Store(RunStore, ActivityStore):
     def remove_export(self, identity: str) -> None:
         """Delete an export softly, as the service does: the row stays and is never shown again."""
         self._db.execute("UPDATE exports SET gone = 1 WHERE id = ?", (identity,))
+
+    # Users and their activity
+
+    def add_user(self, identity: int, body: dict[str, Any]) -> None:
+        """Store a user."""
+        self._db.execute("INSERT INTO users VALUES (?, ?)", (identity, orjson.dumps(body)))
+
+    def users(self) -> list[dict[str, Any]]:
+        """Return all users, each with its `id`, in the order of their ids."""
+        rows = self._db.execute("SELECT id, body FROM users ORDER BY id")
+        return [{"id": identity, **orjson.loads(body)} for identity, body in rows]
+
+    def user(self, identity: int) -> dict[str, Any] | None:
+        """Return a user with its `id`."""
+        body = self._body("SELECT body FROM users WHERE id = ?", identity)
+        return {"id": identity, **body} if body is not None else None
+
+    def add_activity(self, organization: str, project: int, body: dict[str, Any]) -> None:
+        """Store an activity entry; `body` has its `item_id`."""
+        self._db.execute(
+            "INSERT INTO activity (organization, project, item, body) VALUES (?, ?, ?, ?)",
+            (organization, project, body["item_id"], orjson.dumps(body)),
+        )
+
+    def activity(
+        self, *, organization: str | None, project: int | None, items: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Return the entries of an organization or a project, in the order of their writes.
+
+        `items` limits them to objects with these ids.
+        """
+        place = "project = ?" if organization is None else "organization = ?"
+        only = ""
+        if items:
+            # The unary plus disables the index of the place; that of the items reads fewer rows.
+            place, only = f"+{place}", "AND item IN (SELECT value FROM json_each(?))"
+        values: list[Any] = [project if organization is None else organization]
+        values += [orjson.dumps(list(items)).decode()] if items else []
+        return self._bodies(
+            f"SELECT body FROM activity WHERE {place} {only} ORDER BY position",  # noqa: S608 - ours
+            *values,
+        )
 
 
 def _make_private(path: str) -> None:

@@ -1,4 +1,7 @@
-"""Simulated time: scheduled runs, steps of backfills and automatic pauses, in order."""
+"""Simulated time: scheduled runs, steps of backfills and automatic pauses, in order.
+
+How the service pauses an export by itself is in service.md, 14.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from collections import deque
 from datetime import datetime, timedelta
 from typing import Any
 
-from reconciler.emulator.auto_pause import AutoPause
+from reconciler.emulator.activity import Activity, pause_change
 from reconciler.emulator.backfills import STEP, Backfills
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.outcomes import Interval
-from reconciler.emulator.run_store import Event
+from reconciler.emulator.run_store import Event, LogLine
 from reconciler.emulator.runs import Runs, counts
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
@@ -20,6 +23,13 @@ MOST_AT_ONCE = 2_000
 
 Of scheduled runs, the newest ones; backfills end early.
 """
+_WINDOWS = {"hour": 24, "day": 7, "week": 4, "every 5 minutes": 12, "every 15 minutes": 4}
+_MARGIN = 50
+_PAUSED = (
+    "Batch export was automatically paused due to exceeding failure threshold and exhausting all "
+    "automated retries.The batch export can be unpaused after addressing any errors."
+)
+_CANCELLED = "{count} ongoing batch export backfill(s) were cancelled due to the automatic pause"
 
 
 class Timeline:
@@ -129,3 +139,44 @@ class Timeline:
             self.backfills.advance(export, event.subject, event.moment, last=last)
         else:
             self._auto_pause.judge(export, event.subject, event.moment)
+
+
+class AutoPause:
+    """Pauses an export after a failed run if too many failed."""
+
+    def __init__(self, world: World, runs: Runs, backfills: Backfills) -> None:
+        self._world = world
+        self._store = world.store
+        self._runs = runs
+        self._backfills = backfills
+        self._activity = Activity(world)
+
+    def judge(self, export: StoredExport, run: str, at: datetime) -> None:
+        """Pause the export if enough of its last runs failed. `run` is the last failed one."""
+        if not self._world.settings.auto_pause or export.body.get("paused", False):
+            return
+        if self._failures(export, at) < self._world.dialect.failures_to_pause:
+            return
+        moment = iso(at)
+        body = {**export.body, "paused": True, "last_paused_at": moment, "last_updated_at": moment}
+        self._store.write_export(export.id, body)
+        self._activity.record(export, "updated", [pause_change(paused=True)], None, None, at)
+        live = self._store.live_backfills(export.id)
+        for backfill in live:
+            self._backfills.cancel(backfill, at)
+        messages = [_PAUSED] + ([_CANCELLED.format(count=len(live))] if live else [])
+        self._store.add_logs(
+            export.id, [LogLine(run, at, "WARNING", message) for message in messages]
+        )
+
+    def _failures(self, export: StoredExport, at: datetime) -> int:
+        """Return how many of the last runs failed by a rule. The last are those updated last."""
+        window = self._world.dialect.pause_window or _WINDOWS[export.body["interval"]]
+        runs = self._store.runs_created(export.id, at, newest=window + _MARGIN)
+        runs.sort(key=lambda run: self._updated(run, at), reverse=True)
+        return sum(
+            run["by_rule"] and self._runs.state(run, at)[0] == "Failed" for run in runs[:window]
+        )
+
+    def _updated(self, run: dict[str, Any], at: datetime) -> datetime:
+        return parsed(self._runs.state(run, at)[1] or run["created"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from reconciler.emulator.clock import Clock
-from reconciler.emulator.deferred import Deferred
+from reconciler.emulator.clock import Clock, Deferred
 from reconciler.emulator.destination_steps import StepRule
 from reconciler.emulator.dialects import FLAGS, Dialect
 from reconciler.emulator.outcomes import OutcomeRule

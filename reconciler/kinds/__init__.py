@@ -5,6 +5,7 @@ A module defines what a schema cannot express: consequences, and fields with spe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -22,6 +23,12 @@ def all_kinds() -> tuple[Kind, ...]:
         {name: {kind.parent} if kind.parent else set() for name, kind in kinds.items()}
     )
     return tuple(kinds[name] for name in sorter.static_order())
+
+
+@cache
+def kinds_by_name() -> Mapping[str, Kind]:
+    """Return every kind by its name, parents first."""
+    return {kind.name: kind for kind in all_kinds()}
 
 
 def _kind(name: str) -> Kind:

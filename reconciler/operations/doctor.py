@@ -25,7 +25,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import Forbidden, GitUnavailable, ReconcilerError, Unauthorized
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.connection import ClientOptions
 from reconciler.model.kind import Dialect
 from reconciler.model.public import Public, Term, derived
@@ -174,7 +174,7 @@ class _Access(Struct, frozen=True):
         """Yield whether the key has the least scopes that a plan and an apply need."""
         resources = self.session.loaded.desired.in_order()
         managed = {resource.address.kind for resource in resources}
-        kinds = {kind.name: kind for kind in all_kinds()}
+        kinds = kinds_by_name()
         has_names = any(any(names_in(kinds[item.address.kind], item.spec)) for item in resources)
         named = (read_scope("integration"),) if has_names else ()
         to_plan = (*map(read_scope, kinds), *named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -18,10 +18,10 @@ from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import FileChange
-from reconciler.model.kind import Action, Field, Kind
+from reconciler.model.kind import Action, Field
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, Reason
 from reconciler.model.policy import Policy
@@ -46,7 +46,6 @@ class Toggling(Struct, frozen=True):
     objects: dict[Address, LiveObject]
     action: Action
     desired: Desired
-    kinds: Sequence[Kind]
     written: bool = False
 
     def plan(self, live: Live, policy: Policy, context: PlanContext) -> Plan:
@@ -60,7 +59,7 @@ class Toggling(Struct, frozen=True):
             replace(self.desired, resources={**self.desired.resources, **wanted}),
             live,
             policy.without_pruning(),
-            self.kinds,
+            all_kinds(),
             context=replace(
                 context, base=None, options=replace(context.options, only=frozenset(wanted))
             ),
@@ -76,10 +75,10 @@ class Toggling(Struct, frozen=True):
 
     def setting(self, kind_name: str) -> tuple[Field, bool]:
         """Return the field of a kind that the action sets, and the value that it gets."""
-        for kind in self.kinds:
-            if kind.name == kind_name and (toggled := kind.toggled(self.action)):
-                return toggled
-        raise ValueError(f"{kind_name} has no action {self.action}")
+        toggled = kinds_by_name()[kind_name].toggled(self.action)
+        if toggled is None:
+            raise ValueError(f"{kind_name} has no action {self.action}")
+        return toggled
 
     def differing(self) -> Iterator[Address]:
         """Yield the resources whose configuration sets the other value."""
@@ -198,7 +197,6 @@ class _Toggler(Struct):
             {item.address: item.live for item in targets.named(self.request.names)},
             self.request.action,
             session.loaded.desired,
-            all_kinds(),
             written=self.request.write,
         )
         if self.request.write and self.texts is None:
@@ -220,7 +218,7 @@ class _Toggler(Struct):
         self.texts = edited_texts(session.options.folder, edits)
         self.changes = file_changes((document for document, _ in edits), self.texts)
         drafted = Session.open(session.options, self.runtime, drafts=self.texts)
-        others = Toggling(toggling.objects, toggling.action, drafted.loaded.desired, toggling.kinds)
+        others = Toggling(toggling.objects, toggling.action, drafted.loaded.desired)
         left = [str(address) for address in others.differing()]
         if left:
             raise ReconcilerError(

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Details, DiagnosticCollector, Mark
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address, choice, joined, nearest
 from reconciler.model.kind import Kind, containers
 from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
@@ -23,7 +24,12 @@ from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.schema.annotations import annotated
 from reconciler.workspace.schema.validation import CheckContext, check, shortened
 from reconciler.workspace.schema.values import OF_ONE_VALUE, check_fields
-from reconciler.workspace.workspace_file import DEFAULTS, Workspace, check_rule_words
+from reconciler.workspace.workspace_file import (
+    DEFAULTS,
+    Workspace,
+    check_rule_words,
+    consequence_ids,
+)
 from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
 
 _PER_ENVIRONMENT = ("environments", "overrides")
@@ -111,12 +117,12 @@ def _check_defaults(context: EnvironmentContext) -> None:
     for document in context.documents:
         for name in mapping_of(value_at(document.value, (DEFAULTS,))):
             layer = default_layer(document, name)
-            if name not in context.kinds:
+            if name not in kinds_by_name():
                 problems.error(
                     "unknown-field",
                     f"unknown kind '{name}' in `defaults`",
                     at=document.key_mark((DEFAULTS, name)),
-                    hint=choice(name, context.kinds),
+                    hint=choice(name, kinds_by_name()),
                 )
             elif layer is not None:
                 _check_default_fields(context, name, layer, reported)
@@ -128,7 +134,7 @@ def _check_default_fields(
     problems = context.problems
     known = known_schema(kind)["properties"]
     if context.snapshots is None:  # An old mistake in a default does not prevent a plan.
-        _check_default_values(layer, context.kinds[kind], context, reported)
+        _check_default_values(layer, kinds_by_name()[kind], context, reported)
     for field in mapping_of(layer.value):
         at = layer.document.key_mark((*layer.path, field))
         if field in _PER_RESOURCE:
@@ -172,25 +178,23 @@ def _check_default_values(
             problems.diagnostics.append(diagnostic)
 
 
-def _known_ids(key: str, kinds: Iterable[Kind]) -> Sequence[str]:
-    """Return the ids that a key of the policy may list. The behaviours of kinds are imported."""
-    if key == "deny":
-        return [rule for kind in kinds for rule in kind.consequences]
-    refusals = (known.id for kind in kinds for known in kind.refusals)
-    return [*refusals, POSSIBLE_DUPLICATE, UNKNOWN_VALUE]
+def _refusal_ids() -> tuple[str, ...]:
+    """Return the ids that `attempt` may list. The behaviours of kinds are imported."""
+    refusals = (known.id for kind in all_kinds() for known in kind.refusals)
+    return (*refusals, POSSIBLE_DUPLICATE, UNKNOWN_VALUE)
 
 
 def _check_policy(
     policy: Mapping[str, Any], path: Path, resolved: ResolvedWorkspace, check: CheckContext
 ) -> None:
     """Report unknown ids in `deny`, `attempt` and `rules`, and unknown scopes of `prune`."""
-    kinds = resolved.context.kinds
-    if policy.get("rules"):
-        words = {"consequence": _known_ids("deny", kinds.values()), "kind": tuple(kinds)}
-        check_rule_words(policy["rules"], words, check, (*path, "rules"))
-    for key, word in (("deny", "consequence"), ("attempt", "refusal")):
+    check_rule_words(policy.get("rules"), check, (*path, "rules"))
+    for key, word, ids in (
+        ("deny", "consequence", consequence_ids),
+        ("attempt", "refusal", _refusal_ids),
+    ):
         given = policy.get(key)
-        known = _known_ids(key, kinds.values()) if given else ()
+        known = ids() if given else ()
         for position, rule in enumerate(given if isinstance(given, list) else ()):
             is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
             if is_text and rule not in known:
@@ -206,10 +210,9 @@ def _check_policy(
 
 def _unknown_scope(scope: str, resolved: ResolvedWorkspace) -> tuple[str | None, Sequence[str]]:
     """Return the code of an unknown scope of `prune`, None for a known one, and the known ones."""
-    kinds = resolved.context.kinds
     kind, dot, key = scope.partition(".")
-    if kind not in kinds or (dot and not key):
-        return "unknown-field", tuple(kinds)
+    if kind not in kinds_by_name() or (dot and not key):
+        return "unknown-field", tuple(kinds_by_name())
     address = Address(kind, key)
     if not dot or address in resolved.declared or resolved.context.undetermined.about(address):
         return None, ()
@@ -266,7 +269,7 @@ def _check_ignored(resource: Resource, resolved: ResolvedWorkspace) -> None:
 def _check_relations(resolved: ResolvedWorkspace) -> None:
     """Report contradictions between resources."""
     problems, resources = resolved.context.problems, resolved.desired.resources.values()
-    parents = containers(resolved.context.kinds.values())
+    parents = containers(all_kinds())
     containing = [resource for resource in resources if resource.address.kind in parents]
     keys = {
         kind: frozenset(item.address.key for item in containing if item.address.kind == kind)
@@ -306,7 +309,7 @@ def _check_parent(
     resource: Resource, resolved: ResolvedWorkspace, keys: Mapping[str, frozenset[str]]
 ) -> None:
     """Report an unknown or absent parent. `keys` are those of the possible ones by kind."""
-    kind, ref = resolved.context.kinds[resource.address.kind], resource.parent
+    kind, ref = kinds_by_name()[resource.address.kind], resource.parent
     if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
         return
     address, problems = Address(kind.parent, ref.key), resolved.context.problems
@@ -343,7 +346,7 @@ def _declared_hint(key: str, keys: frozenset[str]) -> str:
 
 def _check_names(resolved: ResolvedWorkspace, containing: Sequence[Resource]) -> None:
     """Report resources with the same name in one parent, however they refer to the parent."""
-    kinds = resolved.context.kinds
+    kinds = kinds_by_name()
     keys: dict[tuple[str | None, str, str | None], str] = {}
     for container in containing:
         kind, key = container.address
@@ -399,9 +402,7 @@ def _check_former_names(resolved: ResolvedWorkspace) -> None:
 def _check_similar_names(resolved: ResolvedWorkspace) -> None:
     """Report names that differ only in case, for kinds whose newer servers refuse that."""
     kinds = {
-        kind
-        for kind in resolved.context.kinds
-        if _UNIQUE in known_schema(kind)["properties"]["name"]
+        kind for kind in kinds_by_name() if _UNIQUE in known_schema(kind)["properties"]["name"]
     }
     claims = (
         ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource)
@@ -417,15 +418,13 @@ def _check_similar_names(resolved: ResolvedWorkspace) -> None:
             resolved.context.problems.warning("similar-name", text, **places)
 
 
-def check_shared(
-    workspace: Workspace, loaded: Iterable[Desired], kinds: Iterable[Kind], to: DiagnosticCollector
-) -> None:
+def check_shared(workspace: Workspace, loaded: Iterable[Desired], to: DiagnosticCollector) -> None:
     """Report objects that two environments of one organization declare with different content.
 
     Organizations from references don't count, since the values may differ between jobs. Parents are
     compared by name, since one key may have two names.
     """
-    parents = containers(kinds)
+    parents = containers(all_kinds())
     first: dict[object, tuple[str, Resource]] = {}
     for desired in loaded:
         entry = workspace.section("environments", desired.environment)

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address, choice
 from reconciler.model.kind import Kind
 from reconciler.model.resource import (
@@ -109,7 +110,6 @@ class EnvironmentContext(Struct):
 
     environment: str
     workspace: Workspace
-    kinds: Mapping[str, Kind]
     references: References
     problems: DiagnosticCollector
     documents: Collection[Document] = ()
@@ -162,13 +162,13 @@ def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext
             resources[address] = resource
         else:
             context.undetermined.addresses.add(address)
-    policy = policy_of(context.workspace, context.environment, tuple(context.kinds.values()))
+    policy = policy_of(context.workspace, context.environment)
     return Desired(context.environment, "", "", resources, policy, context.references.declared)
 
 
 def _known_or_resolved(declaration: Declaration, context: EnvironmentContext) -> Resource | None:
     """Return the resource, resolved at another commit if its documents are the same."""
-    kind = context.kinds[declaration.address.kind]
+    kind = kinds_by_name()[declaration.address.kind]
     if context.snapshots is None:
         return _resolved(kind, declaration, context)
     documents = (context.workspace.document, declaration.document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.connection import Connection, Readable, SecretSettings
-from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
 from reconciler.model.values import JSON, JSONObject, mapping_of, value_at
@@ -27,7 +27,6 @@ from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.references import References, key_variables, readable_of
 from reconciler.workspace.resource_files import (
     Declaration,
-    Recognition,
     ResourceFiles,
     Undetermined,
     declarations,
@@ -188,7 +187,6 @@ class LoadOptions(Struct, frozen=True):
 def load(
     folder: Path,
     *,
-    kinds: Sequence[Kind],
     environment: str | None,
     environ: Mapping[str, str],
     options: LoadOptions | None = None,
@@ -205,9 +203,7 @@ def load(
     problems = DiagnosticCollector(strict=how.strict, lenient=how.lenient)
     on_disk = FolderSource(folder, how.drafts)
     source = ReadSource(on_disk)
-    loader = _Loader(
-        folder, source, kinds, environ, problems, tip=how.trusted_tip, parsed=how.parsed
-    )
+    loader = _Loader(folder, source, environ, problems, tip=how.trusted_tip, parsed=how.parsed)
     texts: Mapping[str, Document] = {}
     loaded = None
     with collector_paused():
@@ -235,7 +231,6 @@ def load(
 def load_all(
     folder: Path,
     *,
-    kinds: Sequence[Kind],
     environ: Mapping[str, str],
     strict: bool = False,
     drafts: Mapping[str, str] | None = None,
@@ -247,7 +242,7 @@ def load_all(
     """
     problems = DiagnosticCollector(strict=strict)
     source = FolderSource(folder, drafts or {})
-    loader = _Loader(folder, source, kinds, environ, problems, assume_env=True)
+    loader = _Loader(folder, source, environ, problems, assume_env=True)
     texts: Mapping[str, Document] = {}
     names: tuple[str, ...] = ()
     with collector_paused():
@@ -262,7 +257,7 @@ def load_all(
                     problems.lenient = frozenset()
                     loaded.append(loader.resolve(files, name).desired)
                 problems.environment = ""
-                check_shared(files.workspace, loaded, kinds, problems)
+                check_shared(files.workspace, loaded, problems)
                 loader.check_variables(files)
         return with_lines(problems.in_order(names), texts)
 
@@ -270,7 +265,6 @@ def load_all(
 def load_at(
     source: Source,
     *,
-    kinds: Sequence[Kind],
     environment: str,
     environ: Mapping[str, str],
     snapshots: Snapshots,
@@ -285,7 +279,7 @@ def load_at(
     if WORKSPACE_FILE not in source.names():
         return empty
     problems = DiagnosticCollector(lenient=LENIENT_AT_COMMITS)
-    loader = _Loader(Path(), source, kinds, environ, problems, True, snapshots)
+    loader = _Loader(Path(), source, environ, problems, True, snapshots)
     with collector_paused():
         files = loader.read()
         if environment not in (files.workspace.environments or (environment,)):
@@ -318,7 +312,6 @@ class _Loader(Struct, frozen=True):
 
     folder: Path
     source: Source
-    kinds: Sequence[Kind]
     environ: Mapping[str, str]
     problems: DiagnosticCollector
     assume_env: bool = False
@@ -331,20 +324,19 @@ class _Loader(Struct, frozen=True):
         shared = self.parsed if self.snapshots is None else self.snapshots.files
         parser = shared.parse if shared is not None else parse
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
-        recognition = Recognition(self.kinds)
-        resources = ResourceFiles(self.source, workspace, recognition, self.problems, parser)
+        resources = ResourceFiles(self.source, workspace, self.problems, parser)
         files = resources.documents() if workspace.value else []
         resources.note_skipped()
-        declared = declarations(files, self.kinds, self.problems)
+        declared = declarations(files, self.problems)
         failed = self.problems.failed
-        undetermined = undetermined_in(files, declared, self.kinds) if failed else Undetermined()
+        undetermined = undetermined_in(files, declared) if failed else Undetermined()
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
 
     def context(self, files: _Files, environment: str, trusted: Readable) -> EnvironmentContext:
         """Return what resolving the resources of one environment needs."""
         workspace = files.workspace
-        policy = policy_of(workspace, environment, self.kinds)
+        policy = policy_of(workspace, environment)
         self.problems.lenient |= {UNKNOWN_VALUE}.intersection(policy.attempt)
         declared = readable_of(workspace.value, allow_exec=policy.allow_exec_secrets)
         references = References(
@@ -364,7 +356,6 @@ class _Loader(Struct, frozen=True):
         return EnvironmentContext(
             environment=environment,
             workspace=workspace,
-            kinds={kind.name: kind for kind in self.kinds},
             references=references,
             problems=self.problems,
             documents=files.documents.values(),
@@ -390,7 +381,7 @@ class _Loader(Struct, frozen=True):
         trusted = workspace
         if self.tip is not None:
             trusted = self.tip.workspace(workspace, self.source.read(WORKSPACE_FILE))
-        deciding = Deciding(workspace, trusted, self.tip, self.kinds, environment)
+        deciding = Deciding(workspace, trusted, self.tip, environment)
         context = self.context(files, environment, deciding.readable)
         references = context.references
         decided = deciding.settings(references)
@@ -436,7 +427,7 @@ def _defaults(context: EnvironmentContext) -> Mapping[str, Mapping[str, JSONObje
             kind.name: silent.typed(
                 kind.name, context.layers_of(kind).defaults(document).values, document.mark
             )
-            for kind in context.kinds.values()
+            for kind in all_kinds()
         }
         for document in context.documents
         if document.file == WORKSPACE_FILE or DEFAULTS in mapping_of(document.value)

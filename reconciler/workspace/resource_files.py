@@ -6,7 +6,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped, UnreadableFile
+from reconciler.kinds import all_kinds
 from reconciler.model.address import Address, PathGlob, TooComplex, choice, has_wildcard, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.text import listed
@@ -58,7 +59,6 @@ class ResourceFiles(Struct, frozen=True):
 
     source: Source
     workspace: Workspace
-    recognition: Recognition
     problems: DiagnosticCollector
     parse: Parse = parse
     skipped: list[str] = field(default_factory=list)
@@ -103,7 +103,7 @@ class ResourceFiles(Struct, frozen=True):
         self.problems.note("skipped-files", message)
 
     def _is_skipped(self, name: str, raw: bytes) -> bool:
-        if not self.recognition.is_foreign(raw, name, self.parse):
+        if not _is_foreign(raw, name, self.parse):
             return False
         if is_misnamed(name):
             self.problems.error(
@@ -275,77 +275,72 @@ def _candidates(glob: str, names: Sequence[str]) -> Iterator[str]:
         yield f"**/{parts[-1]}"
 
 
-# Without slots, since cached properties need a dict.
-class Recognition(Struct, frozen=True, dict=True):
-    """What distinguishes resource files from other files.
+@cache
+def _collections() -> Mapping[str, Kind]:
+    """Return the kinds by the keys of their resources in files."""
+    return {kind.collection: kind for kind in all_kinds()}
+
+
+@cache
+def _ours() -> re.Pattern[bytes]:
+    names = "|".join(map(re.escape, _collections()))
+    return re.compile(rf"^[\"']?(?:{names})[\"']?[ \t]*:".encode(), re.MULTILINE)
+
+
+@cache
+def _similar() -> frozenset[str]:
+    """Return words for a collection in the plain form: singular, plural, and without its prefix."""
+    words = {_form(word) for kind in all_kinds() for word in (kind.name, kind.collection)}
+    return frozenset(words | {_form(name.rpartition("_")[2]) for name in _collections()})
+
+
+@cache
+def _mention() -> re.Pattern[bytes]:
+    """Return a part of every similar word that is spelt correctly."""
+    stems = {kind.name.rpartition("_")[2] for kind in all_kinds()}
+    return re.compile("|".join(map(re.escape, sorted(stems))).encode(), re.IGNORECASE)
+
+
+@cache
+def _line() -> re.Pattern[bytes]:
+    """Return a line that may begin with a collection, at any indentation."""
+    names = {name for kind in all_kinds() for name in (kind.name, kind.collection)}
+    names |= {name.rpartition("_")[2] for name in names}
+    words = "|".join("[_-]?".join(map(re.escape, name.split("_"))) for name in sorted(names))
+    line = rf"^[\s?\"'{{-]*(?:{words})[\"']?[ \t]*:"
+    return re.compile(line.encode(), re.MULTILINE | re.IGNORECASE)
+
+
+def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
+    """Return whether a file has no resources, nor a mistake in place of them.
 
     A resource file has a collection, or a similar word, as a key at the top. If the top cannot be
-    read, a line that begins with such a word is enough: a mistake must not hide resources.
+    read, a line that begins with such a word is enough: a mistake must not hide resources. Files
+    that are empty, or have a wrong encoding, or no structure, are not foreign.
     """
+    raw = raw.removeprefix(BOM_UTF8)
+    if _ours().search(raw) or b"\0" in raw or not _STRUCTURE.search(raw):
+        return False
+    if any(_is_similar(key.decode()) for key in set(_TOP_KEY.findall(raw)) if key.isascii()):
+        return False
+    if not _mention().search(raw):
+        return True
+    document = Document(file, unread=True)
+    with suppress(LoadingStopped):
+        document = parse(raw, file, DiagnosticCollector())
+    if document.unread or not isinstance(document.value, dict):
+        return _line().search(raw) is None
+    only_defaults = document.value.keys() == {DEFAULTS}
+    keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
+    return not any(map(_is_similar, keys))
 
-    kinds: Sequence[Kind]
 
-    @cached_property
-    def _collections(self) -> Sequence[str]:
-        return [kind.collection for kind in self.kinds]
+def _is_similar(key: str) -> bool:
+    """Return whether a key is a collection, or probably intended to be one."""
+    from difflib import get_close_matches
 
-    @cached_property
-    def _ours(self) -> re.Pattern[bytes]:
-        names = "|".join(map(re.escape, self._collections))
-        return re.compile(rf"^[\"']?(?:{names})[\"']?[ \t]*:".encode(), re.MULTILINE)
-
-    @cached_property
-    def _similar(self) -> frozenset[str]:
-        """Words for a collection in the plain form: singular, plural, and without its prefix."""
-        words = {_form(word) for kind in self.kinds for word in (kind.name, kind.collection)}
-        return frozenset(words | {_form(name.rpartition("_")[2]) for name in self._collections})
-
-    @cached_property
-    def _mention(self) -> re.Pattern[bytes]:
-        """A part of every similar word that is spelt correctly."""
-        stems = {kind.name.rpartition("_")[2] for kind in self.kinds}
-        return re.compile("|".join(map(re.escape, sorted(stems))).encode(), re.IGNORECASE)
-
-    @cached_property
-    def _line(self) -> re.Pattern[bytes]:
-        """A line that may begin with a collection, at any indentation."""
-        names = {name for kind in self.kinds for name in (kind.name, kind.collection)}
-        names |= {name.rpartition("_")[2] for name in names}
-        words = "|".join("[_-]?".join(map(re.escape, name.split("_"))) for name in sorted(names))
-        line = rf"^[\s?\"'{{-]*(?:{words})[\"']?[ \t]*:"
-        return re.compile(line.encode(), re.MULTILINE | re.IGNORECASE)
-
-    def is_foreign(self, raw: bytes, file: str, parse: Parse) -> bool:
-        """Return whether a file has no resources, nor a mistake in place of them.
-
-        Files that are empty, or have a wrong encoding, or no structure, are not foreign.
-        """
-        raw = raw.removeprefix(BOM_UTF8)
-        if self._ours.search(raw) or b"\0" in raw or not _STRUCTURE.search(raw):
-            return False
-        if any(
-            self.is_similar(key.decode()) for key in set(_TOP_KEY.findall(raw)) if key.isascii()
-        ):
-            return False
-        if not self._mention.search(raw):
-            return True
-        document = Document(file, unread=True)
-        with suppress(LoadingStopped):
-            document = parse(raw, file, DiagnosticCollector())
-        if document.unread or not isinstance(document.value, dict):
-            return self._line.search(raw) is None
-        only_defaults = document.value.keys() == {DEFAULTS}
-        keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
-        return not any(map(self.is_similar, keys))
-
-    def is_similar(self, key: str) -> bool:
-        """Return whether a key is a collection, or probably intended to be one."""
-        from difflib import get_close_matches
-
-        form = _form(key)
-        return form in self._similar or bool(
-            get_close_matches(form, self._similar, n=1, cutoff=_SIMILAR)
-        )
+    form = _form(key)
+    return form in _similar() or bool(get_close_matches(form, _similar(), n=1, cutoff=_SIMILAR))
 
 
 def is_misnamed(name: str) -> bool:
@@ -377,10 +372,10 @@ def is_key(text: str) -> bool:
 
 
 def declarations(
-    files: Sequence[Document], kinds: Sequence[Kind], problems: DiagnosticCollector
+    files: Sequence[Document], problems: DiagnosticCollector
 ) -> dict[Address, Declaration]:
     """Return every resource by address. Report duplicates with both places."""
-    collections = {kind.collection: kind for kind in kinds}
+    collections = _collections()
     declared: dict[Address, Declaration] = {}
     for document in files:
         if not isinstance(document.value, dict):
@@ -389,7 +384,7 @@ def declarations(
         for collection, members in document.value.items():
             kind = collections.get(collection)
             if collection == DEFAULTS:
-                _check_defaults(document, kinds, problems)
+                _check_defaults(document, problems)
             elif kind is None:
                 problems.error(
                     "unknown-field",
@@ -410,14 +405,12 @@ def declarations(
     return declared
 
 
-def _check_defaults(
-    document: Document, kinds: Sequence[Kind], problems: DiagnosticCollector
-) -> None:
+def _check_defaults(document: Document, problems: DiagnosticCollector) -> None:
     """Report defaults of a file that are not mappings, and those without effect."""
     fields = value_at(document.value, (DEFAULTS,))
     context = CheckContext(document.file, document.mark, document.key_mark, problems)
     check("workspace", {"version": 1, DEFAULTS: fields}, context)
-    for kind in kinds:
+    for kind in all_kinds():
         if kind.name in mapping_of(fields) and kind.collection not in mapping_of(document.value):
             problems.warning(
                 "no-effect",
@@ -502,21 +495,19 @@ class Undetermined(Struct):
         return Undetermined(self.kinds, set(self.addresses), set(self.states))
 
 
-def undetermined_in(
-    files: Sequence[Document], declared: Container[Address], kinds: Sequence[Kind]
-) -> Undetermined:
+def undetermined_in(files: Sequence[Document], declared: Container[Address]) -> Undetermined:
     """Return what the files may declare, besides what is declared without errors."""
-    collections = {kind.collection: kind.name for kind in kinds}
-    all_kinds = frozenset(collections.values())
+    collections = {name: kind.name for name, kind in _collections().items()}
+    any_kind = frozenset(collections.values())
     unclear: set[str] = set()
     addresses: set[Address] = set()
     for document in files:
         if not isinstance(document.value, dict):
-            unclear |= all_kinds if document.unread or document.value is not None else frozenset()
+            unclear |= any_kind if document.unread or document.value is not None else frozenset()
             continue
         for collection, members in document.value.items():
             # Below an unknown collection there may be resources of any kind.
-            names = {collections[collection]} if collection in collections else all_kinds
+            names = {collections[collection]} if collection in collections else any_kind
             if collection == DEFAULTS:
                 continue
             if isinstance(members, dict):

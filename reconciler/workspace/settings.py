@@ -6,7 +6,7 @@ The trusted files decide them. What the loaded files change has no effect before
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -28,7 +28,6 @@ from reconciler.model.connection import (
     rate,
     untrusted,
 )
-from reconciler.model.kind import Kind
 from reconciler.model.live import id_text
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
@@ -91,7 +90,6 @@ class Deciding(Struct, frozen=True):
     own: Workspace
     trusted: Workspace
     tip: TrustedTip | None
-    kinds: Sequence[Kind]
     environment: str
 
     @property
@@ -99,7 +97,7 @@ class Deciding(Struct, frozen=True):
         """The policy of the file that decides, the strictest one without the environment."""
         if not declares(self.trusted, self.environment):
             return Policy.strictest() if self.tip is not None else Policy()
-        return policy_of(self.trusted, self.environment, self.kinds)
+        return policy_of(self.trusted, self.environment)
 
     @property
     def merge_hint(self) -> str:
@@ -121,7 +119,7 @@ class Deciding(Struct, frozen=True):
         Raises GitUnavailable for errors in the files of the trusted branch.
         """
         in_job = self.tip is not None and self.tip.in_job
-        policy = policy_of(self.own, self.environment, self.kinds)
+        policy = policy_of(self.own, self.environment)
         configured = connection_of(self.own, self.environment, references, in_job=in_job)
         client = client_options_of(self.own, self.environment, references.problems)
         if self.tip is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from os.path import normpath
@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import BadUsage, UnreadableFile
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import choice, fits_any
-from reconciler.model.kind import Kind
 from reconciler.model.policy import RULE_PREFIX, Policy
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.model.values import JSON, Path, holds_reference, leaves, mapping_of, value_at
@@ -151,7 +151,7 @@ def variables_of(workspace: Workspace, environment: str) -> Mapping[str, JSON]:
     return {**workspace.section("vars"), **workspace.section("environments", environment, "vars")}
 
 
-def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> Policy:
+def policy_of(workspace: Workspace, environment: str) -> Policy:
     """Return the policy of the workspace, that of the environment over it.
 
     Keys replace each other. Rules do by id.
@@ -170,7 +170,7 @@ def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> 
             for name in own
         }
     switches = {
-        kind.name: kind.deletion_switch for kind in kinds if kind.deletion_switch is not None
+        kind.name: kind.deletion_switch for kind in all_kinds() if kind.deletion_switch is not None
     }
     return Policy.read({**merged, "rules": rules}, switches=switches, marks=marks)
 
@@ -214,6 +214,11 @@ def _known_words() -> Mapping[str, Collection[str]]:
     }
 
 
+def consequence_ids() -> tuple[str, ...]:
+    """Return the ids of all consequences. The behaviours of kinds are imported."""
+    return tuple(rule for kind in all_kinds() for rule in kind.consequences)
+
+
 def check_rules(rules: JSON, context: CheckContext, path: Path) -> None:
     """Report the errors in the rules of one policy that its schema cannot express."""
     rules = mapping_of(rules)
@@ -231,10 +236,14 @@ def check_rules(rules: JSON, context: CheckContext, path: Path) -> None:
                 _check_words(match, _known_words(), context, inside)
 
 
-def check_rule_words(
-    rules: JSON, known: Mapping[str, Collection[str]], context: CheckContext, path: Path
-) -> None:
-    """Report unknown words, such as those of consequences. `known` are the words of each test."""
+def check_rule_words(rules: JSON, context: CheckContext, path: Path) -> None:
+    """Report unknown kinds and consequences in the rules of one policy.
+
+    The behaviours of kinds are imported if there are rules.
+    """
+    if not rules:
+        return
+    known = {"consequence": consequence_ids(), "kind": tuple(kinds_by_name())}
     for name, rule in mapping_of(rules).items():
         written = mapping_of(rule).get("match")
         for match, inside in _nested(written, (*path, str(name), "match")):

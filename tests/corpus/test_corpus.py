@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
-from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace.loading import LoadOptions, load, load_all
 from tests.conftest import ROOT
@@ -19,7 +18,6 @@ from tests.corpus.cases import BASE, CASES, CORPUS, Case
 from tests.support.cli import reconciler, reconciler_process
 from tests.support.diagnostics import assert_sound
 
-KINDS = all_kinds()
 FIRST_OF_EACH_THEME = [
     next(cases)
     for theme, cases in groupby(CASES, key=lambda case: case.theme)
@@ -35,11 +33,10 @@ ENVIRON = {"EMPTY": ""}
 def diagnosed(case: Case, folder: Path) -> tuple[Diagnostic, ...]:
     """Return what `validate` reports on a machine with one variable, an empty one."""
     if case.environment is None:
-        return load_all(folder, kinds=KINDS, environ=ENVIRON, strict=case.strict)
+        return load_all(folder, environ=ENVIRON, strict=case.strict)
     try:
         return load(
             folder,
-            kinds=KINDS,
             environment=case.environment,
             environ=ENVIRON,
             options=LoadOptions(strict=case.strict),

@@ -9,7 +9,6 @@ import pytest
 
 from reconciler.authoring.formatting import format_file
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.kinds import all_kinds
 
 FOLDER = Path(__file__).parent / "fmt"
 
@@ -19,6 +18,6 @@ def test_a_file_in_any_order_is_formatted_as_expected(
     name: str, golden: Callable[[Path, str], None]
 ) -> None:
     raw = (FOLDER / f"{name}.before.yaml").read_bytes()
-    _, after = format_file(raw, f"{name}.yaml", all_kinds(), DiagnosticCollector())
+    _, after = format_file(raw, f"{name}.yaml", DiagnosticCollector())
     assert after is not None
     golden(FOLDER / f"{name}.after.yaml", after.text)

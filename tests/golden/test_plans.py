@@ -113,10 +113,10 @@ def _live(file: Path) -> Live:
 def plan_of(case: Path) -> Plan:
     """Plan a case, or raise what its error.txt shows."""
     options = _yaml(case / "options.yaml")
-    loaded = load(case / "workspace", kinds=KINDS, environment=None, environ=_ENVIRON)
+    loaded = load(case / "workspace", environment=None, environ=_ENVIRON)
     base = None
     if (case / "base").is_dir():
-        before = load(case / "base", kinds=KINDS, environment=None, environ=_ENVIRON)
+        before = load(case / "base", environment=None, environ=_ENVIRON)
         base = Base(before.desired, "c0ffee0000000000000000000000000000000000")
     context = PlanContext(
         now=NOW,
@@ -141,7 +141,7 @@ def plan_of(case: Path) -> Plan:
             addresses.get(item.id, Address.of_unmanaged(item.kind, item.id)): item
             for item in live.of("batch_export")
         }
-        toggling = Toggling(objects, Action(options["toggle"]), loaded.desired, KINDS)
+        toggling = Toggling(objects, Action(options["toggle"]), loaded.desired)
         return toggling.plan(live, loaded.policy, context)
     if "undo" not in options:
         return make_plan(loaded.desired, live, loaded.policy, KINDS, context=context)

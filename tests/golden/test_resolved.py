@@ -11,7 +11,6 @@ import pytest
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.workspace.loading import load
 from tests.support.cli import write
@@ -52,10 +51,10 @@ def test_the_text_is_a_file_with_the_same_values(
     }
     if address == ADDRESS:
         files["b.yaml"] = _rendered(environment, "project.web")
-    again = load(write(tmp_path, files), kinds=all_kinds(), environment=None, environ={})
-    before = load(
-        HERE / "workspace", kinds=all_kinds(), environment=environment, environ={}
-    ).desired.resources[Address.parse(address)]
+    again = load(write(tmp_path, files), environment=None, environ={})
+    before = load(HERE / "workspace", environment=environment, environ={}).desired.resources[
+        Address.parse(address)
+    ]
     after = again.desired.resources[Address.parse(address)]
     assert (after.spec, after.parent, after.state) == (before.spec, before.parent, before.state)
     assert (after.lifecycle, after.secret_version) == (before.lifecycle, before.secret_version)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.kinds import all_kinds
 from reconciler.model.resource import Desired
 from reconciler.workspace.loading import load
 from tests.conftest import ROOT
@@ -73,7 +72,7 @@ def run(folder: Path, command: str, *words: str) -> Ran:
 
 
 def desired(folder: Path) -> Desired:
-    return load(folder, kinds=all_kinds(), environment="staging", environ={}).desired
+    return load(folder, environment="staging", environ={}).desired
 
 
 def test_defaults_of_a_file_are_over_those_of_the_workspace_and_of_no_other_file(
@@ -296,7 +295,7 @@ def test_thirty_exports_of_ten_projects(tmp_path: Path) -> None:
         assert run(folder, "validate").code == 0
         assert run(folder, "fmt").code == 0
         lines.append((folder / "lake.yaml").read_text().count("\n"))
-        loaded = load(folder, kinds=all_kinds(), environment=None, environ={}).desired
+        loaded = load(folder, environment=None, environ={}).desired
         resources.append(
             [(item.address, item.parent, item.spec) for item in loaded.in_order()],
         )

@@ -87,7 +87,7 @@ class State:
 def history_of(state: State) -> WorkspaceHistory:
     """Return the history of the workspace."""
     folder = state.git.folder
-    loaded = load(folder, kinds=all_kinds(), environment=state.environment, environ=state.environ)
+    loaded = load(folder, environment=state.environment, environ=state.environ)
     return WorkspaceHistory.of(folder, loaded, state.environ) or pytest.fail("no repository")
 
 

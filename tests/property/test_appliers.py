@@ -113,7 +113,7 @@ async def _applied(service: PureService, desired: Desired, prompt: float) -> Rep
         live = await read_live(transport, desired, kinds=KINDS, depth=Depth(lambda _: True))
         plan = planned(desired, live)
         await asyncio.sleep(prompt)
-        return await execute(plan, transport, kinds=KINDS, listen=lambda _: None, live=live)
+        return await execute(plan, transport, listen=lambda _: None, live=live)
 
 
 async def _race(service: PureService, desired: Desired, prompts: list[float]) -> list[Report]:

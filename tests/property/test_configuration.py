@@ -19,13 +19,11 @@ from hypothesis import strategies as st
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import LoadOptions, load, load_all
 from tests.conftest import LONG, ROOT
 from tests.corpus.cases import BASE
 from tests.support.diagnostics import assert_sound
 
-KINDS = all_kinds()
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 Files = Mapping[str, bytes]
@@ -233,11 +231,10 @@ def _diagnosed(files: Files, *, strict: bool) -> list[tuple[Diagnostic, ...]]:
     """Return what `validate` reports, and what a command reports for one environment."""
     with TemporaryDirectory() as path:
         folder = _written(Path(path), files)
-        reports = [load_all(folder, kinds=KINDS, environ={"X": "no"}, strict=strict)]
+        reports = [load_all(folder, environ={"X": "no"}, strict=strict)]
         try:
             loaded = load(
                 folder,
-                kinds=KINDS,
                 environment="staging",
                 environ={"X": "no"},
                 options=LoadOptions(strict=strict),

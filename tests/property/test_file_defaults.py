@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.kinds import all_kinds
 from reconciler.model.decoding import encode
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.values import MISSING, UNSET, value_at
@@ -171,7 +170,7 @@ def workspaces(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, str]]:
 
 def _desired(folder: Path, environment: str) -> Desired:
     """Return the resources of an environment without their places."""
-    desired = load(folder, kinds=all_kinds(), environment=environment, environ={}).desired
+    desired = load(folder, environment=environment, environ={}).desired
     resources = {address: _placeless(item) for address, item in desired.resources.items()}
     return replace(desired, resources=resources)
 

@@ -7,19 +7,16 @@ from hypothesis import strategies as st
 
 from reconciler.authoring.formatting import format_file
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.kinds import all_kinds
 from reconciler.model.schemas import schema
 from reconciler.workspace.yaml.loader import parse
-
-KINDS = all_kinds()
 
 
 def formatted(text: str) -> str:
     problems = DiagnosticCollector()
-    _, after = format_file(text.encode(), "f.yaml", KINDS, problems)
+    _, after = format_file(text.encode(), "f.yaml", problems)
     assert not problems.diagnostics
     assert after is not None
-    _, again = format_file(after.text.encode(), "f.yaml", KINDS, problems)
+    _, again = format_file(after.text.encode(), "f.yaml", problems)
     assert again is not None
     assert again.text == after.text
     return after.text

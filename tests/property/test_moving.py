@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.authoring.renaming import MoveOptions, move
-from reconciler.kinds import all_kinds
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.workspace.loading import load
 from tests.conftest import LONG
@@ -73,10 +72,7 @@ def _workspaces(draw: st.DrawFn) -> tuple[dict[str, str], list[str], str]:
 
 
 def _desired(folder: Path) -> list[Desired]:
-    return [
-        load(folder, kinds=all_kinds(), environment=name, environ={}).desired
-        for name in ("one", "two")
-    ]
+    return [load(folder, environment=name, environ={}).desired for name in ("one", "two")]
 
 
 def _renamed(resource: Resource, old: Any, new: Any) -> Resource:

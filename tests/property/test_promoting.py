@@ -19,7 +19,6 @@ from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ReconcilerError
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.resource import Resource
 from reconciler.workspace.loading import load
@@ -116,7 +115,7 @@ def _files(draw: st.DrawFn) -> dict[str, str]:
 
 def _resolved(folder: Path, environment: str) -> dict[Address, Resource]:
     """Return the resources of an environment without their places."""
-    loaded = load(folder, kinds=all_kinds(), environment=environment, environ={})
+    loaded = load(folder, environment=environment, environ={})
     resources = loaded.desired.resources
     return {address: replace(resource, mark=None) for address, resource in resources.items()}
 

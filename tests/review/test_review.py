@@ -62,7 +62,6 @@ def _plan(change: PullRequest, folder: Path) -> Plan:
     before, after = (
         load(
             folder,
-            kinds=KINDS,
             environment=None,
             environ=_ENVIRON,
             options=LoadOptions(drafts=files),

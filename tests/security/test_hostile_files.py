@@ -20,7 +20,6 @@ import pytest
 from reconciler import diagnostics
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import ReconcilerError, UnreadableFile
-from reconciler.kinds import all_kinds
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.address import PathGlob, TooComplex
 from reconciler.render.ci_reports import diagnostics_as_github
@@ -59,7 +58,7 @@ def checked(folder: Path, files: Mapping[str, str | bytes]) -> dict[str, Diagnos
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    diagnostics = load_all(folder, kinds=all_kinds(), environ={})
+    diagnostics = load_all(folder, environ={})
     return {diagnostic.code: diagnostic for diagnostic in reversed(diagnostics)}
 
 
@@ -305,7 +304,7 @@ def test_security_13_the_nodes_of_a_document_are_counted_with_merged_ones() -> N
 def test_security_13_an_error_is_reported_once_for_all_aliases(tmp_path: Path) -> None:
     text = "a: &a [no]\nb: [" + "*a, " * 1_000 + "]"
     write(tmp_path, {"reconciler.yaml": naming("a.yaml"), "a.yaml": text})
-    diagnostics = load_all(tmp_path, kinds=all_kinds(), environ={})
+    diagnostics = load_all(tmp_path, environ={})
     assert [diagnostic.code for diagnostic in diagnostics].count("ambiguous-boolean") == 1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -33,7 +33,10 @@ class Exchange:
 
 
 class Effect(Protocol):
-    """What happens to a call. The fields of the class are the parameters of a rule."""
+    """What happens to a call. The fields of the class are the parameters of a rule.
+
+    Those of the names in `PARAMETERS` are checked for every effect.
+    """
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer the call."""
@@ -60,13 +63,26 @@ def object_of(content: bytes) -> dict[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def check_when(when: str) -> None:
-    """Raise BadInput unless `when` is `before` or `after`, relative to the write."""
+def _check_when(when: str) -> None:
+    """Raise BadInput unless it is `before` or `after`, relative to the write."""
     if when not in ("before", "after"):
         raise BadInput("'when' must be 'before' or 'after'")
 
 
-def check_seconds(seconds: float) -> None:
+def _check_seconds(seconds: float) -> None:
     """Raise BadInput for a negative or endless duration."""
     if not 0 <= seconds <= 1_000_000:
         raise BadInput("'seconds' must be between 0 and 1000000")
+
+
+def _check_status(status: int | None) -> None:
+    if status is not None and not 200 <= status <= 599:
+        raise BadInput("'status' must be between 200 and 599")
+
+
+PARAMETERS: Mapping[str, Callable[[Any], None]] = {
+    "when": _check_when,
+    "seconds": _check_seconds,
+    "status": _check_status,
+}
+"""The checks of the parameters that several effects have."""

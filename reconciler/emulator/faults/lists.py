@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from reconciler.emulator.faults.effect import Exchange, check_seconds, effect, object_of
+from reconciler.emulator.answers import JSONAnswer
+from reconciler.emulator.faults.effect import Exchange, effect, object_of
 from reconciler.emulator.inputs import BadInput
 
 _UNSET = object()
@@ -57,8 +57,7 @@ class Page:
             return response
         body["results"] = items[: max(0, len(items) - self.drop)] + items[: self.repeat]
         self._miscount(body)
-        content = orjson.dumps(body)
-        return Response(content, response.status_code, media_type="application/json")
+        return JSONAnswer(body, response.status_code)
 
     def _miscount(self, body: dict[str, Any]) -> None:
         if self.count is _UNSET:
@@ -77,9 +76,6 @@ class Lag:
     """Answer a GET from the state of `seconds` ago, but not from before the rule was set."""
 
     seconds: float = 5.0
-
-    def __post_init__(self) -> None:
-        check_seconds(self.seconds)
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer from the past. Nothing is awaited meanwhile, so no other call reads the past."""

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from reconciler.emulator.faults import answering, lists, others, timing
-from reconciler.emulator.faults.effect import EFFECTS, Effect
+from reconciler.emulator.faults.effect import EFFECTS, PARAMETERS, Effect
 from reconciler.emulator.inputs import BadInput, list_of, mapping_of
 
 EFFECT_MODULES = (answering, lists, others, timing)
@@ -116,6 +116,9 @@ def fault_of(rule: Any) -> Fault:
         for name, type_name in types.items()
         if name in rule
     }
+    for name, check in PARAMETERS.items():
+        if name in sent:
+            check(sent[name])
     seed = rule.get("seed", 0)
     if not isinstance(seed, int | str):
         raise BadInput("'seed' must be a whole number")

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from reconciler.emulator.faults.answering import dropped, hung
-from reconciler.emulator.faults.effect import Exchange, check_seconds, check_when, effect, object_of
+from reconciler.emulator.faults.effect import Exchange, effect, object_of
 from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.refusal import Refusal
 
@@ -29,7 +29,6 @@ class Late:
     status: int = 504
 
     def __post_init__(self) -> None:
-        check_seconds(self.seconds)
         if self.answer_with not in _ANSWERS:
             raise BadInput(f"'answer_with' must be one of {', '.join(_ANSWERS)}")
 
@@ -55,9 +54,6 @@ class Hidden:
 
     seconds: float = 5.0
     status: int | None = None
-
-    def __post_init__(self) -> None:
-        check_seconds(self.seconds)
 
     async def answer(self, exchange: Exchange) -> Response:
         """Create, hide, and show later."""
@@ -87,10 +83,6 @@ class Twin:
 
     seconds: float = 0.0
     when: str = "after"
-
-    def __post_init__(self) -> None:
-        check_seconds(self.seconds)
-        check_when(self.when)
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one of two equal calls."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from reconciler.emulator.dialects import Dialect
-
-Schema = dict[str, Any]
+from reconciler.emulator.openapi.parts import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,6 @@ class Doc:
     """
 
     summary: str
-    tag: str
     answer: str | None = None
     status: int = 200
     body: str | None = None
@@ -40,6 +37,19 @@ class Doc:
     refusals: tuple[int, ...] = ()
     empty: tuple[int, ...] = field(default=())
 
+
+TAGS: Mapping[str, str] = {
+    "BatchExports": "batch exports",
+    "ExportRuns": "runs",
+    "ExportLogs": "runs",
+    "ExportBackfills": "backfills",
+    "DestinationTests": "destination test steps",
+    "Projects": "projects",
+    "Identity": "keys",
+    "ActivityLog": "activity",
+    "Integrations": "integrations",
+}
+"""The tags of operations, by the class of their handlers."""
 
 _TEXTS = "cursor ordering search status instance_id destination scope scopes item_id user users"
 _MORE_TEXTS = "activities clients search_text item_ids kind"
@@ -89,19 +99,18 @@ def _crash(dialect: Dialect) -> tuple[int, ...]:
 
 
 def _exports(dialect: Dialect) -> dict[str, Doc]:
-    tag, crash = "batch exports", _crash(dialect)
+    crash = _crash(dialect)
     toggled = "Paused" if dialect.small_answers else "BatchExport"
     return {
         "BatchExports.listed": Doc(
-            "List batch exports, newest first", tag, "BatchExportPage", query=_PAGE
+            "List batch exports, newest first", "BatchExportPage", query=_PAGE
         ),
         "BatchExports.created": Doc(
-            "Create a batch export", tag, "BatchExport", 201, "BatchExportBody", refusals=crash
+            "Create a batch export", "BatchExport", 201, "BatchExportBody", refusals=crash
         ),
-        "BatchExports.retrieved": Doc("Read a batch export", tag, "BatchExport"),
+        "BatchExports.retrieved": Doc("Read a batch export", "BatchExport"),
         "BatchExports.patched": Doc(
             "Change fields. A config is merged into the stored one",
-            tag,
             "BatchExport",
             body="BatchExportPatch",
             body_required=False,
@@ -109,18 +118,16 @@ def _exports(dialect: Dialect) -> dict[str, Doc]:
         ),
         "BatchExports.put": Doc(
             "Write all required fields. Absent fields stay",
-            tag,
             "BatchExport",
             body="BatchExportBody",
             refusals=crash,
         ),
-        "BatchExports.deleted": Doc("Delete a batch export", tag, status=204),
+        "BatchExports.deleted": Doc("Delete a batch export", status=204),
         "BatchExports.paused": Doc(
-            "Pause a batch export", tag, toggled, body="Anything", body_required=False
+            "Pause a batch export", toggled, body="Anything", body_required=False
         ),
         "BatchExports.unpaused": Doc(
             "Unpause a batch export. `backfill` exports what the pause missed",
-            tag,
             toggled,
             body="UnpauseBody",
             body_required=False,
@@ -130,7 +137,7 @@ def _exports(dialect: Dialect) -> dict[str, Doc]:
 
 
 def _runs(dialect: Dialect) -> dict[str, Doc]:
-    tag, crash = "runs", _crash(dialect)
+    crash = _crash(dialect)
     old = dialect.log_style == "old"
     logs = (
         *(("limit", "level_filter") if old else ("log_limit", "level", "instance_id")),
@@ -139,42 +146,38 @@ def _runs(dialect: Dialect) -> dict[str, Doc]:
     return {
         "ExportRuns.listed": Doc(
             "List runs",
-            tag,
             "RunPage",
             query=("cursor", "ordering", *_WINDOW, *(("status",) if dialect.integrations else ())),
             refusals=(*crash, *((400,) if dialect.integrations else ())),
         ),
-        "ExportRuns.retrieved": Doc("Read a run", tag, "Run", query=_WINDOW, refusals=crash),
+        "ExportRuns.retrieved": Doc("Read a run", "Run", query=_WINDOW, refusals=crash),
         "ExportRuns.retried": Doc(
             "Export the interval of a run again",
-            tag,
             "RetryStarted",
             201 if dialect.integrations else 200,
             query=_WINDOW,
             refusals=crash,
         ),
         "ExportRuns.cancelled": Doc(
-            "Cancel a run", tag, "Cancelled", query=_WINDOW, refusals=(400, *crash)
+            "Cancel a run", "Cancelled", query=_WINDOW, refusals=(400, *crash)
         ),
         "ExportLogs.of_export": Doc(
             "List the logs of an export, newest first",
-            tag,
             "LogEntryPage",
             query=logs,
             refusals=(400, *crash),
         ),
         "ExportLogs.of_run": Doc(
-            "List the logs of a run", tag, "LogEntryPage", query=logs, refusals=(400, *crash)
+            "List the logs of a run", "LogEntryPage", query=logs, refusals=(400, *crash)
         ),
     }
 
 
 def _backfills(dialect: Dialect) -> dict[str, Doc]:
-    tag, crash = "backfills", _crash(dialect)
+    crash = _crash(dialect)
     return {
         "ExportBackfills.created": Doc(
             "Export a past range",
-            tag,
             "BackfillStarted" if dialect.small_answers else "BatchExport",
             201 if dialect.integrations else 200,
             "BackfillBody",
@@ -182,126 +185,106 @@ def _backfills(dialect: Dialect) -> dict[str, Doc]:
             refusals=crash,
         ),
         "ExportBackfills.listed": Doc(
-            "List backfills", tag, "BackfillPage", query=("cursor", "ordering"), refusals=crash
+            "List backfills", "BackfillPage", query=("cursor", "ordering"), refusals=crash
         ),
-        "ExportBackfills.retrieved": Doc("Read a backfill", tag, "Backfill", refusals=crash),
-        "ExportBackfills.cancelled": Doc(
-            "Cancel a backfill", tag, "Cancelled", refusals=(400, *crash)
-        ),
+        "ExportBackfills.retrieved": Doc("Read a backfill", "Backfill", refusals=crash),
+        "ExportBackfills.cancelled": Doc("Cancel a backfill", "Cancelled", refusals=(400, *crash)),
     }
 
 
 def _projects(dialect: Dialect) -> dict[str, Doc]:
-    tag = "projects"
     conflict = (409,) if dialect.strict_projects else ()
     return {
-        "Projects.listed": Doc(
-            "List projects", tag, "ProjectSummaryPage", query=(*_PAGE, "search")
-        ),
+        "Projects.listed": Doc("List projects", "ProjectSummaryPage", query=(*_PAGE, "search")),
         "Projects.created": Doc(
             "Create a project",
-            tag,
             "Project",
             201,
             "ProjectBody",
             body_required=False,
             refusals=conflict,
         ),
-        "Projects.retrieved": Doc("Read a project", tag, "Project"),
+        "Projects.retrieved": Doc("Read a project", "Project"),
         "Projects.patched": Doc(
-            "Change settings",
-            tag,
-            "Project",
-            body="ProjectBody",
-            body_required=False,
-            refusals=conflict,
+            "Change settings", "Project", body="ProjectBody", body_required=False, refusals=conflict
         ),
         "Projects.deleted": Doc(
             "Delete a project and its data",
-            tag,
             status=204,
             refusals=(400,) if dialect.strict_projects else (),
         ),
-        "Projects.activity": Doc("Read a project and its activity", tag, "Project"),
-        "Projects.demo_data": Doc("Read whether demo data is being made", tag, "Project"),
+        "Projects.activity": Doc("Read a project and its activity", "Project"),
+        "Projects.demo_data": Doc("Read whether demo data is being made", "Project"),
         "Projects.token_reset": Doc(
-            "Replace the api_token", tag, "Project", body="ProjectBody", body_required=False
+            "Replace the api_token", "Project", body="ProjectBody", body_required=False
         ),
     }
 
 
 def _identity() -> dict[str, Doc]:
-    tag = "keys"
     return {
-        "Identity.key": Doc("Read the key of the request", tag, "PersonalAPIKey"),
-        "Identity.me": Doc("Read the user of the key", tag, "User"),
+        "Identity.key": Doc("Read the key of the request", "PersonalAPIKey"),
+        "Identity.me": Doc("Read the user of the key", "User"),
         "Identity.organizations": Doc(
-            "List the organizations of the user", tag, "OrganizationPage", query=_PAGE
+            "List the organizations of the user", "OrganizationPage", query=_PAGE
         ),
-        "Identity.organization": Doc("Read an organization", tag, "Organization"),
+        "Identity.organization": Doc("Read an organization", "Organization"),
     }
 
 
 def _activity(dialect: Dialect) -> dict[str, Doc]:
-    tag = "activity"
     paid = (402,) if dialect.newest_activity else ()
     return {
         "ActivityLog.listed": Doc(
-            "List the activity of a project", tag, "ActivityPage", query=_ENTRIES, refusals=paid
+            "List the activity of a project", "ActivityPage", query=_ENTRIES, refusals=paid
         ),
         "ActivityLog.advanced": Doc(
             "List the activity of a project, with more filters",
-            tag,
             "ActivityPage",
             query=(*_ENTRIES, *_ADVANCED),
             refusals=(400, *paid),
         ),
         "ActivityLog.of_organization": Doc(
             "List the activity of an organization",
-            tag,
             "ActivityPage",
             query=(*_ENTRIES, *_ADVANCED),
             refusals=(400, *paid),
         ),
         "ActivityLog.filters": Doc(
-            "List the values to filter by", tag, "ActivityFilters", refusals=paid
+            "List the values to filter by", "ActivityFilters", refusals=paid
         ),
         "ActivityLog.filters_of_organization": Doc(
-            "List the values to filter by", tag, "ActivityFilters", refusals=paid
+            "List the values to filter by", "ActivityFilters", refusals=paid
         ),
     }
 
 
 def _integrations() -> dict[str, Doc]:
-    tag = "integrations"
     return {
         "Integrations.listed": Doc(
-            "List integrations, oldest first", tag, "IntegrationPage", query=(*_PAGE, "kind")
+            "List integrations, oldest first", "IntegrationPage", query=(*_PAGE, "kind")
         ),
-        "Integrations.retrieved": Doc("Read an integration", tag, "Integration"),
-        "Integrations.created": Doc(
-            "Create an integration", tag, "Integration", 201, "IntegrationBody"
-        ),
+        "Integrations.retrieved": Doc("Read an integration", "Integration"),
+        "Integrations.created": Doc("Create an integration", "Integration", 201, "IntegrationBody"),
         "Integrations.destroyed": Doc(
-            "Delete an integration that no export uses", tag, status=204, refusals=(400,)
+            "Delete an integration that no export uses", status=204, refusals=(400,)
         ),
     }
 
 
 def _steps(dialect: Dialect) -> dict[str, Doc]:
-    tag, crash = "destination test steps", _crash(dialect)
+    crash = _crash(dialect)
     return {
         "DestinationTests.listed": Doc(
             "List the test steps of a destination type",
-            tag,
             "TestSteps",
             query=("destination",),
             empty=(400, 404),
         ),
         "DestinationTests.ran_for_new": Doc(
-            "Run a test step for a body", tag, "TestStep", body="TestStepBody", refusals=crash
+            "Run a test step for a body", "TestStep", body="TestStepBody", refusals=crash
         ),
         "DestinationTests.ran_for_existing": Doc(
-            "Run a test step for an export", tag, "TestStep", body="TestStepBody", refusals=crash
+            "Run a test step for an export", "TestStep", body="TestStepBody", refusals=crash
         ),
     }

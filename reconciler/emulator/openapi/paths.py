@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.emulator.access import Operation
 from reconciler.emulator.dialects import Dialect
-from reconciler.emulator.openapi.catalogue import PARAMETERS, Doc, docs_of
+from reconciler.emulator.openapi.catalogue import PARAMETERS, TAGS, Doc, docs_of
 from reconciler.emulator.openapi.parts import NUMBER, UUID, ref
 
 _STATUSES: Mapping[int, str] = {
@@ -59,10 +59,11 @@ def _parameter(name: str, place: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(path: str, operation: Operation, docs: Mapping[str, Doc]) -> dict[str, Any]:
-    doc = docs[operation.handler.__qualname__]
+    name = operation.handler.__qualname__
+    doc = docs[name]
     described: dict[str, Any] = {
         "summary": doc.summary,
-        "tags": [doc.tag],
+        "tags": [TAGS[name.partition(".")[0]]],
         "responses": _responses(path, operation, doc),
     }
     if doc.body is not None:

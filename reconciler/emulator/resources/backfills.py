@@ -178,7 +178,7 @@ class ExportBackfills:
 
 def _refused(detail: str) -> Refusal:
     """Return the 400 of a backfill: no field is named."""
-    return invalid(None, "invalid_input", detail)
+    return invalid(None, detail)
 
 
 def _iso(value: Any) -> datetime | None:

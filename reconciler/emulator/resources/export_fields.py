@@ -100,7 +100,7 @@ class ExportFields:
         for name, check in self._checks.items():
             if name not in sent:
                 if name in _REQUIRED and not write.partial:
-                    raise invalid(name, "required", "This field is required.")
+                    raise invalid(name, "This field is required.", "required")
             elif check is None:
                 checked[name] = self._destination(sent[name], write)
             else:
@@ -113,8 +113,7 @@ class ExportFields:
         if stored is not None and DATA_PIPELINES not in self._world.features_of(
             stored.organization
         ):
-            detail = "The Data Pipelines addon is required for batch exports."
-            raise invalid(None, "invalid_input", detail)
+            raise invalid(None, "The Data Pipelines addon is required for batch exports.")
 
     def _destination(self, sent: Any, write: Write) -> dict[str, Any]:
         if write.stored is None:
@@ -146,7 +145,7 @@ class ExportFields:
         try:
             parser(query)
         except BadQuery as bad:
-            raise invalid(self._world.dialect.query_field, "invalid_input", str(bad)) from None
+            raise invalid(self._world.dialect.query_field, str(bad)) from None
 
     def _check_schedule(
         self, sent: Mapping[str, Any], checked: dict[str, Any], write: Write
@@ -160,8 +159,7 @@ class ExportFields:
         interval = checked.get("interval", stored.body["interval"] if stored else None)
         for name, (intervals, others) in _OFFSETS.items():
             if checked.get(name) is not None and interval not in intervals:
-                detail = f"{name} is not applicable for {others} intervals"
-                raise invalid(name, "invalid_input", detail)
+                raise invalid(name, f"{name} is not applicable for {others} intervals")
         if stored is not None and "interval" not in sent and set(_OFFSETS) & set(sent):
             # The server sets a property that has no setter.
             raise server_error()
@@ -179,7 +177,7 @@ class ExportFields:
         model = _model(body)
         if write.stored is not None and model != _model(stored):
             detail = "Changing models is not supported. Create a new batch export instead."
-            raise invalid("model", "invalid_input", detail)
+            raise invalid("model", detail)
         for name, only in _FOR_MODEL.items():
             if checked.get(name) is not None and model != only:
                 raise _for_model(name, only, model)
@@ -190,12 +188,11 @@ class ExportFields:
 
     def _check_hogql(self, body: Mapping[str, Any]) -> None:
         if body.get("query") is None:
-            detail = "'hogql_query' is required when 'model' is 'hogql'"
-            raise invalid("hogql_query", "invalid_input", detail)
+            raise invalid("hogql_query", "'hogql_query' is required when 'model' is 'hogql'")
         self._parse(check_parsable, body["query"])
         if body.get("incremental_mode") == "MERGE" and not body.get("primary_key"):
             detail = "'primary_key' is required when 'incremental_mode' is 'MERGE'"
-            raise invalid("primary_key", "invalid_input", detail)
+            raise invalid("primary_key", detail)
 
     def _check_older_query(self, query: str, model: str, project: int) -> None:
         """Check a query on another model: events, in a project that already has one (1.9)."""
@@ -311,20 +308,18 @@ def _check_http(checked: Mapping[str, Any]) -> None:
     if destination is None or destination["type"] != "HTTP":
         return
     if _model(checked) != "events":
-        raise invalid(None, "invalid_input", "HTTP batch exports only support the events model")
+        raise invalid(None, "HTTP batch exports only support the events model")
 
 
 def _for_model(name: str, only: str, model: str) -> Refusal:
     """Return the refusal of a field that another model takes."""
-    return invalid(
-        name, "invalid_input", f"'{name}' is only supported for '{only}' not '{model}' model"
-    )
+    return invalid(name, f"'{name}' is only supported for '{only}' not '{model}' model")
 
 
 def _filters(attr: str, value: Any) -> Any:
     problem = _filters_problem(value)
     if problem is not None:
-        raise invalid(attr, "invalid_input", problem)
+        raise invalid(attr, problem)
     return value
 
 

@@ -78,9 +78,9 @@ class Integrations:
         sent = await body_of(call.request)
         kind, config = sent.get("kind"), sent.get("config")
         if kind not in _SHOWN:
-            raise invalid("kind", "invalid_choice", f'"{kind}" is not a valid choice.')
+            raise invalid("kind", f'"{kind}" is not a valid choice.', "invalid_choice")
         if not isinstance(config, dict):
-            raise invalid("config", "required", "This field is required.")
+            raise invalid("config", "This field is required.", "required")
         body = {"project": _project(call), "kind": kind, "config": config, "keyless": False}
         body["created_at"] = iso(self._world.clock.now())
         for identity, stored in self._store.integrations(_project(call)):
@@ -88,8 +88,7 @@ class Integrations:
                 kind, config
             ):
                 if "name" in config:
-                    detail = f"An integration named '{config['name']}' already exists."
-                    raise invalid(None, "invalid_input", detail)
+                    raise invalid(None, f"An integration named '{config['name']}' already exists.")
                 self._store.write_integration(identity, {**stored, "config": config})
                 return JSONAnswer(_shown(identity, {**stored, "config": config}), status_code=201)
         identity = self._store.add_integration(None, body)
@@ -101,8 +100,7 @@ class Integrations:
         exports = self._store.exports([body["project"]])
         users = sorted(export.body["name"] for export in exports if identity in _used_by(export))
         if users:
-            detail = f"This integration is used by batch exports: {', '.join(users)}."
-            raise invalid(None, "invalid_input", detail)
+            raise invalid(None, f"This integration is used by batch exports: {', '.join(users)}.")
         self._store.remove_integration(identity)
         return Response(status_code=204)
 

@@ -36,7 +36,7 @@ _RETENTION_DAYS = (14, 30)
 def mapping(attr: str, value: Any) -> dict[str, Any]:
     """Return an object."""
     if not isinstance(value, dict):
-        raise invalid(attr, "invalid_input", "Must provide a dictionary or None.")
+        raise invalid(attr, "Must provide a dictionary or None.")
     return value
 
 
@@ -63,7 +63,7 @@ def _refuse_unknown(
     attr: str, settings: Mapping[str, Any], names: Collection[str], detail: str
 ) -> None:
     if set(settings) - set(names):
-        raise invalid(attr, "invalid_input", f"Must provide a dictionary with only {detail}.")
+        raise invalid(attr, f"Must provide a dictionary with only {detail}.")
 
 
 def linked_flag(attr: str, value: Any) -> dict[str, Any]:
@@ -72,7 +72,6 @@ def linked_flag(attr: str, value: Any) -> dict[str, Any]:
     if not {"id", "key"} <= set(flag) <= {"id", "key", "variant"}:
         raise invalid(
             attr,
-            "invalid_input",
             "Must provide a dictionary with only 'id' and 'key' keys. "
             "_or_ only 'id', 'key', and 'variant' keys.",
         )
@@ -83,7 +82,7 @@ def week_start_day(attr: str, value: Any) -> int:
     """Return 0 or 1, also from text. The service has it as a choice, not as a number."""
     days = {"0": 0, "1": 1}
     if str(value) not in days:
-        raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
+        raise invalid(attr, f'"{value}" is not a valid choice.', "invalid_choice")
     return days[str(value)]
 
 
@@ -93,12 +92,11 @@ def errors_to_ignore(attr: str, value: Any) -> list[str]:
     Errors have no `attr`, and null is one although it is the initial value.
     """
     if not isinstance(value, list):
-        raise invalid(None, "invalid_input", f"Must provide a list for field: {attr}.")
+        raise invalid(None, f"Must provide a list for field: {attr}.")
     if not all(isinstance(item, str) for item in value):
-        raise invalid(None, "invalid_input", f"Must provide a list of strings for field: {attr}.")
+        raise invalid(None, f"Must provide a list of strings for field: {attr}.")
     if len(json.dumps(value)) > _LONGEST_ERRORS:
-        detail = f"Field {attr} must be less than 300 characters."
-        raise invalid(None, "invalid_input", detail)
+        raise invalid(None, f"Field {attr} must be less than 300 characters.")
     return value
 
 
@@ -110,10 +108,9 @@ def dashboard(dashboards: Collection[int]) -> Check:
         if isinstance(value, bool) or not (text.isascii() and text.removeprefix("-").isdigit()):
             kind = type(value).__name__
             detail = f"Incorrect type. Expected pk value, received {kind}."
-            raise invalid(attr, "incorrect_type", detail)
+            raise invalid(attr, detail, "incorrect_type")
         if len(text) > _LONGEST_ID or int(text) not in dashboards:
-            detail = f'Invalid pk "{value}" - object does not exist.'
-            raise invalid(attr, "does_not_exist", detail)
+            raise invalid(attr, f'Invalid pk "{value}" - object does not exist.', "does_not_exist")
         return int(text)
 
     return checked
@@ -125,8 +122,7 @@ def modifiers(attr: str, value: Any) -> dict[str, Any]:
     _refuse_unknown(attr, settings, _MODIFIERS, "known modifiers")
     seconds = settings.get("bounceRateDurationSeconds")
     if seconds is not None and not _between(seconds, 1, 120):
-        detail = "bounceRateDurationSeconds must be a number from 1 to 120."
-        raise invalid(attr, "invalid_input", detail)
+        raise invalid(attr, "bounceRateDurationSeconds must be a number from 1 to 120.")
     return settings
 
 
@@ -137,7 +133,7 @@ def masking(attr: str, value: Any) -> dict[str, Any]:
     for name, item in settings.items():
         kind, word = _MASKING[name]
         if not isinstance(item, kind):
-            raise invalid(attr, "invalid_input", f"{name} must be a {word}.")
+            raise invalid(attr, f"{name} must be a {word}.")
     return settings
 
 
@@ -146,12 +142,10 @@ def trigger_groups(attr: str, value: Any) -> dict[str, Any]:
     settings = mapping(attr, value)
     groups = settings.get("groups", [])
     if settings.get("version") != 2 or not isinstance(groups, list):
-        raise invalid(
-            attr, "invalid_input", "Must be an object of version 2 with a list of groups."
-        )
+        raise invalid(attr, "Must be an object of version 2 with a list of groups.")
     for group in groups:
         if not isinstance(group, dict):
-            raise invalid(attr, "invalid_input", "Each group must be an object.")
+            raise invalid(attr, "Each group must be an object.")
         for name, most in (("sampleRate", 1), ("minDurationMs", 30_000)):
             number = group.get(name)
             if number is not None and not _between(number, 0, most):
@@ -164,12 +158,12 @@ def logs_settings(attr: str, value: Any) -> dict[str, Any]:
     settings = mapping(attr, value)
     days = settings.get("retention_days")
     if days is not None and (isinstance(days, bool) or days not in _RETENTION_DAYS):
-        raise invalid(attr, "invalid_input", "retention_days must be 14 or 30.")
+        raise invalid(attr, "retention_days must be 14 or 30.")
     return settings
 
 
 def _range(attr: str, name: str, most: int) -> Refusal:
-    return invalid(attr, "invalid_input", f"{name} must be a number from 0 to {most}.")
+    return invalid(attr, f"{name} must be a number from 0 to {most}.")
 
 
 def _between(value: Any, least: float, most: float) -> bool:

@@ -186,7 +186,7 @@ class ProjectFields:
         `stored` is the project that changes, None for a new one.
         """
         if self._strict and sent.get("access_control") is not None:
-            raise invalid("access_control", "invalid_input", "This field is deprecated.")
+            raise invalid("access_control", "This field is deprecated.")
         if self._older and stored is not None and sent.get("primary_dashboard", 0) is None:
             raise server_error()
         checks = self.checks | {"primary_dashboard": nullable(dashboard(_dashboards(stored or {})))}

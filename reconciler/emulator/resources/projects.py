@@ -91,9 +91,7 @@ class Projects:
         sent = await body_of(call.request)
         if "primary_dashboard" in sent:
             raise invalid(
-                "primary_dashboard",
-                "invalid_input",
-                "Primary dashboard cannot be set on project creation.",
+                "primary_dashboard", "Primary dashboard cannot be set on project creation."
             )
         checked = self.fields.checked(sent)
         self._check_name(organization, checked.get("name"), besides=None)
@@ -180,7 +178,7 @@ class Projects:
             self._store.remove_project(project.id)
             return Response(status_code=204)
         if project.body.get("is_pending_deletion", False):
-            raise invalid(None, "invalid_input", "The project is being deleted already.")
+            raise invalid(None, "The project is being deleted already.")
         self._store.write_project(project.id, {**project.body, "is_pending_deletion": True})
         return Response(status_code=204)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from calendar import monthrange
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,12 +19,18 @@ from reconciler.emulator.outcomes import STATUSES
 from reconciler.emulator.refusal import invalid, not_found, server_error
 from reconciler.emulator.resources.batch_exports import BatchExports
 from reconciler.emulator.resources.cursor import Mark, by_creation, ordered_page, ordering_of
-from reconciler.emulator.resources.moments import moment_of
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
 
 _PAGE = 100
+_RELATIVE = re.compile(r"-(\d{1,6})([ymwdhM])$")
+_UNITS = {
+    "w": timedelta(weeks=1),
+    "d": timedelta(days=1),
+    "h": timedelta(hours=1),
+    "M": timedelta(minutes=1),
+}
 
 
 class ExportRuns:
@@ -39,7 +48,7 @@ class ExportRuns:
         now = self._world.clock.now()
         runs = [
             run
-            for run in self._store.runs_created(self._exports.listed_in(call), None, now)
+            for run in self._store.runs_created(self._exports.listed_in(call), now)
             if self._within_window(call, run, now)
         ]
         shown = self._with_status(call.request, [self._runs.shown(run) for run in runs])
@@ -63,7 +72,7 @@ class ExportRuns:
         by_interval = "interval" in ordering_of(call.request, _ORDERINGS)
         names = ("start", "end") if by_interval else ("after", "before")
         zone = str(call.project.body.get("timezone") or "UTC") if call.project else "UTC"
-        first, last = (moment_of(call.request.query_params.get(name), now, zone) for name in names)
+        first, last = (_moment_of(call.request.query_params.get(name), now, zone) for name in names)
         if first is None and self._world.dialect.window_days is not None:
             first = now - timedelta(days=self._world.dialect.window_days)
         start, end = (run["start"], run["end"]) if by_interval else (run["created"],) * 2
@@ -102,11 +111,38 @@ class ExportRuns:
         now = self._world.clock.now()
         status, ended = self._runs.state(run, now)
         if ended is not None:
-            detail = f"Cannot cancel a run that is in '{status}' status"
-            raise invalid(None, "invalid_input", detail)
+            raise invalid(None, f"Cannot cancel a run that is in '{status}' status")
         self._runs.cancel(run, now)
         self._backfills.after_cancelled_run(run, now)
         return JSONAnswer({"cancelled": True})
+
+
+def _moment_of(text: str | None, now: datetime, zone: str) -> datetime | None:
+    """Return the moment of a parameter, None for a parameter that is not there (service.md, 7).
+
+    `-7d`, `-2w`, `-1y`, `-24h` go back from now; `-1m` is a month, `-30M` are minutes. A naive
+    time is one of the zone. What cannot be read is now, without an error.
+    """
+    if text is None:
+        return None
+    relative = _RELATIVE.match(text)
+    try:
+        if relative is not None:
+            return _before(now, int(relative[1]), relative[2])
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        return now
+    return moment.replace(tzinfo=ZoneInfo(zone)) if moment.tzinfo is None else moment
+
+
+def _before(now: datetime, number: int, unit: str) -> datetime:
+    """Return the moment some units ago. Raise OverflowError or ValueError before year 1."""
+    if unit in _UNITS:
+        return now - number * _UNITS[unit]
+    months = now.year * 12 + now.month - 1 - number * (12 if unit == "y" else 1)
+    year, month = divmod(months, 12)
+    day = min(now.day, monthrange(year, month + 1)[1])
+    return now.replace(year=year, month=month + 1, day=day)
 
 
 def _by_interval(run: dict[str, Any]) -> Mark:

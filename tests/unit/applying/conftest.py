@@ -83,7 +83,6 @@ class World:
                 return await execute(
                     plan,
                     transport,
-                    kinds=KINDS,
                     listen=self.hear,
                     live=known,
                     withdraw=withdraw,

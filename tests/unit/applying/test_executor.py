@@ -28,7 +28,7 @@ from reconciler.model.event import (
 )
 from reconciler.model.plan import Plan
 from tests.support.transport import mocked
-from tests.support.worlds import KINDS, desired_of, export, live_of, planned, project, with_secrets
+from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
 from tests.unit.applying.conftest import World
 
 NO_OP = {"type": "NoOp", "config": {}}
@@ -185,9 +185,7 @@ def with_service(
         service, stop = Service(), Stop()
         listen = (events if events is not None else []).append
         async with mocked(service, stop=stop, listen=listen) as transport:
-            running = asyncio.create_task(
-                execute(plan, transport, kinds=KINDS, listen=listen, live=live_of())
-            )
+            running = asyncio.create_task(execute(plan, transport, listen=listen, live=live_of()))
             await act(service, stop)
             return service, await running
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
@@ -94,7 +93,7 @@ vars: {stage: "${env:RECONCILER_VAR_STAGE}", plain: x, other: "${var:stage}"}
 """
     write(folder, {"reconciler.yaml": settings, "r.yaml": text})
     environ = {"RECONCILER_VAR_STAGE": "blue"}
-    loaded = load(folder, kinds=all_kinds(), environment=None, environ=environ)
+    loaded = load(folder, environment=None, environ=environ)
     return loaded.desired.resources[Address("batch_export", "lake")]
 
 

@@ -19,7 +19,6 @@ from reconciler.planning.base import Base
 from reconciler.workspace.workspace_file import Workspace, policy_of
 from reconciler.workspace.yaml.document import Document
 from tests.support.worlds import (
-    KINDS,
     base_of,
     desired_of,
     export,
@@ -315,7 +314,7 @@ POLICY = {
 )
 def test_plan_o3_a_looser_policy_is_noted(change: dict[str, Any], expected: list[str]) -> None:
     was, now = (
-        policy_of(Workspace(Document("f"), {"policy": policy}), "default", KINDS)
+        policy_of(Workspace(Document("f"), {"policy": policy}), "default")
         for policy in (POLICY, {**POLICY, **change})
     )
     texts = loosened(

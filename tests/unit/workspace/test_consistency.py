@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
-from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import load, load_all
 from tests.support.cli import write
 
-KINDS = all_kinds()
 EXPORT = """\
   lake:
     project: web
@@ -25,7 +23,7 @@ ENVIRONMENTS = "version: 1\nenvironments: {a: {}, b: {}}\n"
 
 
 def told(folder: Path, files: dict[str, str]) -> tuple[Diagnostic, ...]:
-    return load_all(write(folder, files), kinds=KINDS, environ={})
+    return load_all(write(folder, files), environ={})
 
 
 def codes(found: tuple[Diagnostic, ...]) -> list[tuple[str, str]]:
@@ -134,7 +132,7 @@ def test_a_parent_is_replaced_and_not_merged(tmp_path: Path) -> None:
         "reconciler.yaml": "version: 1\ndefaults: {batch_export: {project: {name: Web}}}\n",
         "a.yaml": "batch_exports:\n" + EXPORT.replace("project: web", "project: {id: 7}"),
     }
-    found = load(write(tmp_path, files), kinds=KINDS, environment=None, environ={})
+    found = load(write(tmp_path, files), environment=None, environ={})
     (resource,) = found.desired.in_order()
     assert str(resource.parent) == "id 7"
 
@@ -157,7 +155,7 @@ def test_what_an_editor_adds_to_a_file_is_not_its_text(tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_bytes(b"\xef\xbb\xbfselect 1\r\nfrom x\r\n")
     text = FILES["a.yaml"].replace("name: Lake", "name: Lake\n    sql_query: ${file:q.sql}")
     (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
-    found = load(tmp_path, kinds=KINDS, environment=None, environ={})
+    found = load(tmp_path, environment=None, environ={})
     queries = [each.spec.get("sql_query") for each in found.desired.in_order()]
     assert queries == ["select 1\nfrom x", None]
 
@@ -172,7 +170,7 @@ def test_a_default_of_a_secret_is_refused_and_not_told(tmp_path: Path) -> None:
         + EXPORT.replace("NoOp, config: {}", 'HTTP, config: {url: u, token: "${var:k}"}'),
     }
     with pytest.raises(InvalidConfiguration) as refused:
-        load(write(tmp_path, files), kinds=KINDS, environment=None, environ={})
+        load(write(tmp_path, files), environment=None, environ={})
     found = refused.value.diagnostics
     assert [each.code for each in found if each.at.line < 4].count("bad-reference") == 2
     assert "hunter2" not in repr(found)

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace.loading import load, load_all
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 
-KINDS = all_kinds()
 EXPORT = """\
 batch_exports:
   lake:
@@ -42,7 +40,7 @@ def export(value: str = "${var:bucket}", extra: str = "") -> str:
 
 def reported(folder: Path, files: dict[str, str]) -> list[Diagnostic]:
     write(folder, files)
-    return list(load_all(folder, kinds=KINDS, environ={}))
+    return list(load_all(folder, environ={}))
 
 
 def test_configuration_3_a_mistake_of_one_environment_names_it_and_the_variable(
@@ -118,7 +116,7 @@ def test_unused_variables_are_warnings_at_their_definitions(tmp_path: Path) -> N
     (diagnostic,) = reported(tmp_path, files)
     assert (diagnostic.code, diagnostic.level) == ("unused-variable", Level.WARNING)
     assert (diagnostic.at, len(diagnostic.related)) == (Mark("reconciler.yaml", 2, 27, 6), 1)
-    loaded = load(tmp_path, kinds=KINDS, environment="b", environ={})
+    loaded = load(tmp_path, environment="b", environ={})
     assert [item.code for item in loaded.diagnostics] == ["unused-variable"]
 
 
@@ -127,7 +125,7 @@ def test_a_variable_of_one_environment_that_another_one_uses_is_used(tmp_path: P
     workspace = "version: 1\nenvironments: {a: {}, b: {vars: {title: B, bucket: b}}}\n"
     files = {"reconciler.yaml": workspace, "a.yaml": export("acme", override)}
     assert [item.message for item in reported(tmp_path, files)] == ["variable 'bucket' is not used"]
-    loaded = load(tmp_path, kinds=KINDS, environment="a", environ={})
+    loaded = load(tmp_path, environment="a", environ={})
     assert [item.message for item in loaded.diagnostics] == ["variable 'bucket' is not used"]
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.errors import BadUsage, GitUnavailable
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.workspace.git.base import (
     BaseCommit,
@@ -347,7 +346,7 @@ def test_unchanged_resources_of_a_long_range_are_resolved_once(git: Git) -> None
         write(folder, {"p0.yaml": f"projects: {{p0: {{name: name {number}}}}}\n"})
         git.commit(f"change {number}")
     write(folder, {"p0.yaml": "projects: {p0: {name: today}}\n"})
-    loaded = load(folder, kinds=all_kinds(), environment=None, environ={})
+    loaded = load(folder, environment=None, environ={})
     history = WorkspaceHistory.of(folder, loaded, {})
     assert history is not None
     range_ = history.base(base)
@@ -360,7 +359,7 @@ def test_unchanged_resources_of_a_long_range_are_resolved_once(git: Git) -> None
 
 
 def history_of(folder: Path) -> WorkspaceHistory:
-    loaded = load(folder, kinds=all_kinds(), environment=None, environ={})
+    loaded = load(folder, environment=None, environ={})
     history = WorkspaceHistory.of(folder, loaded, {})
     assert history is not None
     return history
@@ -417,7 +416,7 @@ def test_a_resource_that_reads_a_file_is_resolved_at_every_commit(git: Git) -> N
         write(git.folder, files)
         git.commit(text)
     write(git.folder, {"name.txt": "d"})
-    loaded = load(git.folder, kinds=all_kinds(), environment=None, environ={})
+    loaded = load(git.folder, environment=None, environ={})
     history = WorkspaceHistory.of(git.folder, loaded, {})
     assert history is not None
     range_ = history.base(git.head("HEAD~2"))

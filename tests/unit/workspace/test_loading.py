@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.policy import Prune
 from reconciler.model.values import SecretRef, SecretValue
@@ -21,7 +20,6 @@ from reconciler.workspace.loading import LoadOptions, load, load_all
 from reconciler.workspace.yaml.loader import parse
 from tests.support.cli import write
 
-KINDS = all_kinds()
 WORKSPACE = """\
 version: 1
 env: [A, NAME, UNSET]
@@ -47,7 +45,6 @@ def loaded(folder: Path, files: dict[str, str], environ: dict[str, str] | None =
     write(folder, files)
     return load(
         folder,
-        kinds=KINDS,
         environment=more.get("environment"),
         environ=environ or {},
         options=LoadOptions(strict=more.get("strict", False)),
@@ -243,9 +240,9 @@ batch_exports:
     assert resource.marks[("paused",)].line == 10
     assert resource.marks[("model",)].file == "reconciler.yaml"
     with pytest.raises(BadUsage, match="no environment selected"):
-        load(tmp_path, kinds=KINDS, environment=None, environ={})
+        load(tmp_path, environment=None, environ={})
     with pytest.raises(BadUsage, match="unknown environment 'stagin'") as told:
-        load(tmp_path, kinds=KINDS, environment="stagin", environ={})
+        load(tmp_path, environment="stagin", environ={})
     assert "did you mean 'staging'" in (told.value.hint or "")
 
 
@@ -333,7 +330,7 @@ def test_a_mistake_in_a_resource_is_told(tmp_path: Path, old: str, new: str, cod
 def test_one_mistake_is_told_once(tmp_path: Path, old: str, new: str, code: str) -> None:
     files = {"reconciler.yaml": WORKSPACE, "a.yaml": EXPORT.replace(old, new)}
     write(tmp_path, files)
-    assert [each.code for each in load_all(tmp_path, kinds=KINDS, environ={})] == [code]
+    assert [each.code for each in load_all(tmp_path, environ={})] == [code]
 
 
 @pytest.mark.parametrize(
@@ -372,7 +369,7 @@ def test_what_hangs_on_a_variable_of_another_machine_is_not_judged(tmp_path: Pat
     body = "{type: HTTP, config: {url: https://u, token: '${env:A}'}}"
     text = text.replace("{type: NoOp, config: {}}", body)
     write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
-    found = load_all(tmp_path, kinds=KINDS, environ={})
+    found = load_all(tmp_path, environ={})
     assert {each.code for each in found} == {"wrong-type", "literal-secret"}
 
 
@@ -532,7 +529,7 @@ def test_validating_all_environments_needs_no_variables_of_the_machine(tmp_path:
             "a.yaml": EXPORT,
         },
     )
-    assert load_all(tmp_path, kinds=KINDS, environ={}) == ()
+    assert load_all(tmp_path, environ={}) == ()
 
 
 def test_files_outside_the_workspace_are_not_read(tmp_path: Path) -> None:
@@ -601,7 +598,7 @@ def test_a_consequence_that_there_is_not_can_not_be_denied(tmp_path: Path) -> No
         "environments: {a: {policy: {deny: [histry-lost]}}}\n"
     )
     write(tmp_path, {"reconciler.yaml": text})
-    (told,) = load_all(tmp_path, kinds=KINDS, environ={})
+    (told,) = load_all(tmp_path, environ={})
     assert (told.code, told.hint) == ("not-allowed", "did you mean 'history-lost'?")
     assert told.at is not None
     assert (told.at.line, told.at.column) == (3, 36)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import Diagnostic
-from reconciler.kinds import all_kinds
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import RenderOptions
 from reconciler.workspace.loading import load_all
@@ -98,7 +97,7 @@ def is_linear(works: list[int]) -> bool:
 
 
 def loaded(folder: Path) -> tuple[Diagnostic, ...]:
-    return load_all(folder, kinds=all_kinds(), environ={})
+    return load_all(folder, environ={})
 
 
 @pytest.mark.parametrize("code", KINDS)

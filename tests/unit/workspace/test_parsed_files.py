@@ -14,7 +14,6 @@ from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime, in_each
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import load
 from reconciler.workspace.yaml import loader
 from reconciler.workspace.yaml.document import Document
@@ -76,7 +75,7 @@ def test_the_base_shares_the_files_that_did_not_change(
     git = Git.init(folder)
     git.commit()
     write(folder, {"b.yaml": EXPORT.format(key="c")})
-    loaded = load(folder, kinds=all_kinds(), environment="dev", environ={})
+    loaded = load(folder, environment="dev", environ={})
     history = WorkspaceHistory.of(folder, loaded, {})
     assert history is not None
     base = history.base("HEAD")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.connection import Readable
 from reconciler.workspace.layers import Snapshots
@@ -17,7 +16,6 @@ from reconciler.workspace.loading import Loaded, load, load_all, load_at
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import reconciler, write
 
-KINDS = all_kinds()
 LAKE = Address("batch_export", "lake")
 WORKSPACE = """\
 version: 1
@@ -46,7 +44,7 @@ def loaded(
     folder: Path, resources: str, environ: Mapping[str, str] | None = None, own: str = WORKSPACE
 ) -> Loaded:
     write(folder, {"reconciler.yaml": own, "a.yaml": resources, **FILE})
-    return load(folder, kinds=KINDS, environment=None, environ=environ or {})
+    return load(folder, environment=None, environ=environ or {})
 
 
 def fields(folder: Path, resources: str, environ: Mapping[str, str] | None = None) -> Any:
@@ -127,10 +125,10 @@ def test_a_variable_is_a_boolean_only_as_true_or_false(tmp_path: Path, flag: str
 def test_a_variable_of_another_machine_may_be_a_number_but_not_a_list(tmp_path: Path) -> None:
     port = export(destination=POSTGRES.replace("PORT", '"${env:PORT}"'))
     write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": port})
-    codes = {problem.code for problem in load_all(tmp_path, kinds=KINDS, environ={})}
+    codes = {problem.code for problem in load_all(tmp_path, environ={})}
     assert codes == {"unused-variable"}
     write(tmp_path, {"a.yaml": export(more="filters: ${env:PORT}")})
-    codes = {problem.code for problem in load_all(tmp_path, kinds=KINDS, environ={})}
+    codes = {problem.code for problem in load_all(tmp_path, environ={})}
     assert "wrong-type" in codes
 
 
@@ -299,7 +297,7 @@ batch_exports:
 
 def resource_in(folder: Path, environment: str) -> Any:
     write(folder, {"reconciler.yaml": LAYERS, "a.yaml": UNSETTING})
-    found = load(folder, kinds=KINDS, environment=environment, environ={})
+    found = load(folder, environment=environment, environ={})
     assert found.diagnostics == ()
     return found.desired.resources[LAKE]
 
@@ -331,7 +329,7 @@ def test_show_resolved_says_where_a_field_is_unset(tmp_path: Path) -> None:
     ]
     again = write(tmp_path / "again", {"reconciler.yaml": LAYERS, "a.yaml": ran.out})
     write(again, {"b.yaml": "projects: {web: {name: Web}}\n"})
-    copied = load(again, kinds=KINDS, environment="staging", environ={}).desired.resources[LAKE]
+    copied = load(again, environment="staging", environ={}).desired.resources[LAKE]
     assert (copied.spec, copied.lifecycle) == (resource.spec, resource.lifecycle)
 
 
@@ -438,7 +436,6 @@ def test_a_base_with_a_mistake_that_was_a_warning_can_be_read(tmp_path: Path, mi
     assert "error" in {problem.level.value for problem in problems(tmp_path, text)}
     at_base = load_at(
         FolderSource(tmp_path),
-        kinds=KINDS,
         environment="default",
         environ={},
         snapshots=Snapshots(),

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
-from reconciler.kinds import all_kinds
 from reconciler.model.connection import Readable
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from reconciler.workspace.layers import Snapshots
@@ -18,7 +17,6 @@ from reconciler.workspace.sources import FolderSource
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
 
-KINDS = all_kinds()
 WORKSPACE = "version: 1\n"
 COMPOSE = "services:\n  web: {image: nginx}\nvolumes: {}\n"
 MANIFESTS = "apiVersion: v1\nkind: Service\n---\napiVersion: v1\nkind: Pod\n"
@@ -33,7 +31,7 @@ def project(key: str) -> str:
 
 def reported(folder: Path, files: Mapping[str, str], *, strict: bool = False) -> list[Diagnostic]:
     write(folder, dict(files))
-    return list(load_all(folder, kinds=KINDS, environ={}, strict=strict))
+    return list(load_all(folder, environ={}, strict=strict))
 
 
 def source_of(git: Git, ref: str = "HEAD") -> GitSource:
@@ -48,7 +46,7 @@ def only(diagnostics: list[Diagnostic], code: str) -> list[Diagnostic]:
 
 
 def keys(folder: Path) -> set[str]:
-    loaded = load(folder, kinds=KINDS, environment=None, environ={})
+    loaded = load(folder, environment=None, environ={})
     return {address.key for address in loaded.desired.resources}
 
 
@@ -121,7 +119,6 @@ def test_configuration_1_patterns_of_an_older_commit_do_not_make_it_unreadable(
     git.commit("corrected")
     desired = load_at(
         source_of(git, "HEAD~1"),
-        kinds=KINDS,
         environment="default",
         environ={},
         snapshots=Snapshots(),
@@ -169,9 +166,7 @@ def test_experience_7_files_of_other_tools_are_skipped_with_one_note(tmp_path: P
     assert note.level is Level.NOTE
     assert note.message.startswith("6 files are not resource files: chart/templates/web.yaml, ")
     assert note.message.endswith(", playbook.yaml and 1 more")
-    loaded = load(
-        tmp_path, kinds=KINDS, environment=None, environ={}, options=LoadOptions(strict=True)
-    )
+    loaded = load(tmp_path, environment=None, environ={}, options=LoadOptions(strict=True))
     assert len(loaded.skipped) == 6
     assert {address.key for address in loaded.desired.resources} == {"a"}
 
@@ -244,11 +239,9 @@ def test_hidden_files_are_not_read(tmp_path: Path) -> None:
 def test_an_import_may_create_the_first_file_of_a_pattern(tmp_path: Path) -> None:
     write(tmp_path, {"reconciler.yaml": f"{WORKSPACE}resources: ['exports/*.yaml']\n"})
     with pytest.raises(InvalidConfiguration):
-        load(tmp_path, kinds=KINDS, environment=None, environ={})
+        load(tmp_path, environment=None, environ={})
     lenient = frozenset({"no-files"})
-    loaded = load(
-        tmp_path, kinds=KINDS, environment=None, environ={}, options=LoadOptions(lenient=lenient)
-    )
+    loaded = load(tmp_path, environment=None, environ={}, options=LoadOptions(lenient=lenient))
     assert [item.level for item in loaded.diagnostics] == [Level.WARNING]
 
 

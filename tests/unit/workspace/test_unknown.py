@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
-from reconciler.kinds import all_kinds
 from reconciler.model.connection import Readable
 from reconciler.model.schemas import schema, schema_names
 from reconciler.model.values import Path as Place
@@ -19,7 +18,6 @@ from reconciler.workspace.loading import load, load_all, load_at
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import write
 
-KINDS = all_kinds()
 TYPES = [name for name in schema_names() if name.startswith("destinations/")]
 UNSET, WITHIN = "${env:UNSET}", "a${env:UNSET}b"
 BROKEN = ["${var:nope}", "a${var:nope}b", "${env:UNCLOSED", "${nope:x}"]
@@ -84,7 +82,7 @@ def dumped(value: Any) -> str:
 def told(
     folder: Path, files: dict[str, str], environ: dict[str, str] | None = None
 ) -> list[tuple[str, str]]:
-    found = load_all(write(folder, files), kinds=KINDS, environ=environ or {})
+    found = load_all(write(folder, files), environ=environ or {})
     return [(each.code, each.message) for each in found if each.code != "feature-flag"]
 
 
@@ -213,7 +211,7 @@ def test_a_variable_with_text_around_it_is_text_whether_it_is_set_or_not(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     files = placed("destinations/Postgres", ("port",), "1${env:UNSET}")
-    found = load_all(write(tmp_path, files), kinds=KINDS, environ=environ)
+    found = load_all(write(tmp_path, files), environ=environ)
     assert [(each.code, "as the whole value" in (each.hint or "")) for each in found] == [
         ("wrong-type", True)
     ]
@@ -344,9 +342,9 @@ def test_a_default_environment_that_is_misread_hides_nothing(tmp_path: Path) -> 
     def codes(found: tuple[Diagnostic, ...]) -> list[str]:
         return [each.code for each in found]
 
-    every = load_all(write(tmp_path, files), kinds=KINDS, environ={})
+    every = load_all(write(tmp_path, files), environ={})
     with pytest.raises(InvalidConfiguration) as raised:
-        load(tmp_path, kinds=KINDS, environment=None, environ={})
+        load(tmp_path, environment=None, environ={})
     assert codes(every) == codes(raised.value.diagnostics) == ["unknown-field", "ambiguous-boolean"]
 
 
@@ -370,7 +368,6 @@ def test_a_git_base_is_there_without_its_variables(tmp_path: Path) -> None:
     source = FolderSource(tmp_path)
     desired = load_at(
         source,
-        kinds=KINDS,
         environment="default",
         environ={},
         snapshots=Snapshots(),

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.workspace.loading import load
 from reconciler.workspace.sources import keys_in_unloaded
@@ -35,7 +34,7 @@ def kept_after(tmp_path: Path, change: Callable[[Git], object]) -> Mapping[Addre
     write(git.folder, FILES)
     git.commit()
     change(git)
-    loaded = load(git.folder, kinds=all_kinds(), environment=None, environ={})
+    loaded = load(git.folder, environment=None, environ={})
     assert Address("batch_export", "lake") not in loaded.desired.resources
     history = WorkspaceHistory.of(git.folder, loaded, {})
     assert history is not None

@@ -13,7 +13,6 @@ from reconciler.authoring.editing import Edit, edited
 from reconciler.authoring.import_texts import extras_in
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
-from reconciler.kinds import all_kinds
 from reconciler.model.values import MISSING, Path, mapped_leaves
 from reconciler.workspace.yaml.loader import parse
 
@@ -69,7 +68,7 @@ def read(text: str) -> Any:
 
 
 def after(*edits: tuple[Path, Any], text: str = FILE) -> str:
-    return edited(read(text), [Edit(path, value) for path, value in edits], all_kinds())
+    return edited(read(text), [Edit(path, value) for path, value in edits])
 
 
 def changed(*edits: tuple[Path, Any]) -> list[str]:

@@ -8,16 +8,13 @@ import pytest
 
 from reconciler.authoring.formatting import format_file, format_workspace
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
-from reconciler.kinds import all_kinds
 from reconciler.workspace.yaml.loader import parse
 from tests.conftest import ROOT
 from tests.support.cli import write
 
-KINDS = all_kinds()
-
 
 def _text(text: str, file: str, problems: DiagnosticCollector) -> str | None:
-    _, after = format_file(text.encode(), file, KINDS, problems)
+    _, after = format_file(text.encode(), file, problems)
     return after.text if after is not None else None
 
 
@@ -360,7 +357,7 @@ def test_blank_lines_are_folded_and_the_end_is_one_line_break() -> None:
 
 def test_a_file_keeps_the_line_ends_of_its_first_line_and_loses_a_byte_order_mark() -> None:
     raw = b"\xef\xbb\xbfprojects:\r\n  web:\r\n    timezone: UTC  \n    name: Web"
-    _, after = format_file(raw, "f.yaml", KINDS, DiagnosticCollector())
+    _, after = format_file(raw, "f.yaml", DiagnosticCollector())
     assert after is not None
     assert after.text == "projects:\r\n  web:\r\n    name: Web\r\n    timezone: UTC\r\n"
 

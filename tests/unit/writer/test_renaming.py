@@ -17,7 +17,7 @@ PROJECT = Renaming(BY_NAME["project"], "web", "shop")
 
 def edited(text: str, renaming: Renaming = PROJECT, file: str = "f.yaml") -> str | None:
     document = parse(text.encode(), file, DiagnosticCollector())
-    after = renamed(document, renaming, KINDS)
+    after = renamed(document, renaming)
     return after.text if after is not None else None
 
 
