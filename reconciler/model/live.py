@@ -47,7 +47,7 @@ def id_text(value: JSON) -> str | None:
     return text if _ID.fullmatch(text) else None
 
 
-class LiveObject(Struct, frozen=True):
+class LiveObject(Struct, frozen=True, gc=False):
     """One live object. `parent_id` is None for an object of the organization.
 
     `complete`: the body is the answer of a detail request, not the short form of a list.

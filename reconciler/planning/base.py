@@ -74,7 +74,7 @@ class Base(Struct, frozen=True):
         return {address: item for address, item in every if item.state is State.PRESENT}
 
 
-class Version(Struct, frozen=True):
+class Version(Struct, frozen=True, gc=False):
     """A resource at a commit, with everything that was declared then.
 
     `number` counts the configurations of the range: 0 is the base.

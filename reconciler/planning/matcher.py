@@ -123,7 +123,7 @@ def _marked(
     return plain, unfinished
 
 
-class Match(Struct, frozen=True):
+class Match(Struct, frozen=True, gc=False):
     """A resource and its live object, None if it does not exist.
 
     `parent_id` is the live id of its parent, None if that does not exist yet or there is none.
