@@ -186,7 +186,7 @@ class Matching(Struct, frozen=True, dict=True):
     @property
     def resources(self) -> Mapping[Address, Match]:
         """The resources, with those that the policy ignores."""
-        return {**self.matches, **self.untouchable}
+        return {**self.matches, **self.untouchable} if self.untouchable else self.matches
 
     @cached_property
     def _parent_names(self) -> Mapping[tuple[str, str], str]:
@@ -251,16 +251,18 @@ def match(
         matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
     matcher.raise_problems()
     matcher.claim_removed(desired)
+    unmanaged = tuple(
+        item
+        for kind in kinds
+        for item in sorted(filter(matcher.is_free, live.of(kind.name)), key=_place)
+    )
+    # `former` keeps the matcher, and needs no claims, which take the memory of the matches.
+    matcher.claims.clear()
     return Matching(
         live=live,
         matches=matcher.matches,
         removed=matcher.removed,
-        unmanaged=tuple(
-            item
-            for kind in kinds
-            for item in sorted(live.of(kind.name), key=_place)
-            if matcher.is_free(item)
-        ),
+        unmanaged=unmanaged,
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable={
             address: matcher.with_parent(by_name[address.kind], untouchable[address])
