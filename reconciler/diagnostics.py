@@ -21,7 +21,7 @@ class Level(StrEnum):
     NOTE = "note"
 
 
-class Mark(Struct, frozen=True, order=True):
+class Mark(Struct, frozen=True, order=True, gc=False):
     """A place in a file. Lines and columns count from 1, columns in characters.
 
     `file` is relative to the workspace folder, with forward slashes. `length` is the number of

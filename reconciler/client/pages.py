@@ -121,6 +121,8 @@ class _Reader(Struct):
         request = _request(self.path, offset, limit)
         page = _page_of((await self.transport.send(request)).body, request.label)
         _share_texts(page.items, self.texts)
+        # The parser leaves room for more keys, of any type. `dict(item)` would copy that, too.
+        page.items[:] = [dict(item.items()) for item in page.items]
         self.arrived += len(page.items)
         self.on_page(min(self.arrived, page.count), page.count)
         return page

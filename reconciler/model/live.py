@@ -52,7 +52,7 @@ def is_same_id(one: str, other: str) -> bool:
     return one.replace("-", "").lower() == other.replace("-", "").lower()
 
 
-class LiveObject(Struct, frozen=True):
+class LiveObject(Struct, frozen=True, gc=False):
     """One live object. `parent_id` is None for an object of the organization.
 
     `complete`: the body is the answer of a detail request, not the short form of a list.

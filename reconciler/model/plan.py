@@ -221,7 +221,7 @@ class RecentRun(Public, frozen=True):
     """End of its interval, ISO 8601, empty if unknown."""
 
 
-class Change(Public, frozen=True):
+class Change(Public, frozen=True, gc=False):
     """One planned action on one address."""
 
     with_secrets = frozenset({"body", "after_create", "seen"})

@@ -27,7 +27,7 @@ class State(StrEnum):
     ABSENT = "absent"
 
 
-class ParentRef(Public, frozen=True):
+class ParentRef(Public, frozen=True, gc=False):
     """The parent as configured: one of key, id and name."""
 
     key: str | None = None
@@ -50,7 +50,7 @@ class ParentRef(Public, frozen=True):
         return {"id": self.id} if self.id is not None else {"name": self.name}
 
 
-class Lifecycle(Struct, frozen=True):
+class Lifecycle(Struct, frozen=True, gc=False):
     """The lifecycle settings of a resource.
 
     `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
@@ -83,7 +83,7 @@ class Lifecycle(Struct, frozen=True):
 DEFAULT_LIFECYCLE: Final = Lifecycle()
 
 
-class Resource(Struct, frozen=True):
+class Resource(Struct, frozen=True, gc=False):
     """A declared project or batch export, resolved for one environment.
 
     `spec` holds the managed fields by the API's names, as written (not normalised), secrets as

@@ -25,6 +25,7 @@ from reconciler.model.resource import Desired, ParentRef, Resource, State
 
 _Start = TypeVar("_Start")
 _Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 Handle: TypeAlias = tuple[str, str]
 """What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
 Links: TypeAlias = Mapping[Handle, AbstractSet[Handle]]
@@ -74,7 +75,7 @@ class Base(Struct, frozen=True):
         return {address: item for address, item in every if item.state is State.PRESENT}
 
 
-class Version(Struct, frozen=True):
+class Version(Struct, frozen=True, gc=False):
     """A resource at a commit, with everything that was declared then.
 
     `number` counts the configurations of the range: 0 is the base.
@@ -136,7 +137,7 @@ class History(Struct, frozen=True):
                 if kind is not None and not (former and _is_repeat(kind, former[-1], version)):
                     former.append(version)
                     in_order.append(version)
-        return cls(versions, in_order, base)
+        return cls(_in_tuples(versions), in_order, base)
 
     def resources(self, address: Address) -> tuple[Resource, ...]:
         """Return a resource as it was declared, oldest first. Empty if it never was."""
@@ -161,6 +162,11 @@ class History(Struct, frozen=True):
                 protected = (item for item in resources if item.lifecycle.protect)
                 removed.append((next(protected, resources[0]), present))
         return sorted(removed, key=lambda item: not item[0].lifecycle.protect)
+
+
+def _in_tuples(index: Mapping[_Key, list[_Item]]) -> Mapping[_Key, Sequence[_Item]]:
+    """Return an index that takes half the memory: most lists have one item, and room for more."""
+    return {key: tuple(items) for key, items in index.items()}
 
 
 def _is_repeat(kind: Kind, former: Version, later: Version) -> bool:
@@ -219,12 +225,14 @@ class Names(Struct, frozen=True, dict=True):
     def _below(self) -> Mapping[tuple[str | None, str], Sequence[LiveObject]]:
         return self._indexed(lambda item, name: (item.parent_id, name))
 
-    def _indexed(self, key_of: Callable[[LiveObject, str], _Key]) -> dict[_Key, list[LiveObject]]:
+    def _indexed(
+        self, key_of: Callable[[LiveObject, str], _Key]
+    ) -> Mapping[_Key, Sequence[LiveObject]]:
         index: dict[_Key, list[LiveObject]] = {}
         for item in self.by_id.values():
             key = key_of(item, self.plain.get(item.id, item.name.strip()))
             index.setdefault(key, []).append(item)
-        return index
+        return _in_tuples(index)
 
 
 class RemovedResource(Struct, frozen=True):
@@ -255,7 +263,7 @@ class FormerObjects(Struct):
     _links_of: dict[str, Links] = field(default_factory=dict)
     _declared: dict[tuple[str, str, int], tuple[str, ...]] = field(default_factory=dict)
     """The ids of declared parents by kind, key and commit. Children come after all parents."""
-    _versions: dict[Address | tuple[str, str], list[Version]] = field(default_factory=dict)
+    _versions: Mapping[Address | tuple[str, str], Sequence[Version]] = field(default_factory=dict)
     """The versions of live objects by kind and id; of one that is not certain, by address."""
 
     def remember(
@@ -297,12 +305,14 @@ class FormerObjects(Struct):
         Versions of its own key whose object is gone or not certain may be this object.
         """
         if not self._versions:
+            found: dict[Address | tuple[str, str], list[Version]] = {}
             for version in self.history.in_order:
                 own = version.resource.address
                 objects = self.of_version(self.kinds[own.kind], version)
                 place = (own.kind, objects[0].id) if len(objects) == 1 else own
-                self._versions.setdefault(place, []).append(version)
-        certain = self._versions.get(live.identity, []) if live is not None else []
+                found.setdefault(place, []).append(version)
+            self._versions = _in_tuples(found)
+        certain = self._versions.get(live.identity, ()) if live is not None else ()
         others = self._versions.get(address)
         versions = sorted([*certain, *others], key=attrgetter("number")) if others else certain
         at_base = [version.resource for version in certain if version.number == 0]

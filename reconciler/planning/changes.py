@@ -131,7 +131,7 @@ class Decisions(Struct):
     """
 
     _context: ChangeContext | None = None
-    _made: dict[Address, tuple[Match, ChangesAndNotes]] = field(default_factory=dict)
+    _made: dict[Address, tuple[Match, *ChangesAndNotes]] = field(default_factory=dict)
 
     def begin(self, context: ChangeContext) -> ChangeContext:
         """Return the context of the decisions that follow, with what is known already of places."""
@@ -148,8 +148,8 @@ class Decisions(Struct):
         address = match.resource.address
         former = self._made.get(address)
         if former is None or not _is_same_match(former[0], match):
-            former = self._made[address] = (match, resource_changes(match, context))
-        return former[1]
+            former = self._made[address] = (match, *resource_changes(match, context))
+        return former[1:]
 
 
 def _same_surroundings(former: ChangeContext, now: ChangeContext) -> bool:

@@ -153,7 +153,8 @@ def touched_by(plan: Plan) -> Callable[[LiveObject], bool]:
 
 def short_forms(live: Live) -> dict[Identity, LiveObject]:
     """Return the objects of which only the short form of a list is known."""
-    return {place: item for place, item in live.by_identity.items() if not item.complete}
+    every = (item for items in live.objects.values() for item in items)
+    return {item.identity: item for item in every if not item.complete}
 
 
 def _managed_fields(versions: Sequence[Desired], kinds: Collection[str]) -> _Fields:

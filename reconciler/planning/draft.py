@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.kind import Action
+from reconciler.model.kind import Action, containers
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change
 from reconciler.model.policy import PlanOptions, Policy
@@ -98,8 +99,10 @@ class Draft(Struct, frozen=True, dict=True):
 
     @cached_property
     def owners(self) -> Mapping[tuple[str, str], Address]:
-        """The resources of live objects by kind and id, also of those that are not planned."""
-        return {**owners_of(self.matching.resources), **owners_of(self.matching.removed)}
+        """The resources of live parents by kind and id, also of those that are not planned."""
+        kinds = containers(self.matching.kinds.values())
+        pairs = chain(self.matching.resources.items(), self.matching.removed.items())
+        return owners_of({address: pair for address, pair in pairs if address.kind in kinds})
 
     @cached_property
     def destructive(self) -> Sequence[Change]:

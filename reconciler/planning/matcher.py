@@ -130,7 +130,7 @@ def _marked(
     return plain, unfinished
 
 
-class Match(Struct, frozen=True):
+class Match(Struct, frozen=True, gc=False):
     """A resource and its live object, None if it does not exist.
 
     `parent_id` is the live id of its parent, None if that does not exist yet or there is none.
@@ -193,7 +193,7 @@ class Matching(Struct, frozen=True, dict=True):
     @property
     def resources(self) -> Mapping[Address, Match]:
         """The resources, with those that the policy ignores."""
-        return {**self.matches, **self.untouchable}
+        return {**self.matches, **self.untouchable} if self.untouchable else self.matches
 
     @cached_property
     def _parent_names(self) -> Mapping[tuple[str, str], str]:
@@ -258,16 +258,18 @@ def match(
         matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
     matcher.raise_problems()
     matcher.claim_removed(desired)
+    unmanaged = tuple(
+        item
+        for kind in kinds
+        for item in sorted(filter(matcher.is_free, live.of(kind.name)), key=_place)
+    )
+    # `former` keeps the matcher, and needs no claims, which take the memory of the matches.
+    matcher.claims.clear()
     return Matching(
         live=live,
         matches=matcher.matches,
         removed=matcher.removed,
-        unmanaged=tuple(
-            item
-            for kind in kinds
-            for item in sorted(live.of(kind.name), key=_place)
-            if matcher.is_free(item)
-        ),
+        unmanaged=unmanaged,
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable={
             address: matcher.with_parent(by_name[address.kind], untouchable[address])

@@ -49,11 +49,10 @@ def to_prune(
     removed resources that `prune: git` does not delete. What another tool manages is not pruned.
     """
     kinds = matching.kinds
-    parents = matching.owners
     ambiguous = {live.identity for item in matching.unclear for live in item.objects}
 
     def parent_and_mode(live: LiveObject) -> tuple[Address | None, Prune]:
-        parent = parents.get((kinds[live.kind].parent or "", live.parent_id or ""))
+        parent = matching.owners.get((kinds[live.kind].parent or "", live.parent_id or ""))
         return parent, policy.prune_of(live.kind, str(parent) if parent else None)
 
     def is_inside_absent(parent: Address | None) -> bool:

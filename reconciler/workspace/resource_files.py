@@ -352,7 +352,7 @@ def _form(word: str) -> str:
     return word.casefold().replace("_", "").replace("-", "")
 
 
-class Declaration(Struct, frozen=True):
+class Declaration(Struct, frozen=True, gc=False):
     """A resource as a file declares it."""
 
     address: Address

@@ -377,7 +377,7 @@ RESOURCE = "resource"
 """The label of the layer of a resource itself."""
 
 
-class Layer(Struct, frozen=True):
+class Layer(Struct, frozen=True, gc=False):
     """One source of a resource's fields: a part of a document with a label."""
 
     document: Document
