@@ -84,10 +84,15 @@ COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
 _OF_OTHER_TOOLS: Mapping[str, str] = {
-    **dict.fromkeys(("rename", "move"), "mv"),
-    **dict.fromkeys(("check", "lint"), "validate"),
-    **{"diff": "plan", "list": "status", "resume": "unpause"},
-    **{"history": "audit", "undo": "plan --undo"},
+    "check": "validate",
+    "diff": "plan",
+    "history": "audit",
+    "lint": "validate",
+    "list": "status",
+    "move": "mv",
+    "rename": "mv",
+    "resume": "unpause",
+    "undo": "plan --undo",
 }
 """What other tools name a command that exists here, with its name."""
 _OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EBADF)

@@ -380,6 +380,10 @@ def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceErr
     )
     if not isinstance(error, unsent):
         reason = type(error).__name__
+        if isinstance(error, httpx.RemoteProtocolError):
+            reason = "closed early, or the response is not HTTP"
+        elif isinstance(error, httpx.TimeoutException):
+            reason = "no response in time"
         return Unavailable(f"{label}: connection to {base_url} lost ({reason})")
     problem = _cause(error, ssl.SSLError)
     if isinstance(problem, ssl.SSLCertVerificationError):
