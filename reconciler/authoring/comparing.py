@@ -281,10 +281,11 @@ def _intended(comparison: EnvironmentComparison, options: RenderOptions) -> Tabl
         rows = [row for item in comparison.intended for row in _rows(item, item.intended)]
     else:
         title = "Intended differences (values: --verbose):"
-        columns = Column("field"), *unpadded({"why": "  ", "resources": " "})
+        why = Column("why", after=":", padded=False)
+        columns = Column("field"), why, *unpadded({"resources": " "})
         rows = [
-            Row((Cell(path, code=True), Cell(f"{why}:"), Cell(listed(keys, _MOST_NAMES))))
-            for (path, why), keys in _groups(comparison).items()
+            Row((Cell(path, code=True), Cell(reason), Cell(listed(keys, _MOST_NAMES))))
+            for (path, reason), keys in _groups(comparison).items()
         ]
     return Table(columns, tuple(rows), title, headed=False, indent=6, folded=True)
 

@@ -22,6 +22,7 @@ from reconciler.cli.options import (
     folder_option,
     format_option,
     new_folder_option,
+    next_command,
     text_or_json_option,
     workspace_of,
     workspace_options,
@@ -216,7 +217,8 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
     if host is not None:
         _print_recipe(host, workspace)
     if not workspace.with_import:
-        write_note("next: add resources or run `reconciler import`, then `reconciler plan`\n")
+        importing, planning = next_command("import"), next_command("plan")
+        write_note(f"next: add resources or run `{importing}`, then `{planning}`\n")
         return ExitCode.FINE
     # Its reconciler.yaml contains only what the options say.
     created = WorkspaceOptions(workspace.folder, workspace.environment, trust_workspace=True)

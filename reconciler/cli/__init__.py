@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 
 _ALLOCATIONS = 1_000_000
@@ -14,6 +15,9 @@ def main() -> None:
     # A command creates many values and few cycles, so collecting garbage mostly costs time. This
     # begins with the imports, so that they come later.
     gc.set_threshold(_ALLOCATIONS)
+    # `run` handles signals. Until then, Ctrl-C ends the process without a traceback.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from reconciler.cli.program import run
 
     code = run(sys.argv[1:])

@@ -395,5 +395,5 @@ def _options_again(*, without: str) -> Iterator[str]:
         name, word = str(parameter.name), parameter.opts[-1]
         value = context.params[name] if name in _GIVEN_AGAIN and name != without else None
         for item in value if isinstance(value, tuple) else (value,):
-            if item:
+            if item and item != parameter.default:
                 yield word if item is True else f"{word}={item}"

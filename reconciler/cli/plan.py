@@ -195,10 +195,14 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
                 file.unlink(missing_ok=True)
     except OSError as error:
         raise system_error(error) from None
-    saved = []
-    for item, file in files:
-        if item.result is not None:
-            write_private(file, encode(item.result))
-            saved.append(next_command("apply", str(file), environment=item.environment))
+    saved = [(item, file, item.result) for item, file in files if item.result is not None]
+    for _, file, plan in saved:
+        write_private(file, encode(plan))
+    commands = [
+        next_command("apply", str(file), environment=item.environment)
+        for item, file, plan in saved
+        if not plan.empty
+    ]
     if saved:
-        write_note(f"saved to {printable(str(out))}; apply one with: {saved[0]}\n")
+        usage = f"; apply one with: {commands[0]}" if commands else ""
+        write_note(f"saved to {printable(str(out))}{usage}\n")

@@ -83,6 +83,18 @@ _HOMES: Mapping[str, str] = {
 COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
+_OF_OTHER_TOOLS: Mapping[str, str] = {
+    "check": "validate",
+    "diff": "plan",
+    "history": "audit",
+    "lint": "validate",
+    "list": "status",
+    "move": "mv",
+    "rename": "mv",
+    "resume": "unpause",
+    "undo": "plan --undo",
+}
+"""What other tools name a command that exists here, with its name."""
 _OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EBADF)
 """Errors of a stream that can't be written: full, failing or closed."""
 _CONTEXT = {
@@ -174,6 +186,8 @@ class LazyGroup(HasCommonOptions, click.Group):
         options = {name for param in self.get_params(ctx) for name in param.opts}
         if f"--{word}" in options:
             return f"reconciler --{word}"
+        if word in _OF_OTHER_TOOLS:
+            return _OF_OTHER_TOOLS[word]
         return next(iter(get_close_matches(word, list(COMMANDS), n=1)), None)
 
 

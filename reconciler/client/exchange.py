@@ -367,6 +367,13 @@ def _has_proxies() -> bool:
     return not getproxies().keys().isdisjoint(("http", "https", "all"))
 
 
+def _is_proxied(host: str) -> bool:
+    """Return whether requests to a host go through a proxy."""
+    from urllib.request import proxy_bypass
+
+    return _has_proxies() and not (is_loopback(host) or proxy_bypass(host))
+
+
 def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceError:
     """Convert an exception of httpx, which no other module sees."""
     import httpx
@@ -380,21 +387,24 @@ def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceErr
     )
     if not isinstance(error, unsent):
         reason = type(error).__name__
+        if isinstance(error, httpx.RemoteProtocolError):
+            reason = "closed early, or the response is not HTTP"
         return Unavailable(f"{label}: connection to {base_url} lost ({reason})")
     problem = _cause(error, ssl.SSLError)
     if isinstance(problem, ssl.SSLCertVerificationError):
         return _not_trusted(label, base_url, problem)
-    reason = ""
+    host, reason = _address(base_url).host, ""
+    proxy = " through the proxy of the environment" if _is_proxied(host) else ""
     if isinstance(error, httpx.ProxyError):
         reason = f": the proxy answered {_shown(error)}"
     elif problem is not None:
         reason = f": TLS failed: {_shown(problem)}"
     elif _cause(error, socket.gaierror) or _cause(error, UnicodeError):
-        reason = f": the name {_address(base_url).host} can't be resolved"
+        reason = f": the name {'of the proxy' if proxy else host} can't be resolved"
     elif _cause(error, ConnectionRefusedError) is not None:
         reason = ": connection refused"
     unreachable = Unavailable(
-        f"{label}: can't connect to {base_url}{reason}",
+        f"{label}: can't connect to {base_url}{proxy}{reason}",
         hint="check `base_url` of this environment, the network and any proxy",
     )
     unreachable.sent = False

@@ -239,7 +239,10 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
 
 def _check_options(request: ApplyRequest) -> None:
     if request.plan_file is None and (request.shared or request.undo is not None):
-        raise BadUsage("--shared and --undo require a saved plan: apply FILE")
+        raise BadUsage(
+            "--shared and --undo require a saved plan: apply FILE",
+            hint="save it first with `plan --out FILE`; --undo is an option of `plan`, too",
+        )
     if request.plan_file is not None and request.plan_id is not None:
         raise BadUsage("--plan-id and PLAN_FILE exclude each other")
     if request.mark and not (request.is_whole or request.plan.no_base):

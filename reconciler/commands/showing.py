@@ -47,7 +47,10 @@ def show(
                 "-e and --strict require --resolved",
                 hint="a saved plan contains everything that is shown",
             )
-        data = read_file(plan_file)
+        try:
+            data = read_file(plan_file)
+        except ReconcilerError as error:
+            raise error.reworded(hint="--resolved ADDRESS shows a resource") from None
         return saved_backfills(data, plan_file) or decode(data, name=str(plan_file)), ()
     if address is not None and plan_file is None:
         if show_unmanaged:

@@ -184,7 +184,11 @@ def _export(
     fields: ExportFields, export: Mapping[str, Any], project: int, now: str, index: int
 ) -> StoredExport:
     identity = export.get("id") or str(uuid5(_NAMESPACE, f"{project}/{index}"))
-    body = fields.checked({"interval": "hour", **export}, Write(project, planted=True))
+    try:
+        body = fields.checked({"interval": "hour", **export}, Write(project, planted=True))
+    except Refusal as refusal:
+        where = f"batch export {export.get('name')!r}, {refusal.attr}"
+        raise BadInput(f"invalid seed: {where}: {refusal.detail}") from None
     body |= {
         "created_at": export.get("created_at", now),
         "last_updated_at": export.get("last_updated_at", now),

@@ -81,8 +81,12 @@ def moment_of(text: str, *, option: str, zone: tzinfo = UTC) -> datetime:
 
 def moment_or_ago(text: str, *, option: str) -> Moment:
     """Return a time or a duration. Raises BadUsage."""
-    read = duration_of if _DURATION.fullmatch(text) else moment_of
-    return read(text, option=option)
+    if _DURATION.fullmatch(text):
+        return duration_of(text, option=option)
+    try:
+        return moment_of(text, option=option)
+    except BadUsage as error:
+        raise error.reworded(hint=f"{error.hint}, or 7d") from None
 
 
 def window_at(

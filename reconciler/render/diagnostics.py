@@ -157,7 +157,7 @@ def _block(diagnostic: Diagnostic, style: Style) -> str:
     message = whole[:_LONGEST_MESSAGE]
     cut = "…" if message != whole else ""
     head = f"{place}{level}: {printable(message)}{cut} [{diagnostic.code}]"
-    lines = _on_terminal(head, "", style)
+    lines = style.on_terminal(head, "", " " * 4)
     painted = style.paint(_COLOURS[diagnostic.level], level)
     lines[0] = lines[0].replace(f"{place}{level}:", f"{place}{painted}:", 1)
     if diagnostic.at is not None and diagnostic.line is not None:
@@ -165,13 +165,8 @@ def _block(diagnostic: Diagnostic, style: Style) -> str:
     if diagnostic.hint is not None:
         lines += style.wrapped(printable(diagnostic.hint), "  hint: ", " " * 8)
     for mark, label in diagnostic.related:
-        lines += _on_terminal(printable(f"{mark}: {label}"), "  ", style)
+        lines += style.on_terminal(printable(f"{mark}: {label}"), "  ", " " * 4)
     return "\n".join(lines)
-
-
-def _on_terminal(text: str, indent: str, style: Style) -> list[str]:
-    """Return text in lines that fit a terminal, in one line anywhere else."""
-    return style.wrapped(text, indent, " " * 4) if style.terminal else [f"{indent}{text}"]
 
 
 def _snippet(diagnostic: Diagnostic, at: Mark, line: str, style: Style) -> list[str]:

@@ -189,7 +189,7 @@ def without_terminal(options: RenderOptions, *, page: bool = False) -> RenderOpt
 def as_text(document: Document, options: RenderOptions) -> str:
     """Return a report for a terminal."""
     style = options.style
-    parts: list[str] = [_line(document.where, style)] if document.where else []
+    parts = [*_where(document.where, style)]
     for block in document.blocks:
         lines = list(_block(block, options))
         if lines and parts and not (isinstance(block, Facts | Lines) and block.attached):
@@ -198,6 +198,14 @@ def as_text(document: Document, options: RenderOptions) -> str:
     end = [*filter(None, (document.summary, *document.after))]
     parts += ["", *map(printable, end)] if end and parts else map(printable, end)
     return "".join(f"{part}\n" for part in parts)
+
+
+def _where(line: Line, style: Style) -> Iterator[str]:
+    shown = _line(line, replace(style, colour=False))
+    if width_of(shown) > style.width:
+        yield from style.on_terminal(shown, "", " " * 4)
+    elif line:
+        yield _line(line, style)
 
 
 def _line(line: Line, style: Style) -> str:

@@ -5,12 +5,14 @@ No other module writes colour codes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from msgspec import Struct
 
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
+_CODE = re.compile("`[^`]+`")
 _FIRST_COMBINING = "\u0300"
 DEFAULT_WIDTH = 100
 """Cells of a line if the output is not a terminal."""
@@ -50,15 +52,27 @@ class Style(Struct, frozen=True):
         """Return text in lines, the first after `prefix`, the others after `indent`."""
         from textwrap import wrap
 
-        return wrap(
-            text,
-            width=max(NARROWEST, self.width),
+        width = max(NARROWEST, self.width)
+        space = width - len(indent)
+
+        def whole(code: re.Match[str]) -> str:
+            return code[0].replace(" ", "\0") if len(code[0]) <= space else code[0]
+
+        # References and commands stay whole to be copied; a terminal wraps what is too long.
+        lines = wrap(
+            _CODE.sub(whole, text),
+            width=width,
             initial_indent=prefix,
             subsequent_indent=indent,
-            # References and commands stay whole to be copied; a terminal wraps what is too long.
             break_long_words=False,
             break_on_hyphens=False,
         )
+        return [line.replace("\0", " ") for line in lines]
+
+    def on_terminal(self, text: str, prefix: str, indent: str) -> list[str]:
+        """Return text in lines that fit a terminal, in one line anywhere else."""
+        wraps = self.terminal and text
+        return self.wrapped(text, prefix, indent) if wraps else [f"{prefix}{text}"]
 
 
 PLAIN = Style()

@@ -352,21 +352,23 @@ def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
     if isinstance(error, InvalidConfiguration):
         return diagnostics_as_text(error.diagnostics, style)
     word = style.paint(Colour.BOLD_RED, "error")
-    hints = error.hint.split("\n") if error.hint else []
     problems: list[list[str]] = []
     for line in error.message.split("\n"):
         if line.startswith("  ") and problems:
-            problems[-1].append(printable(line))
+            problems[-1] += style.on_terminal(printable(line), "", " " * 6)
         else:
-            problems.append([f"{word}: {printable(line)}"])
-    # A hint for each problem is below it, other ones are at the end.
-    below = [[hint] for hint in hints] if len(hints) == len(problems) else []
-    below = below or [[]] * (len(problems) - 1) + [hints]
-    lines = [
-        text
-        for problem, fixes in zip(problems, below, strict=True)
-        for text in (*problem, *(f"  hint: {printable(hint)}" for hint in fixes))
+            first, *more = style.on_terminal(printable(line), "error: ", " " * 4)
+            problems.append([first.replace("error", word, 1), *more])
+    hints = [
+        style.on_terminal(printable(hint), "  hint: ", " " * 8)
+        for hint in (error.hint.split("\n") if error.hint else ())
     ]
+    # A hint for each problem is below it, other ones are at the end.
+    if len(hints) != len(problems):
+        problems[-1] += [line for hint in hints for line in hint]
+        hints = [[]] * len(problems)
+    blocks = zip(problems, hints, strict=True)
+    lines = [line for problem, hint in blocks for line in (*problem, *hint)]
     return "\n".join(lines) + "\n"
 
 

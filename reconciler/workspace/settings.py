@@ -309,7 +309,7 @@ def _no_id(environment: str, organization: str | None) -> Unconnected | None:
     if not organization or isinstance(organization, Unknown) or id_text(organization) is not None:
         return None
     return Unconnected(
-        f"environment {environment} has the organization {quoted(organization)}: that is no id",
+        f"organization {quoted(organization)} of environment {environment} is not an id",
         "copy the id from the settings of the organization: letters, digits and `-`",
     )
 
@@ -367,10 +367,10 @@ def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str])
         for name, variable in {**ADDRESS, "api_key": API_KEY}.items()
         if entry.get(name) is None and not environ.get(variable)
     }
-    names = ", ".join(f"no `{name}`" for name in missing)
+    names = " or ".join(f"`{name}`" for name in missing)
     keys = " (`api_key` as a reference: ${env:NAME})" if "api_key" in missing else ""
     return Unconnected(
-        f"environment {environment} has {names}",
+        f"environment {environment} has no {names}",
         f"set {', '.join(missing.values())}, or add {', '.join(missing)} to the environment in "
         f"reconciler.yaml{keys}",
         missing=missing,

@@ -189,7 +189,7 @@ def test_fingerprints_are_salted_per_start(tmp_path: Path) -> None:
     [
         ("nonsense", "a seed must be a mapping with `organizations`"),
         ("{", "seed"),
-        ("organizations: [{projects: [{name: P, batch_exports: [{name: X}]}]}]", "invalid seed"),
+        ("organizations: [{projects: [{name: P, batch_exports: [{name: X}]}]}]", "export 'X'"),
     ],
 )
 def test_a_seed_that_is_not_valid(tmp_path: Path, text: str, message: str) -> None:

@@ -145,6 +145,7 @@ def test_markdown_has_a_row_for_each_difference(folder: Path) -> None:
     assert "**Only in staging**\n" in ran.out
     assert "| + | `batch_export.beta` |" in ran.out
     assert "<details><summary>Intended differences (values: --verbose)</summary>" in ran.out
+    assert "| `destination.config.bucket_name` | &#36;{var&#58;bucket} | lake |" in ran.out
 
 
 @pytest.mark.parametrize(

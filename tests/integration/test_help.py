@@ -67,9 +67,28 @@ def test_experience_34_short_forms_of_help_and_version() -> None:
     assert reconciler("help").out == reconciler("--help").out
     assert reconciler("help", "plan").out == reconciler("plan", "--help-all").out
     assert "Did you mean 'reconciler --version'?" in reconciler("version").err
+    assert "Did you mean 'mv'?" in reconciler("rename").err
+    assert "Did you mean 'plan --undo'?" in reconciler("undo").err
     unknown = reconciler("help", "plna")
     assert unknown.code == 64
     assert "did you mean 'plan'?" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("show", "batch_export.lake"), "--resolved ADDRESS shows a resource"),
+        (("apply", "--undo", "audit.jsonl"), "save it first with `plan --out FILE`;"),
+        (("plan",), "set RECONCILER_BASE_URL, RECONCILER_ORGANIZATION, or add base_url, "),
+    ],
+)
+def test_a_wrong_command_shows_the_right_one(
+    tmp_path: Path, words: tuple[str, ...], hint: str
+) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", "audit.jsonl": ""})
+    environ = {"RECONCILER_API_KEY": "phx_key"}
+    ran = reconciler(*words, "-C", tmp_path, environ=environ)
+    assert f"  hint: {hint}" in ran.err
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -29,6 +29,7 @@ def test_a_new_workspace_is_valid_and_formatted(tmp_path: Path) -> None:
     ]
     assert names(folder) == files
     assert sorted(ran.out.splitlines()) == [f"+ {name}" for name in files]
+    assert f"`reconciler plan --workspace={folder}`" in ran.err
     checked = reconciler("validate", "-C", folder, "--strict")
     assert (checked.code, checked.out) == (0, "The configuration is valid.\n")
     assert reconciler("fmt", "--check", "-C", folder).code == 0

@@ -136,6 +136,24 @@ def test_f5_a_signal_while_planning_ends_the_command_at_once(
     assert process.returncode == 130
 
 
+def test_ctrl_c_while_the_program_is_imported_prints_no_traceback(tmp_path: Path) -> None:
+    slow = "import os, time; os.write(2, b'importing'); time.sleep(60)"
+    write(tmp_path, {"click.py": slow})
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", "from reconciler.cli import main; main()"],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            stderr=subprocess.PIPE,
+        ) as process,
+        time_limit(process),
+    ):
+        err = until(process, lambda text: b"importing" in text)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert (err + process.stderr.read()).decode() == "importing"
+    assert process.returncode == -signal.SIGINT
+
+
 def test_a_closed_output_causes_no_traceback(tmp_path: Path, emulator: RunningEmulator) -> None:
     with (
         subprocess.Popen(

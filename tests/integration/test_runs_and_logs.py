@@ -472,6 +472,8 @@ def test_options_that_exclude_each_other_are_usage_errors(
     ):
         ended = reconciler(*arguments, "-C", tmp_path, environ=world.service.environ())
         assert ended.code == 64, arguments
+        if "soon" in arguments:
+            assert "hint: write it like 2026-01-31T00:00:00Z, or 7d\n" in ended.err
 
 
 def test_a_refused_log_is_an_error_with_its_page(service_of: StartService, tmp_path: Path) -> None:

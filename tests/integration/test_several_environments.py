@@ -126,6 +126,8 @@ def test_each_plan_is_saved_to_a_file_that_can_be_applied(
     assert f"apply one with: reconciler apply -e staging {out}/staging.json " in ran.err
     applied = as_printed(ran, emulator)
     assert applied.code == 0, applied.err
+    # Plans without changes need no apply.
+    assert f"saved to {out}\n" in plan(folder, emulator, "-e", "*", "--out", out).err
 
 
 def as_printed(ran: Ran, running: RunningEmulator) -> Ran:

@@ -192,7 +192,7 @@ def test_an_organization_never_changes_the_path_of_a_request(job: Job) -> None:
     job.merge({"reconciler.yaml": job.settings(organization="../users/@me"), "web.yaml": WEB})
     ran = job.plan()
     assert ran.code == 1
-    assert "organization '../users/@me': that is no id" in ran.err
+    assert "organization '../users/@me' of environment" in ran.err
     assert job.running.requests() == []
 
 

@@ -38,6 +38,25 @@ def test_apply_a8_the_reason_of_a_failed_connection_is_shown(cause: Exception, r
     assert error.message == f"GET /x: can't connect to {URL}: {reason}"
 
 
+def test_a_proxy_that_does_not_answer_is_not_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    refused = no_response("GET /x", URL, connect_error(ConnectionRefusedError(111, "refused")))
+    through = f"GET /x: can't connect to {URL} through the proxy of the environment"
+    assert refused.message == f"{through}: connection refused"
+    unknown = no_response("GET /x", URL, connect_error(socket.gaierror(-2, "unknown")))
+    assert unknown.message == f"{through}: the name of the proxy can't be resolved"
+    monkeypatch.setenv("NO_PROXY", "eu.example")
+    direct = no_response("GET /x", URL, connect_error(ConnectionRefusedError(111, "refused")))
+    assert direct.message == f"GET /x: can't connect to {URL}: connection refused"
+
+
+def test_a_lost_connection_is_explained_without_names_of_classes() -> None:
+    error = no_response("GET /x", URL, httpx.RemoteProtocolError("illegal status line"))
+    assert error.message == (
+        f"GET /x: connection to {URL} lost (closed early, or the response is not HTTP)"
+    )
+
+
 @pytest.mark.parametrize("status", [407, 502])
 def test_apply_a8_an_answer_of_a_proxy_has_a_hint(status: int) -> None:
     error = service_error(Request("GET", "/x", Repeat.SAFE), status, b"<html>", {})

@@ -128,6 +128,23 @@ def test_a_hint_for_each_problem_is_below_it(hint: str, lines: list[str]) -> Non
     assert text.splitlines() == lines
 
 
+def test_an_error_fits_a_terminal_and_its_commands_stay_whole() -> None:
+    error = ReconcilerError(
+        "the commit is older than the applied one of production, and\n  recorded",
+        hint="to go back, use `reconciler apply --rollback -e production`",
+    )
+    narrow = Style(colour=True, width=55, terminal=True)
+    assert error_as_text(error, narrow).splitlines() == [
+        "\x1b[1;31merror\x1b[0m: the commit is older than the applied one of",
+        "    production, and",
+        "  recorded",
+        "  hint: to go back, use",
+        "        `reconciler apply --rollback -e production`",
+    ]
+    # Elsewhere, `grep` reads lines.
+    assert len(error_as_text(error, Style(width=55)).splitlines()) == 3
+
+
 def test_a_problem_with_details_is_one_of_several_environments() -> None:
     error = AmbiguousIdentity("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
     item = OfEnvironment[Plan]("dev", error=error)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.render.options import PLAIN, Colour, Style, colour_wanted, width_of
+from reconciler.render.document import Cell, Document, as_text
+from reconciler.render.options import (
+    PLAIN,
+    Colour,
+    RenderOptions,
+    Style,
+    colour_wanted,
+    width_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,3 +56,14 @@ def test_text_is_painted_only_if_colours_are_enabled() -> None:
 )
 def test_width_counts_terminal_cells(text: str, cells: int) -> None:
     assert width_of(text) == cells
+
+
+def test_the_first_line_of_a_report_fits_a_terminal() -> None:
+    where = (Cell("Environment production", Colour.BOLD), Cell("· intervals of seven days"))
+    report = Document((Cell("Gaps"),), where)
+    narrow = Style(colour=True, width=40, terminal=True)
+    text = "Environment production · intervals of\n    seven days\n"
+    assert as_text(report, RenderOptions(narrow)) == text
+    assert as_text(report, RenderOptions(Style(width=40))) == text.replace("\n    ", " ")
+    wide = Style(colour=True, width=48, terminal=True)
+    assert as_text(report, RenderOptions(wide)).startswith("\x1b[1mEnvironment production\x1b[0m ·")
