@@ -20,9 +20,12 @@ TOUR = README.split("### Plan and apply")[1].split("### In a pipeline")[0]
 PIPELINE = README.split("### In a pipeline")[1].split("## Commands")[0]
 
 
-def test_the_gate_runs_the_test_command_of_the_readme() -> None:
+def test_the_gate_and_the_run_with_the_newest_versions_use_the_test_command_of_the_readme() -> None:
     (command,) = re.findall(r"^python3 .*pytest$", README, re.MULTILINE)
     assert command in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+    newest = (ROOT / ".github/workflows/newest.yml").read_text(encoding="utf-8")
+    assert f"      - run: {command}\n" in newest
+    assert "constraint" not in newest.lower()
 
 
 def test_the_table_of_commands_is_complete() -> None:

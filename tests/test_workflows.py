@@ -35,6 +35,7 @@ def test_only_the_jobs_that_publish_may_write() -> None:
     assert {name: workflow["permissions"] for name, workflow in WORKFLOWS.items()} == {
         "ci": {"contents": "read"},
         "docs": {"contents": "read"},
+        "newest": {"contents": "read"},
         "release": {},
     }
     rights = {name: job["permissions"] for name, job in JOBS.items() if "permissions" in job}
@@ -89,7 +90,7 @@ def test_only_runs_of_pull_requests_are_cancelled() -> None:
     cancelled = "${{ github.event_name == 'pull_request' }}"
     assert {
         name: workflow["concurrency"]["cancel-in-progress"] for name, workflow in WORKFLOWS.items()
-    } == {"ci": cancelled, "docs": cancelled, "release": False}
+    } == {"ci": cancelled, "docs": cancelled, "newest": False, "release": False}
 
 
 def test_ci_covers_the_versions_of_python_in_the_classifiers() -> None:
@@ -104,6 +105,8 @@ def test_ci_covers_the_versions_of_python_in_the_classifiers() -> None:
         assert WORKFLOWS["ci"]["jobs"][job]["strategy"]["matrix"]["python"] == versions
     systems = WORKFLOWS["ci"]["jobs"]["gate"]["strategy"]["matrix"]["os"]
     assert [name.split("-")[0] for name in systems] == ["ubuntu", "macos"]
+    setup = JOBS["newest", "test"]["steps"][1]
+    assert setup["with"]["python-version"] == versions[-1]
 
 
 def test_a_release_needs_the_gate_and_is_published_from_its_environment() -> None:

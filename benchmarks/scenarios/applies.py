@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measuring import CHILDREN, Settings, connected, cpu, peak, stages, wall
@@ -15,14 +14,11 @@ from benchmarks.workspaces import API_KEY, ENVIRONMENT, Workload, environ, write
 
 LATENCY = 0.05
 PARALLELISM = 8
-_ROUNDS = 2
-"""An apply takes most of its time waiting, so few rounds are enough."""
 
 
 def creates(settings: Settings) -> Result:
     """Create exports in projects that exist, and the same with the projects."""
     count = 100 if settings.quick else 1_000
-    settings = replace(settings, rounds=min(settings.rounds, _ROUNDS))
     result = Result(
         f"apply of {count:,} creates: {LATENCY * 1000:.0f} ms a call, parallelism {PARALLELISM}"
     )

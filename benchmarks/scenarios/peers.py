@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measuring import (
@@ -32,7 +31,6 @@ from benchmarks.service import running
 from benchmarks.workspaces import Workload, environ, write
 
 LATENCY = 0.02
-_ROUNDS = 2
 _RECORD = """\
 host-{number:05}:
   type: A
@@ -59,7 +57,6 @@ def peers(settings: Settings) -> Result:
         result.lines.append("octoDNS and dbt-jobs-as-code were not measured: see --peers.")
         return result
     programs = settings.peers.resolve() / "bin"
-    settings = replace(settings, rounds=min(settings.rounds, _ROUNDS))
     exports = 1_000 if settings.quick else 10_000
     with tempfile.TemporaryDirectory() as name:
         task = _octodns(programs / "octodns-sync", exports, Path(name))

@@ -13,7 +13,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measuring import Settings, Task, alternating, connected, cpu, peak, plan_words, wall
@@ -27,7 +27,6 @@ from tests.reliability.scenarios import Scenario
 from tests.reliability.service import Line
 
 LATENCY = 0.02
-_ROUNDS = 3
 _KIND = "posthog_project"
 _FIELDS = ("name", "timezone")
 _SOURCE = "registry.terraform.io/posthog/posthog"
@@ -39,7 +38,6 @@ def projects_500(settings: Settings) -> Result:
     """Plan 500 projects that do not differ. Terraform creates them, so that it has their state."""
     count = 50 if settings.quick else 500
     provider = settings.terraform_provider if shutil.which("terraform") else None
-    settings = replace(settings, rounds=min(settings.rounds, _ROUNDS))
     result = Result(f"plan without changes: {count} projects, {LATENCY * 1000:.0f} ms a call")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
