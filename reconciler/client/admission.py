@@ -112,7 +112,7 @@ class Admission(Struct):
         if not isinstance(error, Throttled):
             return None
         fresh = all(began >= limiter.resumes for limiter in self.limiters)
-        if not (fresh and all(limiter.has_room(now) for limiter in self.limiters)):
+        if not (fresh and all(limiter.is_shared(now) for limiter in self.limiters)):
             return None
         return str([limiter.halve() for limiter in self.limiters].pop())
 
