@@ -24,7 +24,7 @@ from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.request import Routes
 from reconciler.model.text import listed, printable
-from reconciler.model.values import JSON, MISSING, JSONObject, Path
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
 from reconciler.reading import read_object
 
 LONGEST_AGE = 30.0
@@ -58,8 +58,11 @@ class Checks(Struct, frozen=True):
         item = listing.by_id.get(run.change.live_id or "")
         if item is None:
             return
-        shown = live_values(routes.kind, item.body) | stamp_of(routes.kind, item.body)
-        if item.complete or set(run.change.seen or ()) <= shown.keys():
+        leaves = field_leaves(routes.kind.fields, item.body, live=True)
+        shown = {*(path_text(leaf.path) for leaf in leaves), *stamp_of(routes.kind, item.body)}
+        hidden = set() if item.complete else (run.change.seen or {}).keys() - shown
+        self.scopes.hidden[routes.kind.name] |= hidden
+        if not hidden:
             self._check(routes.kind, run.change, item)
             run.checked_at = listing.at
 

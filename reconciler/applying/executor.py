@@ -145,7 +145,7 @@ class _Run(Struct):
 
     async def apply(self, changes: Sequence[Change]) -> None:
         """Apply the changes of a level, and check what they created."""
-        queue = deque(self._run_of(change) for change in changes)
+        queue = deque(sorted(map(self._run_of, changes), key=self._turn))
         self.runs += queue
         self.scopes.checks = Counter(
             self.worker.scope_of_checked(run.change)
@@ -157,7 +157,6 @@ class _Run(Struct):
         while queue:
             for run in self._checked(Checked.LAST):
                 run.checked = Checked.EARLIER
-            self.worker.reserved = self.scopes.calls(self.scopes.pending)
             await self._work(queue, until_check=True)
             await self._settle()
 
@@ -173,6 +172,14 @@ class _Run(Struct):
         )
         seen_at = self.scopes.live.seen_at(kind, change.live_id or "") if looked else -inf
         return ChangeRun(change, steps, checked_at=seen_at)
+
+    def _turn(self, run: ChangeRun) -> tuple[bool, str, str]:
+        """Return a key to sort by: what needs no check any more, then scope by scope."""
+        change = run.change
+        creates = change.action is Action.CREATE
+        scope = (self.worker.scope_of if creates else self.worker.scope_of_checked)(change)
+        place = (scope.kind, scope.parent_id or "") if scope is not None else ("", "")
+        return not self.worker.checks.is_recent(run), *place
 
     async def check_again(self) -> None:
         """Check for duplicates once more, after the last changes.
@@ -304,6 +311,7 @@ class _Run(Struct):
         """Search for what is unknown, check for duplicates, finish the replacements."""
         await self._search()
         created, self.unchecked_since = self._checked(Checked.DUE), inf
+        self.scopes.unchecked.clear()
         await self._check(created)
         for run in created:
             run.checked = Checked.LAST if self._is_done(run) else Checked.NONE

@@ -54,7 +54,9 @@ class Scopes:
     """Reads lists of scopes. `live` is what the plan was made from.
 
     `created` are the ids that this run created, by kind. `pending` counts the creates of each scope
-    that are still to be sent, `checks` the objects that are still to be checked.
+    that are still to be sent, `checks` the objects that are still to be checked. `hidden` are the
+    fields that a list of a kind does not show, as far as is known. `unchecked` are the
+    scopes of creates since the last check for duplicates by kind, with the calls of their lists.
     """
 
     transport: Transport
@@ -63,6 +65,8 @@ class Scopes:
     created: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     pending: Counter[Scope] = field(default_factory=Counter)
     checks: Counter[Scope] = field(default_factory=Counter)
+    hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    unchecked: dict[str, dict[Scope, float]] = field(default_factory=lambda: defaultdict(dict))
     _sizes: Counter[Scope] = field(init=False)
     _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
     _read_at: dict[Scope, float] = field(default_factory=dict)
@@ -108,10 +112,13 @@ class Scopes:
     async def _latest_of(self, scope: Scope, waiting: Counter[Scope]) -> Listing:
         async with self._locks[scope.kind]:
             if self._is_due(scope):
-                others = {other for other, count in waiting.items() if count > 0}
-                wanted = {other for other in others if other.kind == scope.kind} | {scope}
                 now = self.transport.clock()
-                due = {other for other in wanted if self._is_due(other)}
+                others = [other for other, count in waiting.items() if count > 0]
+                wanted = [other for other in others if other.kind == scope.kind]
+                due = [scope, *(item for item in wanted if item != scope and self._is_due(item))]
+                if self._cost_of_survey(scope.kind) >= self._cost_of(due):
+                    # More lists would be too old when it is their turn.
+                    due = due[: self.transport.settings.parallelism]
                 self._latest.update(await self.read(due))
                 self._read_at.update(dict.fromkeys(due, now))
             latest = self._latest[scope]
@@ -127,7 +134,20 @@ class Scopes:
         """Read the lists of some scopes now. A list that can't be read is the error."""
         by_kind = _by_kind(scopes)
         read = await together(self._read_kind(kind, wanted) for kind, wanted in by_kind.items())
-        return {scope: listing for listings in read for scope, listing in listings.items()}
+        listings = {scope: listing for listings in read for scope, listing in listings.items()}
+        for scope, listing in listings.items():
+            if isinstance(listing, Listing):
+                self._latest[scope], self._read_at[scope] = listing, listing.at
+        return listings
+
+    def calls_of_check(self, scope: Scope | None) -> int:
+        """Return how many calls the check for duplicates takes, if a scope gets a create."""
+        if scope is not None:
+            self.unchecked[scope.kind].setdefault(scope, self._cost_of([scope]))
+        return sum(
+            int(min(self._cost_of_survey(kind), sum(pages.values())))
+            for kind, pages in self.unchecked.items()
+        )
 
     def calls(self, scopes: Iterable[Scope]) -> int:
         """Return how many calls reading the lists takes, by what is known so far."""

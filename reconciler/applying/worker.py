@@ -58,16 +58,12 @@ _SETTLED = "a request without a clear answer; the object reads back as requested
 
 
 class Worker(Struct):
-    """Takes steps. `created` are the ids of created objects, for their children.
-
-    `reserved` is the number of calls that must be left after each write.
-    """
+    """Takes steps. `created` are the ids of created objects, for their children."""
 
     scopes: Scopes
     mask: Mask
     checks: Checks
     created: dict[Address, str] = field(default_factory=dict)
-    reserved: int = 0
 
     async def advance(self, run: ChangeRun) -> bool:
         """Take the next steps. Return whether the change is done, or waits for the other creates.
@@ -135,7 +131,8 @@ class Worker(Struct):
         """
         for tries_left in reversed(range(_TRIES)):
             listing = await self._listing(run, unit)
-            async with self.scopes.transport.admitted(len(unit) + self.reserved) as permit:
+            spare = self._spare(run.change, creates=listing is not None)
+            async with self.scopes.transport.admitted(len(unit), spare=spare) as permit:
                 await self._check(run, unit, permit)
                 if tries_left:
                     permit.expires = self._expiry(run, unit, listing)
@@ -157,13 +154,25 @@ class Worker(Struct):
                 await self.checks.inside_as_planned(run, self._old_routes(run.change))
         return None
 
+    def _spare(self, change: Change, *, creates: bool) -> int:
+        """Return for how many calls there must be room after a write.
+
+        They check creates for duplicates, and complete creates that are sent at the same time.
+        """
+        scope = self.scope_of(change) if creates else None
+        completes = self.scopes.transport.settings.parallelism if change.after_create else 0
+        return self.scopes.calls_of_check(scope) + completes
+
     async def _check_in_list(self, run: ChangeRun) -> None:
         """Check the object to modify by a list of its scope, where that saves calls."""
-        if self.checks.is_recent(run) or run.change.action is Action.REPLACE:
+        change = run.change
+        if self.checks.is_recent(run) or change.action is Action.REPLACE:
             return
-        listing = await self.scopes.for_check(self.scope_of_checked(run.change))
+        if not self.scopes.hidden[change.address.kind].isdisjoint(change.seen or ()):
+            return
+        listing = await self.scopes.for_check(self.scope_of_checked(change))
         if listing is not None:
-            self.checks.unmodified_in(run, self._old_routes(run.change), listing)
+            self.checks.unmodified_in(run, self._old_routes(change), listing)
 
     def _expiry(self, run: ChangeRun, unit: tuple[Step, ...], listing: Listing | None) -> float:
         """Return until when what the writes rely on is recent enough."""

@@ -70,14 +70,17 @@ class Admission(Struct):
                 permit.calls += held
 
     @asynccontextmanager
-    async def admitted(self, calls: int) -> AsyncIterator[Permit]:
-        """Hold so many calls, or as many as the limits let one caller hold; release the rest."""
+    async def admitted(self, calls: int, spare: int) -> AsyncIterator[Permit]:
+        """Hold so many calls, or as many as the limits let one caller hold; release the rest.
+
+        The limits have room for `spare` calls more then, which anybody may send.
+        """
         permit = Permit()
         try:
-            if self._is_free(calls):
+            if self._is_free(calls, spare):
                 self._hold(permit, calls)
             else:
-                await self.waits.wait(self._held(permit, calls))
+                await self.waits.wait(self._held(permit, calls, spare))
             yield permit
         finally:
             self._change_held(-permit.calls)
@@ -112,7 +115,7 @@ class Admission(Struct):
         if not isinstance(error, Throttled):
             return None
         fresh = all(began >= limiter.resumes for limiter in self.limiters)
-        if not (fresh and all(limiter.has_room(now) for limiter in self.limiters)):
+        if not (fresh and all(limiter.is_shared(now) for limiter in self.limiters)):
             return None
         return str([limiter.halve() for limiter in self.limiters].pop())
 
@@ -121,18 +124,18 @@ class Admission(Struct):
             await self._until(self._delay, change_id)
             self._take(turn)
 
-    async def _held(self, permit: Permit, calls: int) -> None:
+    async def _held(self, permit: Permit, calls: int, spare: int) -> None:
         # Holders of calls may need others, so the head of the queue must not wait for held ones.
         async with self._holders:
             await self._until(lambda: self._hold_delay(calls), None)
             async with self._queue:
-                await self._until(lambda: self._room_delay(calls), None)
+                await self._until(lambda: self._room_delay(calls, spare), None)
                 self._hold(permit, calls)
 
-    def _is_free(self, calls: int) -> bool:
+    def _is_free(self, calls: int, spare: int) -> bool:
         """Return whether so many calls can be held now, and no request waits for any."""
         waiting = self._holders.locked() or self._queue.locked()
-        return not (waiting or self._hold_delay(calls) or self._room_delay(calls))
+        return not (waiting or self._hold_delay(calls) or self._room_delay(calls, spare))
 
     def _hold(self, permit: Permit, calls: int) -> None:
         permit.calls = 0 if self._hold_delay(calls) else self._holdable(calls)
@@ -141,9 +144,11 @@ class Admission(Struct):
     def _holdable(self, calls: int) -> int:
         return min(limiter.holdable(calls) for limiter in self.limiters)
 
-    def _room_delay(self, calls: int) -> Delay | None:
+    def _room_delay(self, calls: int, spare: int) -> Delay | None:
         """Return the wait for calls to hold, None also if a rate that was halved forbids it."""
-        return None if self._hold_delay(calls) else self._window_delay(self._holdable(calls))
+        return (
+            None if self._hold_delay(calls) else self._window_delay(self._holdable(calls + spare))
+        )
 
     async def _until(self, delay_now: Callable[[], Delay | None], change_id: str | None) -> None:
         while (delay := delay_now()) is not None:

@@ -48,6 +48,7 @@ class Limiter(Struct):
     width: int | None = None
     pauses: int = 0
     _divisor: int = 1
+    _since: float = inf
     _ended: deque[float] = field(default_factory=deque)
 
     def restrict(self, windows: Sequence[Window]) -> None:
@@ -78,6 +79,7 @@ class Limiter(Struct):
         self.sending -= 1
         if not counted:
             return
+        self._since = min(self._since, now)
         self._ended.append(now)
         longest = max((window.seconds for window in self.windows), default=0.0)
         while self._ended and self._ended[0] + longest <= now:
@@ -103,9 +105,13 @@ class Limiter(Struct):
         shortest = min(self.windows, key=lambda window: window.seconds, default=None)
         return shortest and Window(self._allowed(shortest), shortest.seconds)
 
-    def has_room(self, now: float) -> bool:
-        """Return whether every window has room for a call more, and there are windows."""
-        return bool(self.windows) and all(
+    def is_shared(self, now: float) -> bool:
+        """Return whether a refusal now means that others send calls, too: our count has room.
+
+        In the first window it may mean those of a run that ended, such as the plan before an apply.
+        """
+        shortest = min((window.seconds for window in self.windows), default=inf)
+        return self._since + shortest <= now and all(
             self._counted(window, now) < self._allowed(window) for window in self.windows
         )
 

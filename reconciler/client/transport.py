@@ -130,13 +130,14 @@ class Transport(Struct, dict=True):
         return answer
 
     @asynccontextmanager
-    async def admitted(self, calls: int) -> AsyncIterator[Permit]:
+    async def admitted(self, calls: int, *, spare: int = 0) -> AsyncIterator[Permit]:
         """Wait until the rate limits have room for so many calls, and hold them for `send`.
 
         At most half of a limit is held: of a small one fewer, and `send` waits for the others. Do
-        not ask for more while calls are held. Raises Interrupted.
+        not ask for more while calls are held. After them there is room for `spare` calls more, at
+        most half of a limit in all. Raises Interrupted.
         """
-        async with self._admitting().admitted(calls) as permit:
+        async with self._admitting().admitted(calls, spare) as permit:
             yield permit
 
     async def once(self, what: str, read: Callable[[], Awaitable[_T]]) -> _T:

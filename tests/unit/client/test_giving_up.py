@@ -116,15 +116,34 @@ def test_a_429_below_our_own_count_halves_the_rate() -> None:
     """Other clients use the key: the service counts their calls, too."""
 
     def answer(number: int) -> httpx.Response:
-        return throttled(**{"Retry-After": "1"}) if number == 1 else ok()
+        return throttled(**{"Retry-After": "1"}) if number == 2 else ok()
+
+    async def main(transport: Transport) -> None:
+        await transport.send(READ)
+        await transport.pause(60.0, "a question")
+        await asyncio.gather(*(transport.send(READ) for _ in range(29)))
 
     world = World(answer, rate=(Window(40, 60.0),))
-    world.send(*[READ] * 30)
+    world.run(main)
     reason = (
         "rate limit of the service (429); other clients use this key, so the rate is halved to "
         "20 a minute"
     )
-    assert world.waits() == [(1, reason), (59, "rate limit (20 a minute)")]
+    assert world.waits()[1:] == [(1, reason), (59, "rate limit (20 a minute)")]
+
+
+def test_performance_a_429_for_calls_before_the_run_does_not_halve_the_rate() -> None:
+    """A plan and an apply with one key: the service still counts the calls of the plan."""
+
+    def answer(number: int) -> httpx.Response:
+        return throttled(**{"Retry-After": "50"}) if number == 20 else ok()
+
+    world = World(answer, rate=(Window(40, 60.0),))
+    world.send(*[READ] * 79)
+    assert world.waits()[0] == (50, "rate limit of the service (429)")
+    assert {reason for _, reason in world.waits()[1:]} == {"rate limit (40 a minute)"}
+    assert len(world.times) == 80
+    assert world.times[-1] < 121
 
 
 def test_too_many_backfills_pause_their_own_call_only() -> None:
