@@ -111,9 +111,8 @@ class RuleContext(Struct, frozen=True, dict=True):
 
     def sent(self, *path: str) -> JSON:
         """Return the value at a path of the bodies that are sent, or MISSING."""
-        bodies = (self.change.body or {}, self.change.after_create or {})
-        values = (value_at(body, path) for body in bodies)
-        return next((value for value in values if value is not MISSING), MISSING)
+        value = value_at(self.change.body or {}, path)
+        return value_at(self.change.after_create or {}, path) if value is MISSING else value
 
     @property
     def creates(self) -> bool:

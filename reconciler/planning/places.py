@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.comparison import comparable, is_default
+from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Action, Field, Kind, Variant
 from reconciler.model.plan import Change, NewPlace, Novelty
@@ -230,7 +230,7 @@ class _Holder(Struct, frozen=True):
         parts = self.parts.get(str(tag))
         if not parts:
             return None
-        if live_outer.get(self.variant.tag, MISSING) != tag:
+        if live_outer and live_outer.get(self.variant.tag, MISSING) != tag:
             live_outer = {}
         extra = self.extras.get(str(tag))
         held = extra.text(outer, live_outer) if extra is not None else ""
@@ -291,7 +291,8 @@ class _Holder(Struct, frozen=True):
 
         They are found by name, at any depth. An address that is secret is in no answer.
         """
-        names = self.others.get(tag, config.keys()) & config.keys()
+        known = self.others.get(tag)
+        names = config.keys() if known is None else known & config.keys() if known else ()
         for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
             name = next(part for part in reversed(path) if isinstance(part, str))
             if leaf in (None, ""):
@@ -413,7 +414,7 @@ class Known(Struct, frozen=True, dict=True):
             return (), tuple(_Judge(self, change, reach, Reach(), Reach(), None).references())
         live = _fields(match)
         after = _after(change, match, live)
-        own = places.reach(live)
+        own = match.live.once(Places.reach, places, live) if match.live is not None else Reach()
         was = places.reach(at_base.spec) if at_base is not None else Reach()
         # Neither an answer nor a PATCH of other fields has the secret addresses.
         tokens = places.tokens(match.resource.spec) or was.tokens
@@ -546,14 +547,9 @@ def _sources(resource: Resource) -> Iterator[SecretSource]:
     return (source for _, ref in secret_refs(resource.spec) for source in ref.sources)
 
 
-def _fields(match: Match) -> dict[str, JSON]:
+def _fields(match: Match) -> JSONObject:
     """Return the live fields by name, without those that are absent."""
-    body = match.live.body if match.live is not None else {}
-    return {
-        field.name: value
-        for field in match.kind.fields
-        if (value := field.live_value(body)) is not MISSING
-    }
+    return match.live.once(live_fields, match.kind, match.live.body) if match.live else {}
 
 
 def _after(change: Change, match: Match, live: JSONObject) -> dict[str, JSON]:
