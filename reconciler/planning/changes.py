@@ -426,7 +426,9 @@ def _reasons_to_replace(
 ) -> Iterator[Reason]:
     if match.moved:
         yield Reason.MOVED
-    changed = [match.kind.field_at(change.path, {}) for change in differs.changes]
+    # What is inside the body of a variant changes in place.
+    paths = [change.path for change in differs.changes if len(change.path) < 3]
+    changed = [match.kind.field_at(path, {}) for path in paths]
     if any(item is not None and item.is_fixed(context.live.dialect) for item in changed):
         yield Reason.FIXED_FIELD
 

@@ -245,24 +245,23 @@ def secret_notes(
     `ignore_changes`. `always`: why all are sent in any case.
     """
 
-    def use(path: Path, since: Sequence[Resource], former: Sequence[JSON]) -> SecretUse:
-        if always is not None:
-            return always
-        if any(version.secret_version != resource.secret_version for version in since):
-            return SecretUse.VERSION_CHANGED
-        if former:
-            return SecretUse.REFERENCE_CHANGED
-        if any(_requires_secret(kind, change.path, path) for change in changes):
-            return SecretUse.NEEDED
-        return SecretUse.UNREADABLE
-
-    def note(path: Path, ref: SecretRef) -> SecretNote:
+    notes = []
+    for path, ref in secret_refs(resource.spec):
         since = () if is_ignored(path, resource.lifecycle) else versions
         former = [old for item in since if (old := value_at(item.spec, path)) != ref]
+        if always is not None:
+            use = always
+        elif any([version.secret_version != resource.secret_version for version in since]):
+            use = SecretUse.VERSION_CHANGED
+        elif former:
+            use = SecretUse.REFERENCE_CHANGED
+        elif any([_requires_secret(kind, change.path, path) for change in changes]):
+            use = SecretUse.NEEDED
+        else:
+            use = SecretUse.UNREADABLE
         shown = [str(old) for old in former if isinstance(old, SecretRef)]
-        return SecretNote(path, ref, use(path, since, former), shown[0] if shown else "")
-
-    return tuple(note(path, ref) for path, ref in secret_refs(resource.spec))
+        notes.append(SecretNote(path, ref, use, shown[0] if shown else ""))
+    return tuple(notes)
 
 
 def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:

@@ -40,6 +40,7 @@ _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
 """The name of all secrets of a type that is unknown."""
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
+_SORTS = {sort.value: sort for sort in Novelty}
 _HOSTS = ("host", "endpoint", "address")
 PARENT = "source"
 """The word for the parent whose data an object exports."""
@@ -223,8 +224,8 @@ class _Holder(Struct, frozen=True):
             holder.secrets[tag] = {name for name, item in named.items() if item.secret}
         return holder
 
-    def place(self, declared: JSON, live: JSON) -> Place | None:
-        """Return where an object writes, None if that is unknown."""
+    def place(self, declared: JSON, live: JSON, shown: JSONObject | None = None) -> Place | None:
+        """Return where an object writes, None if that is unknown. `shown` replaces the body."""
         outer, live_outer = mapping_of(declared), mapping_of(live)
         tag = outer.get(self.variant.tag, MISSING)
         parts = self.parts.get(str(tag))
@@ -234,7 +235,7 @@ class _Holder(Struct, frozen=True):
             live_outer = {}
         extra = self.extras.get(str(tag))
         held = extra.text(outer, live_outer) if extra is not None else ""
-        body = mapping_of(outer.get(self.variant.body))
+        body = mapping_of(outer.get(self.variant.body)) if shown is None else shown
         live_body = mapping_of(live_outer.get(self.variant.body))
         values = [part.text(body, live_body) for part in parts]
         if held is None or None in values or not (values[0] or held):
@@ -249,12 +250,12 @@ class _Holder(Struct, frozen=True):
         outer, tag = mapping_of(value), str(value_at(value, (self.variant.tag,)))
         config = mapping_of(outer.get(self.variant.body))
         parts, below = self._parts(tag, outer, config), [*self._below(tag, config)]
-        names = (extra.name for extra in self.variant.extras)
+        names = [extra.name for extra in self.variant.extras]
         held = [f"{name} {outer[name]}" for name in names if outer.get(name)]
         by = held if tag in self.extras or tag not in self.variant.variants else []
         hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
         word, form = self.variant.outermost.get(next(iter(parts), ""), ("host", ""))
-        sort = Novelty(word)
+        sort = _SORTS[word]
         main = form.format_map(parts) or (f"{tag} {hosts}" if hosts else "")
         endpoint = parts.get("endpoint", "")
         address = [main if sort is Novelty.HOST else "", endpoint, *by]
@@ -283,7 +284,7 @@ class _Holder(Struct, frozen=True):
         """Return the parts of a place by their words, of secrets the references."""
         named = self.variant.places.get(tag, {})
         shown = {name: _shown(config[name]) for name in named if name in config}
-        place = self.place({**outer, self.variant.body: shown}, None)
+        place = self.place(outer, None, shown)
         return dict(place.parts) if place is not None else {}
 
     def _below(self, tag: str, config: Mapping[str, JSON]) -> Iterator[tuple[Novelty, str]]:

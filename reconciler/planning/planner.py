@@ -241,7 +241,8 @@ def _cut_cycles(needs: _Needs, freeing: _Needs) -> list[list[str]]:
     cycles: list[list[str]] = []
     while True:
         try:
-            TopologicalSorter({taker: sorted(needs[taker]) for taker in needs}).prepare()
+            waiting = {taker: sorted(givers) for taker, givers in needs.items() if givers}
+            TopologicalSorter(waiting).prepare()
         except CycleError as error:
             steps = pairwise(error.args[1])
             cut = [(giver, taker) for giver, taker in steps if giver in freeing.get(taker, ())]

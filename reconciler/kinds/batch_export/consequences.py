@@ -6,7 +6,7 @@ Ids are stable: `policy.deny` uses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 
@@ -238,7 +238,8 @@ def destination_moved(context: RuleContext) -> Outcome:
     places = DESTINATION.places.get(wanted_type(context), {})
     moved = {
         name: "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
-        for change in _config_changes(context)
+        for change in context.change.fields
+        if change.path in _PLACES
         if (name := str(change.path[-1])) in places and not _is_same_host(change)
     }
     if not moved:
@@ -253,12 +254,6 @@ def destination_moved(context: RuleContext) -> Outcome:
 def _is_same_host(change: FieldChange) -> bool:
     before, after, name = str(change.before), str(change.after), str(change.path[-1])
     return looks_like_address(name) and canonical_host(before) == canonical_host(after)
-
-
-def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
-    for change in context.change.fields:
-        if change.path[:2] == _CONFIG and len(change.path) == 3:
-            yield change
 
 
 @RULES.rule("credentials-to-new-address", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
