@@ -26,15 +26,7 @@ from reconciler.model.public import Count, Digest, Public, Term, as_json, derive
 from reconciler.model.redaction import Mask, redact_value, redacted
 from reconciler.model.resource import ParentRef
 from reconciler.model.text import listed, printable
-from reconciler.model.values import (
-    JSON,
-    MISSING,
-    PLAIN,
-    JSONObject,
-    Path,
-    SecretRef,
-    form_of,
-)
+from reconciler.model.values import JSON, MISSING, PLAIN, JSONObject, Path, SecretRef, form_of
 
 _R = TypeVar("_R")
 _NO_VALUES = {

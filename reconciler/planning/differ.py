@@ -244,18 +244,17 @@ def secret_notes(
     One that differs from any of the `versions` since the git base is sent, but for those of
     `ignore_changes`. `always`: why all are sent in any case.
     """
-
     notes = []
     for path, ref in secret_refs(resource.spec):
         since = () if is_ignored(path, resource.lifecycle) else versions
         former = [old for item in since if (old := value_at(item.spec, path)) != ref]
         if always is not None:
             use = always
-        elif any([version.secret_version != resource.secret_version for version in since]):
+        elif any(version.secret_version != resource.secret_version for version in since):
             use = SecretUse.VERSION_CHANGED
         elif former:
             use = SecretUse.REFERENCE_CHANGED
-        elif any([_requires_secret(kind, change.path, path) for change in changes]):
+        elif any(_requires_secret(kind, change.path, path) for change in changes):
             use = SecretUse.NEEDED
         else:
             use = SecretUse.UNREADABLE
