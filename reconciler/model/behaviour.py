@@ -7,6 +7,7 @@ Each rule is declared once, on a function: `@RULES.rule("id", Severity.WARNING)`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
@@ -65,7 +66,8 @@ class Behaviour(Struct, frozen=True, dict=True):
         return {act: [known for known in self.refusals if act in known.actions] for act in Action}
 
 
-class RuleContext(Struct, frozen=True):
+# With a dict, since cached properties need one.
+class RuleContext(Struct, frozen=True, dict=True):
     """What a rule depends on: one change and its surroundings.
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
@@ -92,13 +94,14 @@ class RuleContext(Struct, frozen=True):
         """The action of the change."""
         return self.change.action
 
+    @cached_property
+    def fields(self) -> Mapping[Path, FieldChange]:
+        """The changes of fields by path."""
+        return {change.path: change for change in self.change.fields}
+
     def field(self, *path: str) -> FieldChange | None:
         """Return the change of the field at a path, None where it does not change."""
-        # A loop, since a generator costs more than the few comparisons.
-        for change in self.change.fields:
-            if change.path == path:
-                return change
-        return None
+        return self.fields.get(path)
 
     def sides(self, *path: str) -> tuple[JSON, JSON]:
         """Return the values at a path before and after the change, MISSING if absent."""
@@ -110,9 +113,8 @@ class RuleContext(Struct, frozen=True):
 
     def sent(self, *path: str) -> JSON:
         """Return the value at a path of the bodies that are sent, or MISSING."""
-        bodies = (self.change.body or {}, self.change.after_create or {})
-        values = (value_at(body, path) for body in bodies)
-        return next((value for value in values if value is not MISSING), MISSING)
+        value = value_at(self.change.body or {}, path)
+        return value_at(self.change.after_create or {}, path) if value is MISSING else value
 
     @property
     def creates(self) -> bool:
@@ -131,7 +133,7 @@ class Rule(Struct, frozen=True):
 
     The first of `severities` is the default. `meaning` is the docstring of its function: when it
     applies, what it means, and what to do. `judge` is called for changes with one of the `actions`
-    that change the field `of`, if there is one.
+    that change a field of `of`, if there are any.
     """
 
     id: str
@@ -140,11 +142,11 @@ class Rule(Struct, frozen=True):
     judge: Callable[[RuleContext], Outcome]
     actions: tuple[Action, ...]
     effect: Effect = Effect.OTHER
-    of: tuple[str, ...] = ()
+    of: AbstractSet[Path] = frozenset()
 
     def __call__(self, context: RuleContext) -> Consequence | None:
         """Return the consequence of a change with one of its actions, if there is one."""
-        if self.of and context.field(*self.of) is None:
+        if self.of and self.of.isdisjoint(context.fields):
             return None
         outcome = self.judge(context)
         if outcome is None:
@@ -220,14 +222,14 @@ class Rules(Struct):
         effect: Effect = Effect.OTHER,
         *,
         on: tuple[Action, ...] = tuple(Action),
-        of: str = "",
+        of: Iterable[str | Path] = (),
     ) -> Callable[[Callable[[RuleContext], Outcome]], Rule]:
-        """Add the decorated function as a rule for changes with one of the actions, of a field."""
+        """Add the decorated function as a rule for changes with one of the actions, of fields."""
 
         def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
-            path = tuple(of.split(".")) if of else ()
+            paths = frozenset((field,) if isinstance(field, str) else field for field in of)
             degrees = severities if isinstance(severities, tuple) else (severities,)
-            rule = Rule(rule_id, degrees, str(judge.__doc__), judge, on, effect, path)
+            rule = Rule(rule_id, degrees, str(judge.__doc__), judge, on, effect, paths)
             self.consequences.append(rule)
             return rule
 

@@ -6,7 +6,7 @@ applying/checks.py): by the results of `live_values`, those recorded in the plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -77,7 +77,7 @@ def is_default(field: Field, value: JSON) -> bool:
 
 
 def _is_empty(field: Field, value: JSON) -> bool:
-    return value is None or bool(value == comparable(field, None))
+    return value is None or (field.default is not MISSING and value == comparable(field, None))
 
 
 def compared(field: Field, wanted: JSON, live: JSON) -> tuple[JSON, JSON]:
@@ -111,16 +111,22 @@ def is_equal(field: Field, wanted: JSON, live: JSON) -> bool:
     return is_same(*compared(field, wanted, live))
 
 
+def live_fields(kind: Kind, body: JSONObject) -> JSONObject:
+    """Return the fields of a live body by name, without those that are absent."""
+    values = ((field.name, field.live_value(body)) for field in kind.fields)
+    return {name: value for name, value in values if value is not MISSING}
+
+
+def live_leaves(kind: Kind, body: JSONObject) -> dict[Path, Leaf]:
+    """Return every leaf of a live body that has a value by its path."""
+    return {leaf.path: leaf for leaf in field_leaves(kind.fields, body, live=True)}
+
+
 def live_values(kind: Kind, body: JSONObject) -> dict[str, JSON]:
     """Return the comparable live values by path text, without those that equal their default."""
-    return values_of(field_leaves(kind.fields, body, live=True))
-
-
-def values_of(leaves: Iterable[Leaf]) -> dict[str, JSON]:
-    """Return the comparable values by path text, without those that equal their default."""
     return {
         path_text(leaf.path): value
-        for leaf in leaves
+        for leaf in field_leaves(kind.fields, body, live=True)
         if not _is_empty(leaf.field, value := comparable(leaf.field, leaf.value))
     }
 

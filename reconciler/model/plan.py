@@ -26,7 +26,7 @@ from reconciler.model.public import Count, Digest, Public, Term, as_json, derive
 from reconciler.model.redaction import Mask, redact_value, redacted
 from reconciler.model.resource import ParentRef
 from reconciler.model.text import listed, printable
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef
+from reconciler.model.values import JSON, MISSING, PLAIN, JSONObject, Path, SecretRef, form_of
 
 _R = TypeVar("_R")
 _NO_VALUES = {
@@ -664,16 +664,17 @@ def _side(value: JSON) -> list[Any]:
 
 def _exact(value: JSON) -> Any:
     """Return JSON in which no text is equal to a secret reference."""
-    if isinstance(value, (str, int)):
+    if value.__class__ in PLAIN:
         return value
     if isinstance(value, SecretRef):
         return {"$secret": [[str(part), isinstance(part, str)] for part in value.parts]}
-    if isinstance(value, Mapping):
+    form = form_of(value.__class__)
+    if form is dict:
         return {
             f"${name}" if str(name).startswith("$") else str(name): _exact(item)
             for name, item in value.items()
         }
-    return [_exact(item) for item in value] if isinstance(value, (list, tuple)) else value
+    return value if form is None else [_exact(item) for item in value]
 
 
 def _in_order(items: Iterable[Any]) -> list[Any]:

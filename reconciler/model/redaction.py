@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from reconciler.model.public import Public
 from reconciler.model.schemas import looks_secret, plain_names, schema_words
 from reconciler.model.text import printable
-from reconciler.model.values import JSON, SecretValue, walk
+from reconciler.model.values import JSON, SecretValue, form_of, walk
 
 _T = TypeVar("_T")
 Mask: TypeAlias = Callable[[str], str]
@@ -213,26 +213,29 @@ def redact_value(value: JSON, mask: Mask) -> JSON:
     """Return a value with all text inside it masked, keys included, and fields that look secret."""
     if isinstance(value, str):
         return mask(value)
-    if isinstance(value, Mapping):
+    form = form_of(value.__class__)
+    if form is dict:
         return {
             mask(str(name)): redact_value(item, _hide if looks_secret(str(name)) else mask)
             for name, item in value.items()
         }
-    if isinstance(value, (list, tuple)):
-        return value.__class__(redact_value(item, mask) for item in value)
-    return value
+    return value if form is None else value.__class__([redact_value(item, mask) for item in value])
 
 
 def redacted(value: _T, mask: Mask) -> _T:
     """Return a value with known secrets masked in what is `with_texts`: a copy if there are any."""
-    if isinstance(value, Public):
-        texts = {name: item for name in value.with_texts if (item := getattr(value, name))}
-        masked = {name: redacted(item, mask) for name, item in texts.items()}
-        changed = {name: item for name, item in masked.items() if item != texts[name]}
-        return replace(value, **changed) if changed else value
     made: Any = value
-    made = tuple(redacted(item, mask) for item in made) if type(made) is tuple else made
-    return cast("_T", redact_value(made, mask))
+    if type(made) is tuple:
+        made = tuple([redacted(item, mask) for item in made])
+    elif isinstance(value, Public):
+        changed = {}
+        for name in value.with_texts:
+            if (item := getattr(value, name)) and (new := redacted(item, mask)) != item:
+                changed[name] = new
+        made = replace(value, **changed) if changed else value
+    else:
+        made = redact_value(value, mask)
+    return cast("_T", made)
 
 
 class Revealed(str):

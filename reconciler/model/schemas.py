@@ -148,14 +148,16 @@ def member_schema(node: Mapping[str, Any], value: JSON, name: str | int) -> dict
 
 
 def listed_values(
-    node: Mapping[str, Any], value: JSON, path: Path = ()
+    node: Mapping[str, Any], value: JSON, within: Path = (), path: Path = ()
 ) -> Iterator[tuple[Path, JSON, Sequence[str]]]:
-    """Yield the values whose schema lists the known ones, with their paths and those."""
+    """Yield the values within a part whose schema lists the known ones, with paths and those."""
     if "x-open-enum" in node:
         yield path, value, node["x-open-enum"]
-    elif isinstance(value, (Mapping, list)):
+    elif isinstance(value, (dict, Mapping, list)):
         for name, item in enumerate(value) if isinstance(value, list) else value.items():
-            yield from listed_values(member_schema(node, value, name) or {}, item, (*path, name))
+            if not within or name == within[0]:
+                below = member_schema(node, value, name) or {}
+                yield from listed_values(below, item, within[1:], (*path, name))
 
 
 def types_of(node: Mapping[str, Any]) -> Sequence[str]:
@@ -209,6 +211,7 @@ def looks_secret(name: str) -> bool:
     return name in secret_names() or (is_secret_word and name not in plain_names())
 
 
+@lru_cache(maxsize=4096)
 def looks_like_address(name: str) -> bool:
     """Return whether a field of a destination says where its credentials are sent."""
     return re.search(_ADDRESS, re.sub(_HUMP, "_", name).lower()) is not None

@@ -304,6 +304,8 @@ class FormerObjects(Struct):
 
         Versions of its own key whose object is gone or not certain may be this object.
         """
+        if not self.history.versions:
+            return Declared(self.history.base, adopted=live is not None)
         if not self._versions:
             found: dict[Address | tuple[str, str], list[Version]] = {}
             for version in self.history.in_order:

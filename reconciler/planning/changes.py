@@ -18,14 +18,13 @@ from msgspec.structs import replace
 from reconciler.model.address import Address
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.comparison import (
-    Leaf,
     display_value,
     field_leaves,
     is_default,
     is_identical,
+    live_leaves,
     live_values,
     stamp_of,
-    values_of,
 )
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Action, Kind
@@ -242,7 +241,7 @@ def _updates(
     if differs.changes or any(note.use.sent for note in secrets):
         yield _update(match, live, differs, secrets, context)
     for change in differs.toggles:
-        yield _toggle(match, live, change, differs, context)
+        yield _toggle(match, live, change, context)
 
 
 def _secrets(
@@ -281,17 +280,18 @@ def _change(
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
     written = _as_written(fields, match.resource.written)
-    runs = latest_runs(match.kind, match.live)
+    live = match.live
+    runs = live.once(latest_runs, match.kind, live.body) if live is not None else ()
     change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
-    at_base = context.declared(match, match.live).at_base
+    at_base = context.declared(match, live).at_base
     reach, new = context.known.reached(change, match, at_base)
     change = replace(change, reach=reach, new=new)
-    deleted = match.live if action is Action.DELETE else None
+    deleted = live if action is Action.DELETE else None
     rule_context = RuleContext(
         change=change,
         kind=match.kind,
         desired=match.resource if deleted is None else None,
-        live=match.live,
+        live=live,
         now=context.known.now,
         dialect=context.live.dialect,
         children=context.children(deleted) if deleted is not None else (),
@@ -307,15 +307,15 @@ def _change(
     return replace(change, consequences=tuple(consequences))
 
 
-def latest_runs(kind: Kind, live: LiveObject | None) -> tuple[RecentRun, ...]:
-    """Return the latest runs of an object, newest first, without those that cannot be read.
+def latest_runs(kind: Kind, live: JSONObject) -> tuple[RecentRun, ...]:
+    """Return the latest runs in a live body, newest first, without those that cannot be read.
 
     Errors of runs are left out, since they may contain anything.
     """
     from reconciler.model.run import InvalidRun, moment_at  # Most plans have no change.
 
     runs: list[RecentRun] = []
-    bodies = value_at(live.body, kind.activity[:1]) if live is not None and kind.activity else ()
+    bodies = value_at(live, kind.activity[:1]) if kind.activity else ()
     for body in bodies[:_MOST_RUNS] if isinstance(bodies, list) else ():
         if isinstance(body, Mapping) and isinstance(status := body.get("status"), str):
             with suppress(InvalidRun):
@@ -407,21 +407,20 @@ def _reasons(
         reasons.add(Reason.SECRET_ROTATED)
     if uses & {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}:
         reasons.add(Reason.SECRET_CHANGED)
-    return tuple(sorted(reasons, key=tuple(Reason).index))
+    return tuple(sorted(reasons, key=lambda reason: reason.rank))
 
 
 def _toggle(
     match: Match,
     live: LiveObject,
     change: FieldChange,
-    differs: Difference,
     context: ChangeContext,
 ) -> Change:
     toggled = match.kind.field_at(change.path, live.body)
     if toggled is None or toggled.toggle is None:
         raise ValueError(f"{path_text(change.path)} is not a toggle")
     action = toggled.toggle.on if change.after else toggled.toggle.off
-    seen = _seen(match.kind, live, [change.path], differs.current)
+    seen = _seen(match.kind, live, [change.path])
     return _change(match, action, (change,), context, reasons=_reasons([change]), seen=seen)
 
 
@@ -430,7 +429,9 @@ def _reasons_to_replace(
 ) -> Iterator[Reason]:
     if match.moved:
         yield Reason.MOVED
-    changed = [match.kind.field_at(change.path, {}) for change in differs.changes]
+    # What is inside the body of a variant changes in place.
+    paths = [change.path for change in differs.changes if len(change.path) < 3]
+    changed = [match.kind.field_at(path, {}) for path in paths]
     if any(item is not None and item.is_fixed(context.live.dialect) for item in changed):
         yield Reason.FIXED_FIELD
 
@@ -500,7 +501,7 @@ def _rest_of_replacement(
         body={"name": resource.name, **patch},
         secrets=secrets,
     )
-    return (rest, *(_toggle(of_new, new, change, left, context) for change in left.toggles))
+    return (rest, *(_toggle(of_new, new, change, context) for change in left.toggles))
 
 
 def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
@@ -521,7 +522,7 @@ def _unmanaged_settings(
     reset = {change.path[0] for change in differs.changes if change.reset}
     return {
         name: display_value(leaf.field, leaf.value)
-        for leaf in field_leaves(match.kind.fields, live.body, live=True)
+        for leaf in live.once(live_leaves, match.kind, live.body).values()
         if len(leaf.path) == 1 and leaf.field.name not in {*match.resource.spec, *reset}
         if not is_default(leaf.field, leaf.value)
         for name in leaf.field.sent_as(context.live.dialect)
@@ -560,13 +561,9 @@ def _seen_of_update(
         for path, leaf in differs.wanted.items()
         if not (leaf.field.secret or leaf.field.toggle or is_ignored(path, resource.lifecycle))
     }
-    sent = {
-        (field.name,)
-        for field in kind.fields
-        if field.name in body and field.name not in resource.spec
-    }
-    seen = declared | sent | {change.path for change in differs.changes}
-    return _seen(kind, live, seen, differs.current)
+    names = body.keys() - resource.spec.keys()
+    sent = {(name,) for name in names if kind.names_sent.get(name) == name}
+    return _seen(kind, live, declared | sent | {change.path for change in differs.changes})
 
 
 def seen_of_object(
@@ -579,14 +576,12 @@ def seen_of_object(
         if is_ignored(leaf.path, lifecycle)
         and not {leaf.field.name, *leaf.field.sent_as(None)} & set(used)
     }
-    values = live_values(kind, live.body)
+    values = live.once(live_values, kind, live.body)
     return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)
 
 
-def _seen(
-    kind: Kind, live: LiveObject, paths: Collection[Path], current: Mapping[Path, Leaf]
-) -> dict[str, JSON]:
+def _seen(kind: Kind, live: LiveObject, paths: Collection[Path]) -> dict[str, JSON]:
     """Return the live values of some paths, None for one that is absent or equals its default."""
-    values = values_of(current[path] for path in paths if path in current)
+    values = live.once(live_values, kind, live.body)
     texts = sorted(map(path_text, paths))
     return {text: values.get(text) for text in texts} | stamp_of(kind, live.body)

@@ -25,6 +25,7 @@ from reconciler.model.comparison import (
     is_default,
     is_equal,
     is_same,
+    live_leaves,
     unknown_field,
 )
 from reconciler.model.field_types import (
@@ -61,15 +62,14 @@ class Difference(Struct, frozen=True):
     """What differs, in field order.
 
     `toggles` are changed by requests of their own. `unreset` are keys that were removed from the
-    files and that the API can't reset: they keep their live value. `wanted` and `current` are the
-    values that were compared.
+    files and that the API can't reset: they keep their live value. `wanted` is what is
+    declared.
     """
 
     changes: tuple[FieldChange, ...]
     toggles: tuple[FieldChange, ...]
     unreset: tuple[Path, ...]
     wanted: Mapping[Path, Leaf]
-    current: Mapping[Path, Leaf]
 
 
 def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Declared) -> Difference:
@@ -77,7 +77,7 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
 
     `declared` is how the object was declared since the git base.
     """
-    current = {leaf.path: leaf for leaf in field_leaves(kind.fields, live.body, live=True)}
+    current = live.once(live_leaves, kind, live.body)
     wanted = _leaves(kind, resource)
     before = _leaves(kind, declared.at_base) if declared.at_base is not None else {}
     once = _set_since_base(kind, resource, declared.versions)
@@ -85,26 +85,26 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
     toggles: list[FieldChange] = []
     unreset: list[Path] = []
     for path, leaf in wanted.items():
+        now = _value(current.get(path))
+        if now.__class__ is str and now == leaf.value:
+            continue
         is_unset_toggle = leaf.field.toggle is not None and leaf.value is None
         is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
         if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
-            continue
-        now = _value(current.get(path))
-        if now.__class__ is str and now == leaf.value:
             continue
         change = _field_change(leaf, now, once)
         if change is not None:
             origin = _origin(leaf, now, before.get(path), declared.base)
             kept = toggles if leaf.field.toggle else changes
             kept.append(replace(change, origin=origin))
-    for leaf in _removed(kind, resource, live, wanted, once):
+    for leaf in _removed(kind, resource, live, wanted, once) if once else ():
         now = _value(current.get(leaf.path))
         reset = _reset(leaf, now)
         if reset is not None and reset.before != reset.after:
             changes.append(reset)
         elif reset is None and not (leaf.field.toggle and is_default(leaf.field, now)):
             unreset.append(leaf.path)
-    return Difference(tuple(changes), tuple(toggles), tuple(unreset), wanted, current)
+    return Difference(tuple(changes), tuple(toggles), tuple(unreset), wanted)
 
 
 def _value(leaf: Leaf | None) -> JSON:
@@ -244,25 +244,23 @@ def secret_notes(
     One that differs from any of the `versions` since the git base is sent, but for those of
     `ignore_changes`. `always`: why all are sent in any case.
     """
-
-    def use(path: Path, since: Sequence[Resource], former: Sequence[JSON]) -> SecretUse:
-        if always is not None:
-            return always
-        if any(version.secret_version != resource.secret_version for version in since):
-            return SecretUse.VERSION_CHANGED
-        if former:
-            return SecretUse.REFERENCE_CHANGED
-        if any(_requires_secret(kind, change.path, path) for change in changes):
-            return SecretUse.NEEDED
-        return SecretUse.UNREADABLE
-
-    def note(path: Path, ref: SecretRef) -> SecretNote:
+    notes = []
+    for path, ref in secret_refs(resource.spec):
         since = () if is_ignored(path, resource.lifecycle) else versions
         former = [old for item in since if (old := value_at(item.spec, path)) != ref]
-        shown = next((str(old) for old in former if isinstance(old, SecretRef)), "")
-        return SecretNote(path, ref, use(path, since, former), shown)
-
-    return tuple(note(path, ref) for path, ref in secret_refs(resource.spec))
+        if always is not None:
+            use = always
+        elif any(version.secret_version != resource.secret_version for version in since):
+            use = SecretUse.VERSION_CHANGED
+        elif former:
+            use = SecretUse.REFERENCE_CHANGED
+        elif any(_requires_secret(kind, change.path, path) for change in changes):
+            use = SecretUse.NEEDED
+        else:
+            use = SecretUse.UNREADABLE
+        shown = [str(old) for old in former if isinstance(old, SecretRef)]
+        notes.append(SecretNote(path, ref, use, shown[0] if shown else ""))
+    return tuple(notes)
 
 
 def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:

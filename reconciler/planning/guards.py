@@ -24,7 +24,7 @@ from reconciler.model.policy import (
 from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import known_schema, listed_values
 from reconciler.model.text import listed, printable, quoted, several
-from reconciler.model.values import JSON, Path, path_text, value_at
+from reconciler.model.values import path_text, value_at
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import refusal_of
 from reconciler.planning.matcher import Match, Matching
@@ -415,9 +415,14 @@ def misspelt_value(draft: Draft) -> Iterator[Refusal]:
     for change in draft.changes if UNKNOWN_VALUE not in draft.policy.attempt else ():
         resource = draft.resources.get(change.address)
         spec = resource.spec if resource is not None else {}
-        for path, value, known in listed_values(known_schema(change.address.kind), spec):
+        values = (
+            (*item, field.before, field.path)
+            for field in change.fields
+            for item in listed_values(known_schema(change.address.kind), spec, field.path)
+        )
+        for path, value, known, before, at in values:
             close = near_miss(value, known)
-            if close is not None and _before(change, path, value) != value:
+            if close is not None and value_at(before, path[len(at) :]) != value:
                 yield Refusal(
                     UNKNOWN_VALUE,
                     f"unknown value {quoted(str(value))} for {path_text(path)} of {change.address}",
@@ -425,12 +430,6 @@ def misspelt_value(draft: Draft) -> Iterator[Refusal]:
                     draft.mark_of(change.address, path),
                     joined(f"did you mean {quoted(close)}?", to_send_anyway(UNKNOWN_VALUE)),
                 )
-
-
-def _before(change: Change, path: Path, value: JSON) -> JSON:
-    """Return the live value at a path; it is `value` if it does not change."""
-    sides = ((item.before, path[len(item.path) :], item.path) for item in change.fields)
-    return next((value_at(side, rest) for side, rest, at in sides if path == at + rest), value)
 
 
 def name_from_environment(draft: Draft) -> Iterator[Refusal]:

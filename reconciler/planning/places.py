@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.comparison import comparable, is_default
+from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Action, Field, Kind, Variant
 from reconciler.model.plan import Change, NewPlace, Novelty
@@ -40,6 +40,7 @@ _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
 """The name of all secrets of a type that is unknown."""
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
+_SORTS = {sort.value: sort for sort in Novelty}
 _HOSTS = ("host", "endpoint", "address")
 PARENT = "source"
 """The word for the parent whose data an object exports."""
@@ -223,18 +224,18 @@ class _Holder(Struct, frozen=True):
             holder.secrets[tag] = {name for name, item in named.items() if item.secret}
         return holder
 
-    def place(self, declared: JSON, live: JSON) -> Place | None:
-        """Return where an object writes, None if that is unknown."""
+    def place(self, declared: JSON, live: JSON, shown: JSONObject | None = None) -> Place | None:
+        """Return where an object writes, None if that is unknown. `shown` replaces the body."""
         outer, live_outer = mapping_of(declared), mapping_of(live)
         tag = outer.get(self.variant.tag, MISSING)
         parts = self.parts.get(str(tag))
         if not parts:
             return None
-        if live_outer.get(self.variant.tag, MISSING) != tag:
+        if live_outer and live_outer.get(self.variant.tag, MISSING) != tag:
             live_outer = {}
         extra = self.extras.get(str(tag))
         held = extra.text(outer, live_outer) if extra is not None else ""
-        body = mapping_of(outer.get(self.variant.body))
+        body = mapping_of(outer.get(self.variant.body)) if shown is None else shown
         live_body = mapping_of(live_outer.get(self.variant.body))
         values = [part.text(body, live_body) for part in parts]
         if held is None or None in values or not (values[0] or held):
@@ -249,12 +250,12 @@ class _Holder(Struct, frozen=True):
         outer, tag = mapping_of(value), str(value_at(value, (self.variant.tag,)))
         config = mapping_of(outer.get(self.variant.body))
         parts, below = self._parts(tag, outer, config), [*self._below(tag, config)]
-        names = (extra.name for extra in self.variant.extras)
+        names = [extra.name for extra in self.variant.extras]
         held = [f"{name} {outer[name]}" for name in names if outer.get(name)]
         by = held if tag in self.extras or tag not in self.variant.variants else []
         hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
         word, form = self.variant.outermost.get(next(iter(parts), ""), ("host", ""))
-        sort = Novelty(word)
+        sort = _SORTS[word]
         main = form.format_map(parts) or (f"{tag} {hosts}" if hosts else "")
         endpoint = parts.get("endpoint", "")
         address = [main if sort is Novelty.HOST else "", endpoint, *by]
@@ -283,7 +284,7 @@ class _Holder(Struct, frozen=True):
         """Return the parts of a place by their words, of secrets the references."""
         named = self.variant.places.get(tag, {})
         shown = {name: _shown(config[name]) for name in named if name in config}
-        place = self.place({**outer, self.variant.body: shown}, None)
+        place = self.place(outer, None, shown)
         return dict(place.parts) if place is not None else {}
 
     def _below(self, tag: str, config: Mapping[str, JSON]) -> Iterator[tuple[Novelty, str]]:
@@ -291,7 +292,8 @@ class _Holder(Struct, frozen=True):
 
         They are found by name, at any depth. An address that is secret is in no answer.
         """
-        names = self.others.get(tag, config.keys()) & config.keys()
+        known = self.others.get(tag)
+        names = config.keys() if known is None else known & config.keys() if known else ()
         for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
             name = next(part for part in reversed(path) if isinstance(part, str))
             if leaf in (None, ""):
@@ -413,7 +415,7 @@ class Known(Struct, frozen=True, dict=True):
             return (), tuple(_Judge(self, change, reach, Reach(), Reach(), None).references())
         live = _fields(match)
         after = _after(change, match, live)
-        own = places.reach(live)
+        own = match.live.once(Places.reach, places, live) if match.live is not None else Reach()
         was = places.reach(at_base.spec) if at_base is not None else Reach()
         # Neither an answer nor a PATCH of other fields has the secret addresses.
         tokens = places.tokens(match.resource.spec) or was.tokens
@@ -546,14 +548,9 @@ def _sources(resource: Resource) -> Iterator[SecretSource]:
     return (source for _, ref in secret_refs(resource.spec) for source in ref.sources)
 
 
-def _fields(match: Match) -> dict[str, JSON]:
+def _fields(match: Match) -> JSONObject:
     """Return the live fields by name, without those that are absent."""
-    body = match.live.body if match.live is not None else {}
-    return {
-        field.name: value
-        for field in match.kind.fields
-        if (value := field.live_value(body)) is not MISSING
-    }
+    return match.live.once(live_fields, match.kind, match.live.body) if match.live else {}
 
 
 def _after(change: Change, match: Match, live: JSONObject) -> dict[str, JSON]:

@@ -165,7 +165,7 @@ def in_order(
     Return the changes, each with what it depends on, and the resources that swap names. No-ops must
     be left out.
     """
-    by_id = {change.id: change for change in sorted(changes, key=lambda change: change.id)}
+    by_id = dict(sorted(((change.id, change) for change in changes), key=itemgetter(0)))
     needs: _Needs = {change_id: set() for change_id in by_id}
     _add_parents(by_id, needs, kinds)
     _add_toggles(by_id, needs)
@@ -175,7 +175,7 @@ def in_order(
     cycles = _cut_cycles(needs, freeing)
     levels = {kind: level for level, kind in enumerate(kinds)}
     ordered = _sorted_by_need(by_id, needs, levels, set().union(*freeing.values()))
-    return [replace(change, depends_on=tuple(sorted(needs[change.id]))) for change in ordered], [
+    return [replace(by_id[item], depends_on=tuple(sorted(needs[item]))) for item in ordered], [
         tuple(sorted(by_id[change_id].address for change_id in cycle))
         for cycle in cycles
         if any(kinds[by_id[change_id].address.kind].unique_names for change_id in cycle)
@@ -188,41 +188,41 @@ def _add_parents(by_id: Mapping[str, Change], needs: _Needs, kinds: Mapping[str,
         for change in by_id.values()
         if change.action is Action.DELETE
     }
-    for change in by_id.values():
+    for change_id, change in by_id.items():
         parent_kind = kinds[change.address.kind].parent
         if parent_kind is None:
             continue
         if change.parent is not None and change.parent.key is not None:
             create = f"{Address(parent_kind, change.parent.key)}:{Action.CREATE}"
-            needs[change.id] |= {create} & by_id.keys()
+            needs[change_id] |= {create} & by_id.keys()
         for parent_id in (change.parent_id, change.old_parent_id):
             if (parent_kind, parent_id) in deletes:
-                needs[deletes[parent_kind, parent_id]].add(change.id)
+                needs[deletes[parent_kind, parent_id]].add(change_id)
 
 
 def _add_toggles(by_id: Mapping[str, Change], needs: _Needs) -> None:
-    for change in by_id.values():
+    toggles = (Action.PAUSE, Action.UNPAUSE)
+    for change_id, change in [item for item in by_id.items() if item[1].action in toggles]:
         ids = {f"{change.address}:{action}" for action in (Action.UPDATE, Action.REPLACE)}
         for update in ids & by_id.keys():
             if change.action is Action.PAUSE:
-                needs[update].add(change.id)
-            elif change.action is Action.UNPAUSE:
-                needs[change.id].add(update)
+                needs[update].add(change_id)
+            else:
+                needs[change_id].add(update)
 
 
 def _changes_that_free_names(by_id: Mapping[str, Change]) -> _Needs:
     """Return for each change that takes a name the changes that free it in the same place."""
-    freed: dict[tuple[str, str | None, str | None], set[str]] = defaultdict(set)
-    for change in by_id.values():
-        place = change.old_parent_id or change.parent_id
-        freed[change.address.kind, place, _freed_and_taken_name(change)[0]].add(change.id)
-    freeing: _Needs = {}
-    for change in by_id.values():
-        name = _freed_and_taken_name(change)[1]
-        givers = freed.get((change.address.kind, change.parent_id, name), set()) - {change.id}
-        if name is not None and givers:
-            freeing[change.id] = givers
-    return freeing
+    freed: dict[tuple[str, str | None, str], set[str]] = defaultdict(set)
+    taking: list[tuple[str, tuple[str, str | None, str]]] = []
+    for change_id, change in by_id.items():
+        kind, (name, taken) = change.address.kind, _freed_and_taken_name(change)
+        if name is not None:
+            freed[kind, change.old_parent_id or change.parent_id, name].add(change_id)
+        if taken is not None:
+            taking.append((change_id, (kind, change.parent_id, taken)))
+    freeing = {taker: freed.get(place, set()) - {taker} for taker, place in taking}
+    return {taker: givers for taker, givers in freeing.items() if givers}
 
 
 def _freed_and_taken_name(change: Change) -> tuple[str | None, str | None]:
@@ -242,7 +242,8 @@ def _cut_cycles(needs: _Needs, freeing: _Needs) -> list[list[str]]:
     cycles: list[list[str]] = []
     while True:
         try:
-            TopologicalSorter({taker: sorted(needs[taker]) for taker in needs}).prepare()
+            waiting = {taker: sorted(givers) for taker, givers in needs.items() if givers}
+            TopologicalSorter(waiting).prepare()
         except CycleError as error:
             steps = pairwise(error.args[1])
             cut = [(giver, taker) for giver, taker in steps if giver in freeing.get(taker, ())]
@@ -257,7 +258,7 @@ def _cut_cycles(needs: _Needs, freeing: _Needs) -> list[list[str]]:
 
 def _sorted_by_need(
     by_id: Mapping[str, Change], needs: _Needs, levels: Mapping[str, int], givers: set[str]
-) -> list[Change]:
+) -> list[str]:
     def key(change_id: str) -> tuple[int, int, Address, str]:
         change = by_id[change_id]
         phase = _FREEING_PHASE if change_id in givers else _PHASES[change.action]
@@ -268,11 +269,11 @@ def _sorted_by_need(
     sorter = TopologicalSorter(needs)
     sorter.prepare()
     ready: list[tuple[int, int, Address, str]] = []
-    ordered: list[Change] = []
+    ordered: list[str] = []
     while sorter.is_active():
         for change_id in sorter.get_ready():
             heapq.heappush(ready, key(change_id))
         done = heapq.heappop(ready)[-1]
-        ordered.append(by_id[done])
+        ordered.append(done)
         sorter.done(done)
     return ordered

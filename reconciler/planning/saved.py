@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.comparison import Leaf, field_leaves, is_equal, unknown_field
+from reconciler.model.comparison import Leaf, is_equal, live_leaves, unknown_field
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject, parse_marked_name
@@ -306,11 +306,11 @@ class _Comparer(Struct):
         kind = self.kinds[item.kind]
         if entry.secret or entry.path == (kind.parent_key,):
             return True
-        leaf = _leaves(kind, item.body).get(entry.path)
+        leaf = live_leaves(kind, item.body).get(entry.path)
         resource = self.desired.resources.get(change.address)
         if leaf is None and not item.complete and resource is not None:
             # The planner compared the field, or it would have been read.
-            leaf = _leaves(kind, resource.spec).get(entry.path)
+            leaf = live_leaves(kind, resource.spec).get(entry.path)
         known = leaf.field if leaf is not None else kind.field_at(entry.path, item.body)
         value = redact_value(leaf.value, self.mask) if leaf is not None else MISSING
         return is_equal(known or unknown_field(str(entry.path[-1])), entry.after, value)
@@ -332,13 +332,9 @@ def _in_own_names(kind: Kind, body: JSONObject | None) -> JSONObject | None:
     return {names.get(name, name): value for name, value in body.items()}
 
 
-def _leaves(kind: Kind, body: JSONObject) -> dict[Path, Leaf]:
-    return {leaf.path: leaf for leaf in field_leaves(kind.fields, body, live=True)}
-
-
 def _sent(kind: Kind, change: Change) -> dict[Path, Leaf]:
     """Return the values of the bodies of a change, without secrets."""
-    return _leaves(kind, {**(change.body or {}), **(change.after_create or {})})
+    return live_leaves(kind, {**(change.body or {}), **(change.after_create or {})})
 
 
 def _gives_only_values_of(kind: Kind, change: Change, now: Change) -> bool:

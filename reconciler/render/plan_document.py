@@ -126,7 +126,7 @@ class Document(Struct, frozen=True):
 
 
 def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:
-    """Return the document of a plan. `verbose` has all fields, `brief` the counts by project."""
+    """Return the document of a plan. `verbose` has all fields, `brief` dangers and projects."""
     changed = {change.address for change in plan.effective}
     about: dict[Address, list[str]] = {}
     notes = []
@@ -137,7 +137,7 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
             continue  # Another note counts them.
         elif note.code not in (_IN_HEADER, *_LOOSENED):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
-    entries, shared = entries_of(plan.effective, about, verbose=verbose)
+    entries, shared = entries_of(plan.effective, about, verbose=verbose, brief=brief)
     ordered, source = _ordered(entries), plan.source
     base, head = base_as_text(plan), _named(source.head_ref, source.head)
     head += " + uncommitted" if head and source.uncommitted else ""

@@ -171,13 +171,22 @@ def entries_of(
     notes: Mapping[Address, Sequence[str]],
     *,
     verbose: bool = False,
+    brief: bool = False,
 ) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     """Return the entries of changes in their order, and the notes that several changes have.
 
-    `verbose` shows every field and groups only equal ones.
+    `verbose` shows every field and groups only equal ones. `brief` leaves out what is no danger,
+    except for new objects.
     """
     shared = {} if verbose else dict(shared_notes(changes))
     unless = frozenset(shared)
+    if brief:
+        # New objects are grouped with dangerous ones.
+        changes = [
+            change
+            for change in changes
+            if change.action is Action.CREATE or change.severity is Severity.DANGER
+        ]
     groups: dict[Hashable, list[_Positioned]] = {}
     for position, change in enumerate(changes):
         # The lines of new objects do not decide whether they are grouped.

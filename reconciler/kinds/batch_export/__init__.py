@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -60,6 +61,7 @@ def _dialect_of(body: JSONObject) -> Dialect | None:
     return Dialect.V2025 if "schema" in body or "interval" in body else None
 
 
+@cache
 def _behaviour() -> Behaviour:
     from reconciler.kinds.batch_export.behaviour import BEHAVIOUR
 

@@ -6,7 +6,8 @@ Ids are stable: `policy.deny` uses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
@@ -19,7 +20,7 @@ from reconciler.model.run import BILLING, COMPLETED, FAILURES_OF_A_PAUSE, failur
 from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import command_text, listed, quoted, several, shortened
 from reconciler.model.times import moment_as_option, step_of
-from reconciler.model.values import JSON, MISSING, JSONObject, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
 _SUNDAY = datetime(1970, 1, 4, tzinfo=UTC)
@@ -29,10 +30,20 @@ _CHANGES = (Action.UPDATE, Action.REPLACE)
 _WRITES = (Action.CREATE, *_CHANGES)
 _RUNS = (*_WRITES, Action.UNPAUSE)
 _CONFIG, _TYPE = ("destination", "config"), ("destination", "type")
-_FORMATS = frozenset(
-    {"file_format", "compression", "encryption", "kms_key_id", "legacy_parquet_extension"}
-    | {"use_json_type", "use_variant_type", "properties_data_type"}
+_QUERY, _WHEN = ("model", "sql_query"), ("timezone", "offset_day", "offset_hour")
+
+
+def _in_config(*names: str) -> AbstractSet[Path]:
+    return {(*_CONFIG, name) for name in names}
+
+
+_PLACES = _in_config(*(name for words in DESTINATION.places.values() for name in words))
+_EVENTS = _in_config("include_events", "exclude_events") | {("filters",)}
+_FORMATS = _in_config(
+    *("file_format", "compression", "encryption", "kms_key_id", "legacy_parquet_extension"),
+    *("use_json_type", "use_variant_type", "properties_data_type"),
 )
+_REGION, _CERTIFICATE = _in_config("region"), _in_config("has_self_signed_cert")
 _PERSONS = r"(?i)\b(?:raw_)?persons?\b|\bpoe\b"
 _LONGEST_ERROR = 121
 _MOST_NAMES = 10
@@ -127,7 +138,7 @@ def _volume(context: RuleContext) -> str:
     return f" ({rows} each)" if rows else ""
 
 
-@RULES.rule("offset-kept", Severity.INFO, Effect.OTHER, on=(Action.UPDATE,))
+@RULES.rule("offset-kept", Severity.INFO, on=_UPDATES, of=("interval", *_WHEN))
 def offset_kept(context: RuleContext) -> Outcome:
     """A PATCH of one offset resets the other one, so that the live value of that one is sent.
 
@@ -209,7 +220,7 @@ def billing_limit(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("interval-changed", Severity.WARNING, Effect.FORM, on=_UPDATES, of="interval")
+@RULES.rule("interval-changed", Severity.WARNING, Effect.FORM, on=_UPDATES, of=["interval"])
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are.
 
@@ -222,7 +233,7 @@ def interval_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("destination-moved", Severity.WARNING, Effect.FORM, on=_UPDATES)
+@RULES.rule("destination-moved", Severity.WARNING, Effect.FORM, on=_UPDATES, of=_PLACES)
 def destination_moved(context: RuleContext) -> Outcome:
     """Another bucket, prefix, table or the like: exported data stays at the old one.
 
@@ -233,7 +244,8 @@ def destination_moved(context: RuleContext) -> Outcome:
     places = DESTINATION.places.get(wanted_type(context), {})
     moved = {
         name: "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
-        for change in _config_changes(context)
+        for change in context.change.fields
+        if change.path in _PLACES
         if (name := str(change.path[-1])) in places and not _is_same_host(change)
     }
     if not moved:
@@ -246,14 +258,8 @@ def destination_moved(context: RuleContext) -> Outcome:
 
 
 def _is_same_host(change: FieldChange) -> bool:
-    sides = [canonical_host(str(side)) for side in (change.before, change.after)]
-    return looks_like_address(str(change.path[-1])) and sides[0] == sides[1]
-
-
-def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
-    for change in context.change.fields:
-        if change.path[:2] == _CONFIG and len(change.path) == 3:
-            yield change
+    before, after, name = str(change.before), str(change.after), str(change.path[-1])
+    return looks_like_address(name) and canonical_host(before) == canonical_host(after)
 
 
 @RULES.rule("credentials-to-new-address", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
@@ -267,7 +273,9 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
     return "; ".join(exposed) or None
 
 
-@RULES.rule("certificate-not-checked", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule(
+    "certificate-not-checked", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES, of=_CERTIFICATE
+)
 def certificate_not_checked(context: RuleContext) -> Outcome:
     """A server with a certificate of its own is accepted, so another one can take its place.
 
@@ -278,21 +286,19 @@ def certificate_not_checked(context: RuleContext) -> Outcome:
     return text if after is True and before is not True else None
 
 
-@RULES.rule("destination-type-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES)
+@RULES.rule("destination-type-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES, of=[_TYPE])
 def destination_type_changed(context: RuleContext) -> Outcome:
     """No data is copied; old servers keep the settings of the old type, with credentials.
 
     Copy the data yourself, and revoke the old credentials if you do not need them.
     """
-    if context.field(*_TYPE) is None:
-        return None
     before, after = context.sides(*_TYPE)
     kept = "; the server keeps the settings of the old type, credentials included"
     kept = kept if context.action is Action.UPDATE else ""
     return f"data exported to {before} stays there and is not copied to {after}{kept}"
 
 
-@RULES.rule("model-changed", Severity.WARNING, Effect.FORM, on=_CHANGES, of="model")
+@RULES.rule("model-changed", Severity.WARNING, Effect.FORM, on=_CHANGES, of=["model"])
 def model_changed(context: RuleContext) -> Outcome:
     """Rows with other columns follow at the same location.
 
@@ -305,7 +311,7 @@ def model_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("persons-exported", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("persons-exported", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES, of=_QUERY)
 def persons_exported(context: RuleContext) -> Outcome:
     """Persons with all their properties are exported, or a query reads them.
 
@@ -321,7 +327,7 @@ def persons_exported(context: RuleContext) -> Outcome:
     return text if after and not before else None
 
 
-@RULES.rule("query-without-interval", Severity.WARNING, Effect.FORM, on=_WRITES)
+@RULES.rule("query-without-interval", Severity.WARNING, Effect.FORM, on=_WRITES, of=_QUERY)
 def query_without_interval(context: RuleContext) -> Outcome:
     """A query of model hogql without `{data_interval_start}`: each run exports all rows.
 
@@ -329,13 +335,12 @@ def query_without_interval(context: RuleContext) -> Outcome:
     `{data_interval_start}` and `{data_interval_end}`, or set `incremental_mode: MERGE`.
     """
     (_, model), (_, query) = context.sides("model"), context.sides("sql_query")
-    is_changed = context.field("model") or context.field("sql_query")
-    if model != "hogql" or not is_changed or re.search(r"{\s*data_interval_start\s*}", str(query)):
+    if model != "hogql" or re.search(r"{\s*data_interval_start\s*}", str(query)):
         return None
     return "the query has no {data_interval_start}: each run exports all rows again"
 
 
-@RULES.rule("events-changed", Severity.WARNING, Effect.LOST, on=_CHANGES)
+@RULES.rule("events-changed", Severity.WARNING, Effect.LOST, on=_CHANGES, of=_EVENTS)
 def events_changed(context: RuleContext) -> Outcome:
     """Events that were exported are not any more, or others are now, also by other filters.
 
@@ -355,7 +360,7 @@ def events_changed(context: RuleContext) -> Outcome:
     return "; ".join(texts) or None
 
 
-@RULES.rule("region-changed", Severity.WARNING, Effect.LOST, on=_CHANGES)
+@RULES.rule("region-changed", Severity.WARNING, Effect.LOST, on=_CHANGES, of=_REGION)
 def region_changed(context: RuleContext) -> Outcome:
     """Another region with the same bucket, which must be there: otherwise all runs fail.
 
@@ -367,15 +372,15 @@ def region_changed(context: RuleContext) -> Outcome:
     return text if before != after and old == bucket else None
 
 
-@RULES.rule("format-changed", Severity.WARNING, Effect.FORM, on=_CHANGES)
+@RULES.rule("format-changed", Severity.WARNING, Effect.FORM, on=_CHANGES, of=_FORMATS)
 def format_changed(context: RuleContext) -> Outcome:
     """Another file format, compression, encryption or type of columns for new data.
 
     Exported data stays as it is. Check that the readers of the destination accept both.
     """
-    changed = [name for change in _config_changes(context) if (name := change.path[-1]) in _FORMATS]
+    changed = [change.path[-1] for change in context.change.fields if change.path in _FORMATS]
     text = f"{listed(changed, _MOST_NAMES)}: readers must accept new and exported data"
-    return text if changed and context.field(*_TYPE) is None else None
+    return text if context.field(*_TYPE) is None else None
 
 
 @RULES.rule("secret-reference-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES)
@@ -389,7 +394,7 @@ def secret_reference_changed(context: RuleContext) -> Outcome:
     return text if changed else None
 
 
-@RULES.rule("query-changed", Severity.INFO, Effect.FORM, on=_UPDATES, of="sql_query")
+@RULES.rule("query-changed", Severity.INFO, Effect.FORM, on=_UPDATES, of=["sql_query"])
 def query_changed(context: RuleContext) -> Outcome:
     """New runs have the columns of the new query, or of the model without one.
 
@@ -415,7 +420,7 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     return f"end_at {moment_as_option(end)} has passed: no more runs are scheduled"
 
 
-@RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_UPDATES, of="start_at")
+@RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_UPDATES, of=["start_at"])
 def start_moved(context: RuleContext) -> Outcome:
     """A later start skips runs; an earlier start does not run anything by itself.
 
@@ -450,15 +455,14 @@ def history_lost(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("schedule-moved", Severity.WARNING, Effect.FORM, on=_UPDATES)
+@RULES.rule("schedule-moved", Severity.WARNING, Effect.FORM, on=_UPDATES, of=_WHEN)
 def schedule_moved(context: RuleContext) -> Outcome:
     """Another time zone or offset: ranges of days and weeks overlap or leave a gap once.
 
     Compare the last range before the change with the first one after it; backfill a gap.
     """
-    fields = ("timezone", "offset_day", "offset_hour")
-    names = [name for name in fields if context.field(name)]
-    if not names or wanted(context, "interval") not in ("day", "week"):
+    names = [name for name in _WHEN if context.field(name)]
+    if wanted(context, "interval") not in ("day", "week"):
         return None
     return (
         f"{', '.join(names)}: days and weeks start at another time, so the first range after the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import cache
 
 from reconciler.kinds.batch_export.consequences import (
     live_value,
@@ -39,6 +40,7 @@ def _has(release: Dialect, since: Dialect | None, until: Dialect | None) -> bool
     return release in Dialect.between(since, until)
 
 
+@cache
 def _range_of(tag: str) -> tuple[Dialect | None, Dialect | None]:
     schema = known_schema(f"destinations/{tag}")
     since, until = schema.get("x-since"), schema.get("x-until")
@@ -104,11 +106,13 @@ def integration_required(context: RuleContext) -> Objection | None:
     It holds the credentials. Create it in the service, and set `destination.integration` to its
     name or id.
     """
+    removed = context.field("destination", "integration")
+    if not context.creates and removed is None:
+        return None
     tag, release = wanted_type(context), _release(context)
     if release is None or tag not in DESTINATION.variants or not _by_integration(tag, release):
         return None
-    removed = context.field("destination", "integration")
-    if not context.creates and (removed is None or tag in _MAY_DROP_INTEGRATION):
+    if not context.creates and tag in _MAY_DROP_INTEGRATION:
         return None
     if value_at(wanted(context, "destination"), ("integration",)) not in (None, MISSING):
         return None
@@ -175,8 +179,7 @@ def field_not_accepted(context: RuleContext) -> Objection | None:
     release, config = _release(context), context.sent("destination", "config")
     if release is None or not isinstance(config, Mapping):
         return None
-    tag = wanted_type(context)
-    fields = {field.name: field for field in DESTINATION.variants.get(tag, ())}
+    tag, fields = wanted_type(context), DESTINATION.named_fields_of(wanted(context, "destination"))
     names = [
         name
         for name in config
@@ -247,9 +250,9 @@ def address_not_accepted(context: RuleContext) -> Objection | None:
     """
     path = ("destination", "config", "url")
     url = context.sent(*path)
-    if context.dialect is not Dialect.V2026 or wanted_type(context) != "HTTP":
+    if context.dialect is not Dialect.V2026 or not isinstance(url, str):
         return None
-    if not isinstance(url, str) or url in _CAPTURE_ADDRESSES:
+    if url in _CAPTURE_ADDRESSES or wanted_type(context) != "HTTP":
         return None
     return Objection(
         f"{_server(context)} does not send exports to {quoted(url)}",

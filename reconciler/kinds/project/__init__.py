@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -40,6 +41,7 @@ def _pending_deletion(body: JSONObject) -> bool:
     return body.get("is_pending_deletion") is True
 
 
+@cache
 def _behaviour() -> Behaviour:
     from reconciler.kinds.project.behaviour import BEHAVIOUR
 

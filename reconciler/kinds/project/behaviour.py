@@ -251,7 +251,7 @@ def name_taken(context: RuleContext) -> Objection | None:
     return None
 
 
-@RULES.rule("project-timezone-changed", Severity.WARNING, Effect.FORM, on=_UPDATES, of="timezone")
+@RULES.rule("project-timezone-changed", Severity.WARNING, Effect.FORM, on=_UPDATES, of=["timezone"])
 def project_timezone_changed(context: RuleContext) -> Outcome:
     """Days start at another time in charts, past dates included.
 
