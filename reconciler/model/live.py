@@ -54,7 +54,7 @@ def is_same_id(one: str, other: str) -> bool:
 
 
 # With a dict, for what is computed once.
-class LiveObject(Struct, frozen=True, dict=True, gc=False):
+class LiveObject(Struct, frozen=True, dict=True):
     """One live object. `parent_id` is None for an object of the organization.
 
     `complete`: the body is the answer of a detail request, not the short form of a list.

@@ -251,7 +251,7 @@ def test_an_unknown_default_is_reported_at_its_place(tmp_path: Path, default: st
     text = f"version: 1\nenvironments: {{a: {{}}, b: {{}}}}\ndefault: '{default}'\n"
     write(tmp_path, {"reconciler.yaml": text})
     with pytest.raises(InvalidConfiguration) as refused:
-        load(tmp_path, kinds=KINDS, environment=None, environ={})
+        load(tmp_path, environment=None, environ={})
     (found,) = refused.value.diagnostics
     assert (found.code, str(found.at)) == ("unknown-environment", "reconciler.yaml:3:10")
 
