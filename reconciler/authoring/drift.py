@@ -23,7 +23,7 @@ from reconciler.model.comparison import comparable
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, Live
 from reconciler.model.naming import Named, Names
-from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
+from reconciler.model.plan import Change, FieldChange, FromSource, Origin, Plan
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.public import AddressText, Count, Public, derived
 from reconciler.model.text import listed, printable, quoted, several
@@ -118,14 +118,13 @@ class DriftedObject(Public, frozen=True):
     """The service probably paused it after failures."""
 
 
-class Drift(Public, frozen=True):
+class Drift(FromSource, frozen=True):
     """What differs in live state since the git base."""
 
     schema = "drift"
     internal = frozenset({"source", "renamed"})
     version = 1
 
-    source: PlanSource
     objects: tuple[DriftedObject, ...]
     compared: Count
     deleted: tuple[Address, ...] = ()
@@ -133,21 +132,6 @@ class Drift(Public, frozen=True):
     unmanaged: Count = 0
     remarks: tuple[str, ...] = ()
     renamed: Mapping[Address, str] = {}
-
-    @derived
-    def environment(self) -> str:
-        """Name of the environment."""
-        return self.source.environment
-
-    @derived
-    def organization(self) -> str:
-        """Id of the organization."""
-        return self.source.organization
-
-    @derived
-    def base_url(self) -> str:
-        """Address of the service."""
-        return self.source.base_url
 
     @derived
     def base(self) -> str | None:

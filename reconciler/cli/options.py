@@ -385,11 +385,12 @@ def next_command(*words: str, environment: str | None = None) -> str:
 
     `environment` is the one of several that the current command selects.
     """
-    again = _options_again(without="environment" if environment is not None else "")
+    again = options_again(without="environment" if environment is not None else "")
     return command_text(*words, environment=environment or IMPLICIT_ENVIRONMENT, more=again)
 
 
-def _options_again(*, without: str) -> Iterator[str]:
+def options_again(*, without: str = "environment") -> Iterator[str]:
+    """Yield the options that the next command needs again."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name, word = str(parameter.name), parameter.opts[-1]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reconciler.cli.command import current
+from reconciler.cli.options import options_again
 from reconciler.cli.streams import write_note
 from reconciler.diagnostics import Diagnostic, Level
 from reconciler.errors import ExitCode
@@ -82,7 +83,8 @@ def render_options(
     if since is not None:
         with suppress(OSError):
             options["since"] = since.read_text(encoding="utf-8", errors="replace")
-    return RenderOptions(style, verbose=verbose, page=page, **options)
+    again = tuple(options_again())
+    return RenderOptions(style, verbose=verbose, page=page, again=again, **options)
 
 
 def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:

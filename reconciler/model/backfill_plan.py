@@ -10,7 +10,7 @@ import orjson
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import Consequence, PlanSource, Severity
+from reconciler.model.plan import Consequence, FromSource, Severity
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.times import Interval
 
@@ -131,14 +131,13 @@ class ObjectBackfills(Public, frozen=True):
         return any(item.severity is Severity.DANGER for item in self.consequences)
 
 
-class BackfillPlan(Public, frozen=True):
+class BackfillPlan(FromSource, frozen=True):
     """A plan of backfills. `plan_id` is the digest of what it does."""
 
     version = 1
     schema = "backfill"
     internal = frozenset({"source"})
 
-    source: PlanSource
     objects: tuple[ObjectBackfills, ...]
     """The objects, by address."""
     closes_gaps: bool = False
@@ -152,21 +151,6 @@ class BackfillPlan(Public, frozen=True):
     def type(self) -> Literal["backfill"]:
         """Distinguishes it from a plan of changes."""
         return "backfill"
-
-    @derived
-    def environment(self) -> str:
-        """Name of the environment."""
-        return self.source.environment
-
-    @derived
-    def organization(self) -> str:
-        """Id of the organization."""
-        return self.source.organization
-
-    @derived
-    def base_url(self) -> str:
-        """Address of the service."""
-        return self.source.base_url
 
     @derived
     def tool_version(self) -> str:

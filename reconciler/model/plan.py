@@ -407,6 +407,27 @@ class PlanSource(Public, frozen=True):
     """Name of the organization. Absent if the key may not read it."""
 
 
+class FromSource(Public, frozen=True):
+    """A public value that shows the service and the environment of its source."""
+
+    source: PlanSource
+
+    @derived
+    def environment(self) -> str:
+        """Name of the environment."""
+        return self.source.environment
+
+    @derived
+    def organization(self) -> str:
+        """Id of the organization."""
+        return self.source.organization
+
+    @derived
+    def base_url(self) -> str:
+        """Address of the service."""
+        return self.source.base_url
+
+
 class Summary(Public, frozen=True):
     """Counts by action."""
 

@@ -165,7 +165,7 @@ def started(
         write_report(as_json(result.plan))
     else:
         environment = result.plan.source.environment
-        write_report(ends_as_text(result.ended, render_options().style, environment))
+        write_report(ends_as_text(result.ended, render_options(), environment))
     for item in result.ended if request.since_pause else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
             say_not_started(item.address)

@@ -435,7 +435,7 @@ def _joined(gaps: Iterable[Gap]) -> list[Gap]:
     return joined
 
 
-def gaps_document(report: GapReport, _: RenderOptions) -> Document:
+def gaps_document(report: GapReport, options: RenderOptions) -> Document:
     """Return the gaps of every object that has some, the counts, and the command that repairs."""
     rows = tuple(row for item in report.objects for row in _rows(item))
     complete = sum(not (item.gaps or item.unknown) for item in report.objects)
@@ -445,7 +445,7 @@ def gaps_document(report: GapReport, _: RenderOptions) -> Document:
         (Cell(f"Environment {report.environment} · {_window(report)}"),),
         (Table(_COLUMNS, rows, headed=False, indent=2, noun="gap"), Lines(fine)),
         _summary(report),
-        tuple(_repairs(report)),
+        tuple(_repairs(report, options)),
     )
 
 
@@ -494,7 +494,7 @@ def _summary(report: GapReport) -> str:
     return f"Intervals: {', '.join(texts)}{volume}."
 
 
-def _repairs(report: GapReport) -> Iterator[str]:
+def _repairs(report: GapReport, options: RenderOptions) -> Iterator[str]:
     if report.repairable:
         repairable = [
             (str(item.address), gap)
@@ -508,7 +508,8 @@ def _repairs(report: GapReport) -> Iterator[str]:
         begin = moment_as_option(min(gap.start for _, gap in repairable))
         end = moment_as_option(max(gap.end for _, gap in repairable))
         words = ("backfill", *names, "--gaps", "--from", begin, "--to", end)
-        yield f"hint: {command_text(*words, environment=report.environment)}"
+        command = command_text(*words, environment=report.environment, more=options.again)
+        yield f"hint: {command}"
     states = {gap.state for item in report.objects for gap in item.gaps}
     if GapState.BILLING in states:
         yield "note: settle billing before you backfill those intervals; until then runs fail"

@@ -126,6 +126,8 @@ class RenderOptions(Struct, frozen=True):
     `mask` masks known secrets in the result; None for one in which they are masked already.
 
     Of states, `verbose` lists also the objects that are fine, and `links` their pages.
+
+    `again` are the options that commands in reports need again, besides the environment.
     """
 
     style: Style = PLAIN
@@ -140,6 +142,7 @@ class RenderOptions(Struct, frozen=True):
     since: str = ""
     passed: str = "The configuration is valid"
     mask: Callable[[str], str] | None = None
+    again: tuple[str, ...] = ()
 
     def repository_path(self, file: str) -> str:
         """Return the path of a file of the workspace from the root of the repository."""

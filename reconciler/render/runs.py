@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import starmap
 from typing import TypeVar
 
@@ -288,18 +289,18 @@ def _consequence(item: Consequence, of_some: str) -> Row:
     return Row((severity, Cell(item.rule, code=True), Cell(item.message + of_some)))
 
 
-def ends_as_text(ended: Sequence[ObjectBackfills], style: Style, environment: str) -> str:
+def ends_as_text(ended: Sequence[ObjectBackfills], options: RenderOptions, environment: str) -> str:
     """Return a line for every backfill that was to be started, and how to go on."""
     lines: list[str] = []
     for item in ended:
         lines += ["", f"{printable(str(item.address))} {quoted(item.name)}"]
         for end in item.ends:
-            lines += _end_lines(end, style)
+            lines += _end_lines(end, options.style)
     states = {end.state for item in ended for end in item.ends}
     if not states.isdisjoint({BackfillState.STARTED, BackfillState.RUNNING}):
         one = [ended[0].address] if len(ended) == 1 else []
-        what = command_text("runs" if one else "status", *one, environment=environment)
-        gaps = command_text("gaps", *one, environment=environment)
+        command = partial(command_text, environment=environment, more=options.again)
+        what, gaps = command("runs" if one else "status", *one), command("gaps", *one)
         lines += ["", f"Look at {'the runs' if one else 'all'}: {what}; at gaps: {gaps}"]
     return "".join(f"{line}\n" for line in lines)
 

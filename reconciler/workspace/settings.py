@@ -57,6 +57,7 @@ _USE = re.compile(r"\$\{var:([^}]+)\}")
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
 _HOST = r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?"
 """A host without a scheme, with a port or a path."""
+_ID_HINT = "copy the id from the settings of the organization: letters, digits and `-`"
 _OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)(?:/.*)?$")
 """A path of the API or of the web interface."""
 
@@ -287,8 +288,14 @@ def connection_of(
     used_key = key
     if environ.get(API_KEY):
         used_key = SecretRef.of("env", API_KEY)
-        connected = _disagreement(environment, written, environ, in_job=in_job)
-    connected = connected or _no_id(environment, organization)
+        connected = _disagreement(workspace, environment, written, environ, in_job=in_job)
+    if organization and not isinstance(organization, Unknown) and id_text(organization) is None:
+        message = f"environment {environment} has the organization {quoted(organization)}"
+        no_id = Unconnected(f"{message}: that is no id", _ID_HINT)
+        if organization == written.get("organization"):
+            at = workspace.mark(("environments", environment, "organization"))
+            references.problems.error("not-allowed", no_id.message, at=at, hint=no_id.hint)
+        connected = connected or no_id
     if connected is None and base_url and organization and used_key is not None:
         written_key = str(workspace.section("environments", environment).get("api_key", ""))
         connected = Connection(
@@ -301,16 +308,6 @@ def connection_of(
     return Configured(
         connected or _missing(workspace, environment, environ),
         written | ({"api_key": str(key)} if key is not None else {}),
-    )
-
-
-def _no_id(environment: str, organization: str | None) -> Unconnected | None:
-    """Return why an organization can't be in a path, None if it can, or if that is reported."""
-    if not organization or isinstance(organization, Unknown) or id_text(organization) is not None:
-        return None
-    return Unconnected(
-        f"organization {quoted(organization)} of environment {environment} is not an id",
-        "copy the id from the settings of the organization: letters, digits and `-`",
     )
 
 
@@ -335,6 +332,7 @@ def changed_connection(
 
 
 def _disagreement(
+    workspace: Workspace,
     environment: str,
     written: Mapping[str, str],
     environ: Mapping[str, str],
@@ -351,8 +349,9 @@ def _disagreement(
                 disagrees=True,
             )
         if value and own and not isinstance(own, Unknown) and own.rstrip("/") != value.rstrip("/"):
+            at = workspace.mark(("environments", environment, name))
             return Unconnected(
-                f"`{name}` of environment {environment} is {quoted(own)}, but {variable} is "
+                f"`{name}` of environment {environment} ({at}) is {quoted(own)}, but {variable} is "
                 f"{quoted(value)}",
                 f"correct one of them: {API_KEY} is sent only where both agree",
                 disagrees=True,

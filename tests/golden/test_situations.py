@@ -31,7 +31,7 @@ from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.formats import writer_of
-from reconciler.render.options import PLAIN, RenderOptions, Style
+from reconciler.render.options import DEFAULTS, PLAIN, RenderOptions, Style
 from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
@@ -235,7 +235,7 @@ def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None
         text = written("backfills", "text", plan, RenderOptions(style, cost="5 calls, about 1 s"))
         assert max(map(len, text.splitlines())) <= width
         golden(EXPECTED / f"backfills.{width}.txt", text)
-    golden(EXPECTED / "backfills.ends.txt", ends_as_text(ended, PLAIN, "staging"))
+    golden(EXPECTED / "backfills.ends.txt", ends_as_text(ended, DEFAULTS, "staging"))
     endings = {"json": "json", "markdown": "md", "html": "html", "github": "github"}
     for name, ending in endings.items():
         text = writer_of(name, "backfills")(plan, RenderOptions(cost="5 calls, about 1 s"))

@@ -25,7 +25,7 @@ from reconciler.model.public import as_json
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
 from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.operations.runs import cancel
-from reconciler.render.options import PLAIN
+from reconciler.render.options import DEFAULTS
 from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler
@@ -438,7 +438,7 @@ def test_the_text_names_ranges_runs_rows_and_remarks(
     assert "2026-10-20T16:00:00Z to 2026-10-20T18:00:00Z  2 runs" in text
     assert "last-run-failed" in text
     assert "Plan: 2 backfills, 3 runs, about 3 k rows." in text
-    ended = ends_as_text(filled(world, gaps=True).ended, PLAIN, "default")
+    ended = ends_as_text(filled(world, gaps=True).ended, DEFAULTS, "default")
     assert "completed 2026-10-20T15:00:00Z" in ended
     assert "\x1b" not in text + ended
 

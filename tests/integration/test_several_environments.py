@@ -296,11 +296,12 @@ def test_issue_30_gaps_of_every_environment_are_one_report(
     for name, hint in zip(("staging", "production"), hints, strict=True):
         assert hint.startswith(f"hint: reconciler backfill -e {name} batch_export.id:")
     _, _, *words = shlex.split(hint)
+    assert f"--workspace={night}" in words
     repaired = at_night(words[0], night, emulator, *words[1:], "--auto-approve")
     (line,) = (line for line in repaired.out.splitlines() if line.startswith("Look at the runs: "))
     command, _, at_gaps = line.partition("the runs: ")[2].partition("; at gaps: ")
-    assert command == f"reconciler runs -e production {words[3]}"
-    assert at_gaps == f"reconciler gaps -e production {words[3]}"
+    assert command.startswith(f"reconciler runs -e production {words[3]} --workspace=")
+    assert at_gaps.startswith(f"reconciler gaps -e production {words[3]} --workspace=")
     assert "staging: reading runs: at most " in ran.err
 
 

@@ -189,10 +189,15 @@ def test_security_2_the_key_of_a_variable_needs_its_address_in_a_job(job: Job) -
 
 
 def test_an_organization_never_changes_the_path_of_a_request(job: Job) -> None:
-    job.merge({"reconciler.yaml": job.settings(organization="../users/@me"), "web.yaml": WEB})
+    settings = job.settings(organization="../users/@me")
+    job.merge({"reconciler.yaml": settings, "web.yaml": WEB})
     ran = job.plan()
     assert ran.code == 1
-    assert "organization '../users/@me' of environment" in ran.err
+    assert "organization '../users/@me': that is no id [not-allowed]" in ran.err
+    (line,) = (n for n, text in enumerate(settings.splitlines(), 1) if "@me" in text)
+    assert f"reconciler.yaml:{line}:" in ran.err
+    both = job.plan(**job.running.environ())
+    assert f"`organization` of environment prod (reconciler.yaml:{line}:" in both.err
     assert job.running.requests() == []
 
 

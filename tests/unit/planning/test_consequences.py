@@ -247,7 +247,7 @@ def test_without_completed_runs_nothing_is_said_about_volumes(runs: Any) -> None
         ("day", {}, "1 run skipped since 2026-05-31T12:20:00Z is not made up for"),
         ("day", {}, "--from 2026-05-31T00:00:00Z --to 2026-06-01T00:00:00Z"),
         ("hour", {"end_at": "2026-05-31T15:00:00Z"}, "3 runs skipped"),
-        ("hour", {}, "backfill batch_export.lake --from 2026-05-31T12:00:00Z"),
+        ("hour", {}, "backfill -e staging batch_export.lake --from 2026-05-31T12:00:00Z"),
         ("odd", {}, "runs skipped since 2026-05-31T12:20:00Z are not made up for"),
     ],
 )
