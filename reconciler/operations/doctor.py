@@ -338,12 +338,12 @@ async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:
     version = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
     checks = [Check.fine("version", version), configuration]
     checks += await _service_checks(session, quick, runtime)
-    for name, found in (
+    for name, about in (
         ("trusted branch", _trusted(quick, runtime)),
         ("git", _git(quick.folder, session)),
     ):
         try:
-            checks += [*found]
+            checks += [*about]
         except ReconcilerError as error:
             checks.append(_failure(name, error))
     return HealthReport((*checks, _lock(), _extra()))
