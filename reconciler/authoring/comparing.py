@@ -83,8 +83,7 @@ class Pair(Struct, frozen=True):
         everything = {**second.resources, **first.resources}
         if not texts:
             return frozenset(everything)
-        names = Names(map(Named.of_resource, everything.values()))
-        return frozenset(item.address for text in texts for item in names.named(text))
+        return Names(map(Named.of_resource, everything.values())).addresses(texts)
 
     def sides(self, address: Address) -> tuple[EnvironmentSide, EnvironmentSide]:
         """Return a resource in both environments."""

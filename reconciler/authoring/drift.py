@@ -258,7 +258,7 @@ def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
         Named(change.address, (change.live_id,) if change.live_id else (), (change.name,))
         for change in {change.address: change for change in plan.changes}.values()
     )
-    chosen = {item.address for text in names for item in known.named(text)}
+    chosen = known.addresses(names)
     return replace(
         drift,
         objects=tuple(item for item in drift.objects if item.address in chosen),

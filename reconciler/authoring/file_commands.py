@@ -31,7 +31,7 @@ from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.streams import write_content, write_message, write_note, write_result
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.kinds import all_kinds
+from reconciler.kinds import kinds_by_name
 from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.files import Layout
 from reconciler.model.public import as_json
@@ -52,7 +52,7 @@ layout_option = option(
 )
 
 
-_KINDS = ", ".join(kind.name for kind in all_kinds())
+_KINDS = ", ".join(kinds_by_name())
 STDIN = Path("-")
 
 

@@ -101,8 +101,8 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
         for address, live in objects.items()
         if kinds_by_name()[live.kind].parent is None
     )
-    named = _addresses(names, choice.names, "--name")
-    inside = _addresses(parents, choice.parents, "--project")
+    named = names.addresses(names.split(choice.names), "--name")
+    inside = parents.addresses(parents.split(choice.parents), "--project")
     for live_id in choice.ids:
         if all(live.id != live_id for live in objects.values()):
             raise names.nothing(live_id, "--id")
@@ -157,10 +157,6 @@ def may_choose(choice: Choice, resources: Iterable[Resource]) -> Callable[[LiveO
 def _address(live: LiveObject, context: ImportContext) -> Address:
     """Return the address of the resource that has an object, or that of an unmanaged object."""
     return context.claims.get(live.identity) or live.address
-
-
-def _addresses(names: Names, texts: Sequence[str], option: str) -> AbstractSet[Address]:
-    return {item.address for text in names.split(texts) for item in names.named(text, option)}
 
 
 class Adoption(Struct, frozen=True):

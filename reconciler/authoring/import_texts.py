@@ -49,7 +49,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _MOST_NAMES = 100
 _EXTENSIONS = (".yaml", ".yml")
 
-Place: TypeAlias = tuple[str, ParentRef | None]
+Family: TypeAlias = tuple[str, ParentRef | None]
 """The kind of a resource, and its parent."""
 _MERGE_KEY = "<<"
 
@@ -70,14 +70,14 @@ def attempt_of(
     new: Sequence[Adoption],
     context: ImportContext,
     loaded: Loaded,
-    placing: Placing,
+    filing: Filing,
     replan: Replan,
 ) -> Attempt:
     """Return texts with an empty plan, without the fields and objects that prevent one."""
     dropped: dict[Address, dict[Path, str]] = {}
     refused: list[Left] = []
     for _ in range(_ROUNDS):
-        attempt = _drafted(new, context, loaded, placing, dropped)
+        attempt = _drafted(new, context, loaded, filing, dropped)
         changed = list(_changed(attempt, replan(attempt.texts)))
         if not changed:
             attempt.drafting.left += refused
@@ -102,25 +102,25 @@ def _drafted(
     new: Sequence[Adoption],
     context: ImportContext,
     loaded: Loaded,
-    placing: Placing,
+    filing: Filing,
     dropped: Mapping[Address, Mapping[Path, str]],
 ) -> Attempt:
     drafting = Drafting(context, loaded.desired.resources, dropped)
     drafts: dict[str, list[Draft]] = {}
     drafted: dict[Address, tuple[Adoption, str]] = {}
     for adoption in new:
-        file = placing.file_of(adoption)
-        defaults = loaded.defaults_in("" if placing.overwrite else file)
+        file = filing.file_of(adoption)
+        defaults = loaded.defaults_in("" if filing.overwrite else file)
         draft = drafting.draft(adoption, defaults.get(adoption.kind.name, {}))
         if draft is not None:
             drafts.setdefault(file, []).append(draft)
             drafted[adoption.address] = (adoption, file)
-    placed = placing.texts(drafts)
+    placed = filing.texts(drafts)
     applied = {file: loaded.defaults_in(name) for file, (name, _) in placed.items()}
     if any(own is not loaded.defaults_in(file) for file, own in applied.items()):
         # A file that can't be extended has other defaults than the one beside it.
         loaded = replace(loaded, defaults={**loaded.defaults, **applied})
-        return _drafted(new, context, loaded, placing, dropped)
+        return _drafted(new, context, loaded, filing, dropped)
     return Attempt(
         dict(placed.values()),
         {address: (adoption, placed[file][0]) for address, (adoption, file) in drafted.items()},
@@ -147,7 +147,7 @@ def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
             yield (toggled[0].name,)
 
 
-class Placing(Struct, frozen=True):
+class Filing(Struct, frozen=True):
     """Where files are written: the source they extend, and the globs that must include them.
 
     `into` is a file or a folder of the workspace, "" for the workspace itself. Without a layout,
@@ -160,7 +160,7 @@ class Placing(Struct, frozen=True):
     layout: Layout | None = None
     into: str = ""
     overwrite: bool = False
-    siblings: Mapping[Place, str] = field(default_factory=dict)
+    siblings: Mapping[Family, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self._is_file and self.layout is not None:
@@ -249,15 +249,16 @@ class Placing(Struct, frozen=True):
             )
 
 
-def siblings_of(resources: Iterable[Resource]) -> Mapping[Place, str]:
+def siblings_of(resources: Iterable[Resource]) -> Mapping[Family, str]:
     """Return the file with most resources of each kind in each parent."""
     inside = {kind.name for kind in all_kinds() if kind.parent is not None}
-    counts: dict[Place, Counter[str]] = defaultdict(Counter)
+    counts: dict[Family, Counter[str]] = defaultdict(Counter)
     for resource in resources:
         if resource.address.kind in inside and resource.mark is not None:
             counts[resource.address.kind, resource.parent][resource.mark.file] += 1
     return {
-        place: min(files, key=lambda file: (-files[file], file)) for place, files in counts.items()
+        family: min(files, key=lambda file: (-files[file], file))
+        for family, files in counts.items()
     }
 
 

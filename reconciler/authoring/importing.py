@@ -20,7 +20,7 @@ from reconciler.authoring.import_choice import (
     chosen,
     may_choose,
 )
-from reconciler.authoring.import_texts import Placing, attempt_of, siblings_of
+from reconciler.authoring.import_texts import Filing, attempt_of, siblings_of
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -91,7 +91,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     lenient = replace(options.workspace, lenient=options.workspace.lenient | {"no-files"})
     options = replace(options, choice=choice, workspace=lenient)
     session = Session.open(options.workspace, runtime)
-    placing = Placing(
+    filing = Filing(
         FolderSource(options.workspace.folder),
         session.loaded.globs,
         options.layout,
@@ -108,7 +108,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         imported, _ = await session.settled(
             transport,
             await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth),
-            lambda live: _imported(options, session, placing, live),
+            lambda live: _imported(options, session, filing, live),
         )
         if not options.dry_run:
             # A Ctrl-C during the work above takes effect here, before a file changes.
@@ -117,7 +117,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         return replace(imported, calls=transport.calls)
 
 
-def _imported(options: ImportOptions, session: Session, placing: Placing, live: Live) -> Imported:
+def _imported(options: ImportOptions, session: Session, filing: Filing, live: Live) -> Imported:
     """Return what is to be written and reported."""
     loaded = session.loaded
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
@@ -130,7 +130,7 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         share_secrets=options.share_secrets,
     )
     renamed = _renamed(session, live, matching)
-    selected = _selected(options.choice, context, matching, loaded, placing, renamed)
+    selected = _selected(options.choice, context, matching, loaded, filing, renamed)
     users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
     if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
         raise IntegrationsNotRead(frozenset(unread))
@@ -140,11 +140,11 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         drafted = Session.open(workspace, session.runtime, drafts=texts)
         return drafted.plan(live, PlanOptions())
 
-    attempt = attempt_of(selected.new, context, loaded, placing, replan)
+    attempt = attempt_of(selected.new, context, loaded, filing, replan)
     before = {
         name: raw.decode("utf-8-sig")
         for name in attempt.texts
-        if (raw := placing.source.read(name)) is not None
+        if (raw := filing.source.read(name)) is not None
     }
     if options.force:
         effects.check_overwriting(loaded, attempt)
@@ -186,7 +186,7 @@ def _selected(
     context: ImportContext,
     matching: Matching,
     loaded: Loaded,
-    placing: Placing,
+    filing: Filing,
     renamed: Mapping[Identity, Address],
 ) -> _Selected:
     """Select the objects to write. With `--force`, those in overwritten files are written again.
@@ -203,8 +203,7 @@ def _selected(
     new = tuple(
         adoption
         for adoption in every
-        if adoption.live.identity not in context.claims
-        or _is_overwritten(adoption, loaded, placing)
+        if adoption.live.identity not in context.claims or _is_overwritten(adoption, loaded, filing)
     )
     refused = (Left(live, (), reason) for live in wanted if (reason := reasons[live.identity]))
     return _Selected(new, len(every) - len(new), ignored, tuple(refused))
@@ -246,13 +245,13 @@ def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identi
     return {}
 
 
-def _is_overwritten(adoption: Adoption, loaded: Loaded, placing: Placing) -> bool:
+def _is_overwritten(adoption: Adoption, loaded: Loaded, filing: Filing) -> bool:
     """Return whether the resource of a claimed object is in a file that `--force` overwrites."""
     declaration = loaded.declared.get(adoption.address)
     return (
-        placing.overwrite
+        filing.overwrite
         and declaration is not None
-        and declaration.document.file == placing.file_of(adoption)
+        and declaration.document.file == filing.file_of(adoption)
     )
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reconciler.emulator.refusal import (
-    broken_json,
+    Refusal,
     invalid,
     not_found,
     server_error,
@@ -54,7 +54,8 @@ async def body_of(request: Request, *, crash: bool = False) -> dict[str, Any]:
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise broken_json(f"JSON parse error - {error}") from None
+        detail = f"JSON parse error - {error}"
+        raise Refusal(400, "invalid_request", "parse_error", detail) from None
     if (crash and not isinstance(body, dict)) or _depth(body) > _DEEPEST:
         raise server_error()
     if not isinstance(body, dict):

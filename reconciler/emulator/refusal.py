@@ -65,11 +65,6 @@ def method_not_allowed(method: str) -> Refusal:
     return Refusal(405, "invalid_request", "method_not_allowed", detail)
 
 
-def broken_json(detail: str) -> Refusal:
-    """Return the 400 of a body that is not JSON."""
-    return Refusal(400, "invalid_request", "parse_error", detail)
-
-
 def wrong_media_type(media_type: str) -> Refusal:
     """Return the 415 of a body with another media type."""
     return Refusal(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.emulator.clock import iso, parsed
@@ -45,10 +45,6 @@ class Settings:
     first_data_at: str | None = None
     auto_pause: bool = True
     audit_log: bool = True
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the settings as the switchboard shows them."""
-        return asdict(self)
 
     def changed(self, sent: Any) -> Settings:
         """Return the settings with some values replaced. Raise BadInput."""

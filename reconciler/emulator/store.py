@@ -223,8 +223,8 @@ class Store(RunStore):
 
     def project(self, identity: int) -> StoredProject | None:
         """Return a project that is not deleted."""
-        found = self._projects("id = ? AND gone = 0", identity) if identity <= _LARGEST else []
-        return found[0] if found else None
+        matching = self._projects("id = ? AND gone = 0", identity) if identity <= _LARGEST else []
+        return matching[0] if matching else None
 
     def projects(
         self, organization: str, *, limit: int = -1, offset: int = 0
@@ -337,8 +337,8 @@ class Store(RunStore):
 
     def export(self, identity: str, *, deleted: bool = False) -> StoredExport | None:
         """Return an export; one that is deleted only if `deleted`."""
-        found = self._exports("id = ? AND gone <= ?", identity, deleted)
-        return found[0] if found else None
+        matching = self._exports("id = ? AND gone <= ?", identity, deleted)
+        return matching[0] if matching else None
 
     def exports(self, projects: list[int], *, limit: int = -1) -> list[StoredExport]:
         """Return the exports of some projects, newest first."""

@@ -153,10 +153,9 @@ class Switchboard:
             if world.settings.jitter_seconds != jitter:
                 world.store.recheck_schedules()
 
-        def shown() -> dict[str, Any]:
-            return world.settings.as_json()
-
-        return await self._edited(request, change, shown, Settings().as_json())
+        return await self._edited(
+            request, change, lambda: asdict(world.settings), asdict(Settings())
+        )
 
     async def _edited(
         self,

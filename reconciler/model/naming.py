@@ -102,6 +102,10 @@ class Names:
             raise self.nothing(text, option)
         return named
 
+    def addresses(self, texts: Iterable[str], option: str = "") -> frozenset[Address]:
+        """Return the addresses of what texts name. Raises BadUsage for one that names nothing."""
+        return frozenset(item.address for text in texts for item in self.named(text, option))
+
     def ids_of(self, addresses: Container[Address]) -> frozenset[str]:
         """Return the live ids of objects."""
         return frozenset(

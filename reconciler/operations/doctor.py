@@ -338,9 +338,12 @@ async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:
     version = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
     checks = [Check.fine("version", version), configuration]
     checks += await _service_checks(session, quick, runtime)
-    for name, check in (("trusted branch", _trusted), ("git", _git)):
+    for name, about in (
+        ("trusted branch", _trusted(quick, runtime)),
+        ("git", _git(quick.folder, session)),
+    ):
         try:
-            checks += [*check(quick, runtime)]
+            checks += [*about]
         except ReconcilerError as error:
             checks.append(_failure(name, error))
     return HealthReport((*checks, _lock(), _extra()))
@@ -405,10 +408,10 @@ def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
         yield Check.fine(name, f"{tip.branch} at {(tip.commit or '')[:7]}")
 
 
-def _git(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
-    """Check whether a git base can be read."""
+def _git(folder: Path, session: Session | None) -> Iterator[Check]:
+    """Check whether a git base can be read, and of a usable workspace the applied commit."""
     name = "git"
-    repository = Repository.containing(options.folder)
+    repository = Repository.containing(folder)
     if repository is None:
         yield Check.warning(
             name,
@@ -427,30 +430,24 @@ def _git(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
         )
     else:
         yield Check.fine(name, f"commit {head.id[:7]}, with its history")
-    yield from _applied(options, runtime)
+    if session is not None:
+        yield _applied(session)
 
 
-def _applied(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
-    name = "applied commit"
-    try:
-        session = Session.open(options, runtime)
-    except ReconcilerError:
-        return
-    history = session.history
+def _applied(session: Session) -> Check:
+    name, history = "applied commit", session.history
     try:
         applied = history.applied if history is not None else None
     except GitUnavailable as error:
-        yield _failure(name, error)
-        return
+        return _failure(name, error)
     if applied is None:
-        yield Check.fine(name, "none recorded (`apply --mark` records it)")
-    elif applied.is_ancestor and applied.outside is None:
-        yield Check.fine(name, f"{applied.commit[:7]} ({applied.ref})")
-    else:
-        where = "HEAD" if not applied.is_ancestor else applied.outside
-        yield Check.warning(
-            name, f"{applied.commit[:7]} is not part of {where}", "check out the applied branch"
-        )
+        return Check.fine(name, "none recorded (`apply --mark` records it)")
+    if applied.is_ancestor and applied.outside is None:
+        return Check.fine(name, f"{applied.commit[:7]} ({applied.ref})")
+    where = "HEAD" if not applied.is_ancestor else applied.outside
+    return Check.warning(
+        name, f"{applied.commit[:7]} is not part of {where}", "check out the applied branch"
+    )
 
 
 def _lock() -> Check:

@@ -277,7 +277,7 @@ def _chosen(texts: tuple[str, ...], candidates: list[_Candidate]) -> list[_Candi
         Named.of_resource(item.resource, item.calls.live if item.calls.live.id else None)
         for item in candidates
     )
-    chosen = {named.address for text in texts for named in names.named(text)}
+    chosen = names.addresses(texts)
     return [item for item in candidates if not texts or item.resource.address in chosen]
 
 

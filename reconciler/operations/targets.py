@@ -63,7 +63,7 @@ class Targets(Struct, frozen=True):
         texts, names = tuple(texts), self._names()
         for text in texts:
             self._check_exists(text, names)
-        chosen = {item.address for text in texts for item in names.named(text)}
+        chosen = names.addresses(texts)
         return tuple(item for item in self.objects if not texts or item.address in chosen)
 
     def chosen(self, texts: Iterable[str], parents: Sequence[str]) -> tuple[Target, ...]:
@@ -75,8 +75,7 @@ class Targets(Struct, frozen=True):
         if not parents:
             return named
         names = Names(self.parents)
-        inside = {it.address for text in names.split(parents) for it in names.named(text, _OPTION)}
-        ids = names.ids_of(inside)
+        ids = names.ids_of(names.addresses(names.split(parents), _OPTION))
         return tuple(target for target in named if target.live.parent_id in ids)
 
     def one(self, text: str) -> Target:

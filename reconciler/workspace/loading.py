@@ -279,7 +279,7 @@ def load_at(
     if WORKSPACE_FILE not in source.names():
         return empty
     problems = DiagnosticCollector(lenient=LENIENT_AT_COMMITS)
-    loader = _Loader(Path(), source, environ, problems, True, snapshots)
+    loader = _Loader(Path(), source, environ, problems, assume_env=True, snapshots=snapshots)
     with collector_paused():
         files = loader.read()
         if environment not in (files.workspace.environments or (environment,)):

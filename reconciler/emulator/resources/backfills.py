@@ -46,7 +46,9 @@ class ExportBackfills:
         export = self._exports.named(call)
         sent = await body_of(call.request, crash=dialect.crashes)
         if dialect.integrations:
-            self._check_beginning(sent)
+            if sent.get("start_at") is None:
+                detail = "Backfilling from the beginning of time is not enabled for this team."
+                raise _refused(detail)
             self._check_limit(export)
         start, end = self._range(export, sent)
         backfill = self._backfills.begin_unless_running(export, start, end)
@@ -57,10 +59,6 @@ class ExportBackfills:
         if dialect.integrations:
             return JSONAnswer({"backfill_id": backfill["id"]}, status_code=201)
         return JSONAnswer({"backfill_id": backfill["workflow"]})
-
-    def _check_beginning(self, sent: dict[str, Any]) -> None:
-        if sent.get("start_at") is None:
-            raise _refused("Backfilling from the beginning of time is not enabled for this team.")
 
     def _check_limit(self, export: StoredExport) -> None:
         """Raise Refusal (429) if the project has as many backfills as it may have."""
