@@ -16,7 +16,7 @@ from reconciler.client.waits import together
 from reconciler.errors import IncompleteList, Invalid, InvalidResponse
 from reconciler.model.live import id_text
 from reconciler.model.request import Repeat, Request
-from reconciler.model.text import json_shown
+from reconciler.model.text import json_shown, shown_in
 from reconciler.model.values import JSON, JSONObject
 
 PAGE = 100
@@ -51,13 +51,13 @@ async def complete_list(
     """
     label = _request(path, 0, PAGE).label
     for pause in (*_PAUSES, None):
-        reading = await _Reader(transport, path, on_page).read()
-        if reading.problem is None:
-            return reading.items
+        items, problem = await _Reader(transport, path, on_page).read()
+        if problem is None:
+            return items
         if pause is not None:
             await transport.pause(pause, f"{label}: incomplete list, reading it again")
     raise IncompleteList(
-        f"{label}: incomplete list in {len(_PAUSES) + 1} readings: {reading.problem}",
+        f"{label}: incomplete list in {len(_PAUSES) + 1} readings: {problem}",
         hint="run it again when no other client creates or deletes these objects; if it persists, "
         "the service or a proxy in front of it returns wrong lists",
     )
@@ -69,13 +69,6 @@ class _Page(Struct, frozen=True):
     has_next: bool
 
 
-class _Reading(Struct, frozen=True):
-    """One reading of a list. `problem` says why it is incomplete, None if it is complete."""
-
-    items: list[JSONObject]
-    problem: str | None
-
-
 class _Reader(Struct):
     transport: Transport
     path: str
@@ -83,8 +76,8 @@ class _Reader(Struct):
     arrived: int = 0
     texts: dict[str, str] = field(default_factory=dict)
 
-    async def read(self) -> _Reading:
-        """Read all pages once."""
+    async def read(self) -> tuple[list[JSONObject], str | None]:
+        """Read all pages once. Return the objects, and why they are incomplete, None if not."""
         used = [await self._page(0, PAGE)]
         at = len(used[0].items)
         ahead: dict[int, _Page] = {}
@@ -101,7 +94,7 @@ class _Reader(Struct):
             used.append(ahead[at])
             at += len(used[-1].items)
         items = [item for page in used for item in page.items]
-        return _Reading(items, _problem(items, used))
+        return items, _problem(items, used)
 
     async def _pages(self, at: int, last: _Page) -> dict[int, _Page]:
         """Return the next pages by offset, if the server gives as many objects as in the last."""
@@ -151,18 +144,18 @@ def _page_of(body: JSON, label: str) -> _Page:
         if not isinstance(item, dict):
             raise _invalid(label, f"item {number} is {json_shown(item)}, an object was expected")
         if id_text(item.get("id")) is None:
-            shown = _field(item, "id")
+            shown = shown_in(item, "id")
             raise _invalid(
                 label, f"item {number} has the id {shown}, a number or text was expected"
             )
     count = body.get("count")
     if isinstance(count, bool) or not isinstance(count, int):
-        raise _invalid(label, f"count is {_field(body, 'count')}, a number was expected")
+        raise _invalid(label, f"count is {shown_in(body, 'count')}, a number was expected")
     if not 0 <= count <= MOST_OBJECTS:
         raise _invalid(label, f"count is {count}, a number from 0 to {MOST_OBJECTS} was expected")
     following = body.get("next", ...)
     if following is not None and not isinstance(following, str):
-        raise _invalid(label, f"next is {_field(body, 'next')}, an address or null was expected")
+        raise _invalid(label, f"next is {shown_in(body, 'next')}, an address or null was expected")
     return _Page(results, count, has_next=following is not None)
 
 
@@ -180,10 +173,6 @@ def _problem(items: list[JSONObject], pages: list[_Page]) -> str | None:
     if distinct := len(items) - len({str(item["id"]) for item in items}):
         return f"{distinct} of {count} objects appear twice"
     return None
-
-
-def _field(body: JSONObject, name: str) -> str:
-    return json_shown(body[name]) if name in body else "missing"
 
 
 def _invalid(label: str, problem: str) -> InvalidResponse:

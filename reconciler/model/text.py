@@ -95,6 +95,11 @@ def yaml_text(text: str) -> str:
     return f"'{escaped}'" if is_plain else json.dumps(escaped)
 
 
+def shown_in(body: Mapping[str, object], name: str) -> str:
+    """Return the member of a JSON object that has the wrong type, for messages."""
+    return json_shown(body[name]) if name in body else "missing"
+
+
 def json_shown(value: object) -> str:
     """Return a JSON value that has the wrong type, for messages: short, and scalars only.
 

@@ -23,9 +23,9 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 
-_Start = TypeVar("_Start")
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
+_Objects: TypeAlias = Sequence[LiveObject]
 Handle: TypeAlias = tuple[str, str]
 """What leads to a parent, and its text: ("key", "web"), ("name", "Web") or ("id", "1")."""
 Links: TypeAlias = Mapping[Handle, AbstractSet[Handle]]
@@ -225,9 +225,7 @@ class Names(Struct, frozen=True, dict=True):
     def _below(self) -> Mapping[tuple[str | None, str], Sequence[LiveObject]]:
         return self._indexed(lambda item, name: (item.parent_id, name))
 
-    def _indexed(
-        self, key_of: Callable[[LiveObject, str], _Key]
-    ) -> Mapping[_Key, Sequence[LiveObject]]:
+    def _indexed(self, key_of: Callable[[LiveObject, str], _Key]) -> Mapping[_Key, _Objects]:
         index: dict[_Key, list[LiveObject]] = {}
         for item in self.by_id.values():
             key = key_of(item, self.plain.get(item.id, item.name.strip()))
@@ -479,8 +477,8 @@ def connected(start: Iterable[Handle], links: Links) -> AbstractSet[Handle]:
 
 
 def candidates_of(
-    starts: Sequence[_Start], find: Callable[[_Start], list[LiveObject]]
-) -> tuple[list[tuple[_Start, list[LiveObject]]], list[_Start]]:
+    starts: Sequence[_Item], find: Callable[[_Item], list[LiveObject]]
+) -> tuple[list[tuple[_Item, list[LiveObject]]], list[_Item]]:
     """Return the resources with the objects that they may be, and those without any.
 
     All are looked for before any is claimed: else the order of the keys would decide which of two

@@ -153,8 +153,7 @@ def touched_by(plan: Plan) -> Callable[[LiveObject], bool]:
 
 def short_forms(live: Live) -> dict[Identity, LiveObject]:
     """Return the objects of which only the short form of a list is known."""
-    every = (item for items in live.objects.values() for item in items)
-    return {item.identity: item for item in every if not item.complete}
+    return {it.identity: it for items in live.objects.values() for it in items if not it.complete}
 
 
 def _managed_fields(versions: Sequence[Desired], kinds: Collection[str]) -> _Fields:

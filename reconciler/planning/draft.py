@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
-from itertools import chain
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -101,8 +100,8 @@ class Draft(Struct, frozen=True, dict=True):
     def owners(self) -> Mapping[tuple[str, str], Address]:
         """The resources of live parents by kind and id, also of those that are not planned."""
         kinds = containers(self.matching.kinds.values())
-        pairs = chain(self.matching.resources.items(), self.matching.removed.items())
-        return owners_of({address: pair for address, pair in pairs if address.kind in kinds})
+        every = {**self.matching.resources, **self.matching.removed}
+        return owners_of({address: every[address] for address in every if address.kind in kinds})
 
     @cached_property
     def destructive(self) -> Sequence[Change]:

@@ -24,7 +24,7 @@ from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import Live, LiveObject, id_text, is_same_id
 from reconciler.model.request import Routes
 from reconciler.model.resource import Desired, Resource
-from reconciler.model.text import json_shown, printable
+from reconciler.model.text import json_shown, printable, shown_in
 from reconciler.model.values import JSON, JSONObject
 from reconciler.reading.access import dialect_of_key
 
@@ -371,11 +371,11 @@ def live_object(
         raise _invalid(label, f"the response is {shown}, an object was expected")
     live_id, name = id_text(body.get("id")), body.get("name")
     if live_id is None:
-        raise _invalid(label, f"id is {_field(body, 'id')}, a number or text was expected")
+        raise _invalid(label, f"id is {shown_in(body, 'id')}, a number or text was expected")
     if expected_id is not None and not is_same_id(live_id, expected_id):
         raise _invalid(label, f"id is {live_id}, {printable(expected_id)} was expected")
     if not isinstance(name, str):
-        raise _invalid(label, f"name is {_field(body, 'name')}, text was expected")
+        raise _invalid(label, f"name is {shown_in(body, 'name')}, text was expected")
     parent_id = _parent_of(routes, body, label)
     return LiveObject(routes.kind.name, live_id, name, body, parent_id, complete)
 
@@ -388,14 +388,10 @@ def _parent_of(routes: Routes, body: JSONObject, label: str) -> str | None:
     name = kind.parent_field or kind.parent
     own = id_text(body.get(name))
     if own is None:
-        raise _invalid(label, f"{name} is {_field(body, name)}, a number was expected")
+        raise _invalid(label, f"{name} is {shown_in(body, name)}, a number was expected")
     if parent_id not in (None, own):
         raise _invalid(label, f"{name} is {own}, {parent_id} was expected")
     return own
-
-
-def _field(body: JSONObject, name: str) -> str:
-    return json_shown(body[name]) if name in body else "missing"
 
 
 def _invalid(label: str, problem: str) -> InvalidResponse:

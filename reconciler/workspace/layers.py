@@ -67,8 +67,6 @@ from reconciler.workspace.yaml.loader import ParsedFiles
 _PER_ENVIRONMENT = ("overrides", "environments")
 COMMON = frozenset(common_properties())
 """The fields of all kinds, which are not sent."""
-_MAY_READ_FILE = re.compile(r"\{file:|\\[xuU]")
-"""`${file:…}`, or escapes that could hide it: the result depends on another file."""
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _ANNOTATIONS = ANNOTATIONS | {_SECRET}
 _HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
@@ -81,7 +79,6 @@ class Snapshots(Struct):
     _resources: dict[tuple[int, int, Address], tuple[Resource, Places]] = field(
         default_factory=dict
     )
-    _reads_file: dict[int, bool] = field(default_factory=dict)
 
     def known(
         self, workspace: Document, document: Document, address: Address
@@ -93,13 +90,8 @@ class Snapshots(Struct):
         self, workspace: Document, document: Document, resource: Resource, places: Places
     ) -> None:
         """Remember a resource that was resolved without errors, unless it may depend on a file."""
-        if not (self._may_read_file(workspace) or self._may_read_file(document)):
+        if not (workspace.may_read_file or document.may_read_file):
             self._resources[id(workspace), id(document), resource.address] = (resource, places)
-
-    def _may_read_file(self, document: Document) -> bool:
-        if id(document) not in self._reads_file:
-            self._reads_file[id(document)] = _MAY_READ_FILE.search(document.text) is not None
-        return self._reads_file[id(document)]
 
 
 class EnvironmentContext(Struct):
