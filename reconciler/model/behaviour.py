@@ -145,9 +145,7 @@ class Rule(Struct, frozen=True):
     of: AbstractSet[Path] = frozenset()
 
     def __call__(self, context: RuleContext) -> Consequence | None:
-        """Return the consequence of a change with one of its actions, if there is one."""
-        if self.of and self.of.isdisjoint(context.fields):
-            return None
+        """Return the consequence of a change that it is about, if there is one."""
         outcome = self.judge(context)
         if outcome is None:
             return None

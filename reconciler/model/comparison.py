@@ -227,9 +227,10 @@ def _variant_leaves(
     if not isinstance(body, Mapping):
         return
     fields = variant.named_fields_of(value)
-    for inner_name in (*fields, *sorted(body.keys() - fields.keys())):
+    known = [inner_name for inner_name in fields if inner_name in body]
+    for inner_name in (*known, *sorted(body.keys() - fields.keys())):
         inner = fields.get(inner_name) or unknown_field(inner_name)
-        if inner_name in body and not (live and inner.secret):
+        if not (live and inner.secret):
             yield Leaf((name, variant.body, inner_name), inner, body[inner_name])
 
 

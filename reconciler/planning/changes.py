@@ -282,7 +282,8 @@ def _change(
     written = _as_written(fields, match.resource.written)
     live = match.live
     runs = live.once(latest_runs, match.kind, live.body) if live is not None else ()
-    change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
+    parts |= {"action": action, "fields": written, "runs": runs, "at": match.resource.mark}
+    change = replace(_unchanged(match, context), **parts)
     at_base = context.declared(match, live).at_base
     reach, new = context.known.reached(change, match, at_base)
     change = replace(change, reach=reach, new=new)
@@ -301,6 +302,7 @@ def _change(
         # Messages contain live values.
         replace(consequence, message=printable(consequence.message))
         for rule in match.kind.behaviour().rules_on[action]
+        if not (rule.of and rule.of.isdisjoint(rule_context.fields))
         if (consequence := rule(rule_context)) is not None
     ]
     consequences.sort(key=lambda item: (item.rank, item.rule))

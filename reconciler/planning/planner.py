@@ -137,13 +137,10 @@ def _decided(
             continue
         decided, resource_notes = decisions.of(pair, context)
         for change in decided:
-            if change.action is Action.NO_OP:
-                no_ops.append(change)
-            else:
-                changes.append(replace(change, at=pair.resource.mark))
+            (no_ops if change.action is Action.NO_OP else changes).append(change)
         notes += resource_notes
     changes += (
-        deletion_of(item.match, item.live, item.reason, context)
+        replace(deletion_of(item.match, item.live, item.reason, context), at=None)
         for item in pruned
         if item.match.resource.address in selected.addresses
     )

@@ -328,8 +328,7 @@ class _Comparer(Struct):
 def _in_own_names(kind: Kind, body: JSONObject | None) -> JSONObject | None:
     if body is None:
         return None
-    names = {name: item.name for item in kind.fields for name in item.sent_as(None)}
-    return {names.get(name, name): value for name, value in body.items()}
+    return {kind.names_sent.get(name, name): value for name, value in body.items()}
 
 
 def _sent(kind: Kind, change: Change) -> dict[Path, Leaf]:

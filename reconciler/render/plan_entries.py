@@ -182,11 +182,8 @@ def entries_of(
     unless = frozenset(shared)
     if brief:
         # New objects are grouped with dangerous ones.
-        changes = [
-            change
-            for change in changes
-            if change.action is Action.CREATE or change.severity is Severity.DANGER
-        ]
+        new, danger = Action.CREATE, Severity.DANGER
+        changes = [item for item in changes if item.action is new or item.severity is danger]
     groups: dict[Hashable, list[_Positioned]] = {}
     for position, change in enumerate(changes):
         # The lines of new objects do not decide whether they are grouped.

@@ -30,6 +30,7 @@ _CHANGES = (Action.UPDATE, Action.REPLACE)
 _WRITES = (Action.CREATE, *_CHANGES)
 _RUNS = (*_WRITES, Action.UNPAUSE)
 _CONFIG, _TYPE = ("destination", "config"), ("destination", "type")
+_CERT = (*_CONFIG, "has_self_signed_cert")
 _QUERY, _WHEN = ("model", "sql_query"), ("timezone", "offset_day", "offset_hour")
 
 
@@ -43,7 +44,6 @@ _FORMATS = _in_config(
     *("file_format", "compression", "encryption", "kms_key_id", "legacy_parquet_extension"),
     *("use_json_type", "use_variant_type", "properties_data_type"),
 )
-_REGION, _CERTIFICATE = _in_config("region"), _in_config("has_self_signed_cert")
 _PERSONS = r"(?i)\b(?:raw_)?persons?\b|\bpoe\b"
 _LONGEST_ERROR = 121
 _MOST_NAMES = 10
@@ -273,15 +273,13 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
     return "; ".join(exposed) or None
 
 
-@RULES.rule(
-    "certificate-not-checked", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES, of=_CERTIFICATE
-)
+@RULES.rule("certificate-not-checked", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES, of=[_CERT])
 def certificate_not_checked(context: RuleContext) -> Outcome:
     """A server with a certificate of its own is accepted, so another one can take its place.
 
     Check that the server has no certificate of a known authority.
     """
-    before, after = context.sides(*_CONFIG, "has_self_signed_cert")
+    before, after = context.sides(*_CERT)
     text = "the certificate of the server is not checked: another server can take its place"
     return text if after is True and before is not True else None
 
@@ -360,7 +358,7 @@ def events_changed(context: RuleContext) -> Outcome:
     return "; ".join(texts) or None
 
 
-@RULES.rule("region-changed", Severity.WARNING, Effect.LOST, on=_CHANGES, of=_REGION)
+@RULES.rule("region-changed", Severity.WARNING, Effect.LOST, on=_CHANGES, of=_in_config("region"))
 def region_changed(context: RuleContext) -> Outcome:
     """Another region with the same bucket, which must be there: otherwise all runs fail.
 
