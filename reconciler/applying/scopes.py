@@ -70,10 +70,11 @@ class Scopes:
     _sizes: Counter[Scope] = field(init=False)
     _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
     _read_at: dict[Scope, float] = field(default_factory=dict)
-    _without_survey: set[str] = field(default_factory=set)
+    _without_survey: set[str] = field(init=False)
     _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     def __post_init__(self) -> None:
+        self._without_survey = set(self.live.by_parent)
         items = self.live.by_identity.values()
         self._sizes = Counter(Scope(item.kind, item.parent_id) for item in items)
 

@@ -91,6 +91,8 @@ class Live(Struct, frozen=True, dict=True):
     """When objects were requested in full, by kind and id, in seconds of the clock."""
     integrations: Mapping[str, Integrations] = {}
     """The integrations of the parents that were read, by id of the parent."""
+    by_parent: frozenset[str] = frozenset()
+    """Kinds that were read parent by parent: this key and server have no list of all."""
 
     @property
     def serves_organization(self) -> bool:
