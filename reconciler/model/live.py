@@ -82,7 +82,7 @@ class Live(Struct, frozen=True, dict=True):
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
-    """Kinds that the key may not list: only objects with a configured id are here."""
+    """Kinds without a list of all for the key: read in each parent, or those of configured ids."""
     unread: frozenset[tuple[str, str]] = frozenset()
     """Objects, by kind and id, whose contents were not read: a plan did not need them so far."""
     read_at: float = -inf
@@ -91,8 +91,6 @@ class Live(Struct, frozen=True, dict=True):
     """When objects were requested in full, by kind and id, in seconds of the clock."""
     integrations: Mapping[str, Integrations] = {}
     """The integrations of the parents that were read, by id of the parent."""
-    by_parent: frozenset[str] = frozenset()
-    """Kinds that were read parent by parent: this key and server have no list of all."""
 
     @property
     def serves_organization(self) -> bool:

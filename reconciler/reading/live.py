@@ -61,18 +61,15 @@ async def read_live(
     depth, read_at = depth or Depth(), transport.clock()
     reader = _Reader(transport, desired.organization, desired.in_order(), depth)
     surveys = await together(reader.survey(kind) for kind in kinds)
+    unlisted = {kind.name for kind, survey in zip(kinds, surveys, strict=True) if survey is None}
     objects: dict[str, tuple[LiveObject, ...]] = {}
-    unlisted: set[str] = set()
-    by_parent: set[str] = set()
     unread: set[tuple[str, str]] = set()
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is not None:
             items = [*survey, *await reader.hidden(kind, survey)]
         elif kind.parent is None:
-            unlisted.add(kind.name)
             items = await reader.by_id(kind)
         else:
-            by_parent.add(kind.name)
             parents = objects.get(kind.parent, ())
             # Ids of the files that no parent has are reported, and never part of a path.
             named = _parent_ids(desired.in_order()) & {item.id for item in parents}
@@ -83,14 +80,7 @@ async def read_live(
     dialect = _dialect(kinds, objects)
     if dialect is None:
         dialect = await dialect_of_key(transport)
-    live = Live(
-        objects,
-        dialect,
-        frozenset(unlisted),
-        frozenset(unread),
-        read_at,
-        by_parent=frozenset(by_parent),
-    )
+    live = Live(objects, dialect, frozenset(unlisted), frozenset(unread), read_at)
     wanted = {
         (item.kind, item.id) for items in objects.values() for item in items if depth.in_full(item)
     }
