@@ -175,11 +175,8 @@ class _Run(Struct):
 
     def _turn(self, run: ChangeRun) -> tuple[bool, str, str]:
         """Return a key to sort by: what needs no check any more, then scope by scope."""
-        change = run.change
-        creates = change.action is Action.CREATE
-        scope = (self.worker.scope_of if creates else self.worker.scope_of_checked)(change)
-        place = (scope.kind, scope.parent_id or "") if scope is not None else ("", "")
-        return not self.worker.checks.is_recent(run), *place
+        scope = self.worker.scope_of_checked(run.change)
+        return not self.worker.checks.is_recent(run), scope.kind, scope.parent_id or ""
 
     async def check_again(self) -> None:
         """Check for duplicates once more, after the last changes.

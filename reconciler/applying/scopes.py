@@ -70,10 +70,11 @@ class Scopes:
     _sizes: Counter[Scope] = field(init=False)
     _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
     _read_at: dict[Scope, float] = field(default_factory=dict)
-    _without_survey: set[str] = field(default_factory=set)
+    _without_survey: set[str] = field(init=False)
     _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     def __post_init__(self) -> None:
+        self._without_survey = set(self.live.unlisted)
         items = self.live.by_identity.values()
         self._sizes = Counter(Scope(item.kind, item.parent_id) for item in items)
 
@@ -102,7 +103,8 @@ class Scopes:
         waiting = [other for other, count in self.checks.items() if count > 0]
         same_kind = [other for other in waiting if other.kind == scope.kind]
         saved = sum(self.checks[other] for other in same_kind)
-        if self._is_due(scope) and self.calls(same_kind) >= saved:
+        calls = min(self._cost_of_survey(scope.kind), self._cost_of(same_kind))
+        if self._is_due(scope) and calls >= saved:
             return None
         try:
             return await self._latest_of(scope, self.checks)
@@ -132,7 +134,9 @@ class Scopes:
 
     async def read(self, scopes: Iterable[Scope]) -> dict[Scope, Listing | ServiceError]:
         """Read the lists of some scopes now. A list that can't be read is the error."""
-        by_kind = _by_kind(scopes)
+        by_kind: dict[str, list[Scope]] = defaultdict(list)
+        for scope in dict.fromkeys(scopes):
+            by_kind[scope.kind].append(scope)
         read = await together(self._read_kind(kind, wanted) for kind, wanted in by_kind.items())
         listings = {scope: listing for listings in read for scope, listing in listings.items()}
         for scope, listing in listings.items():
@@ -147,13 +151,6 @@ class Scopes:
         return sum(
             int(min(self._cost_of_survey(kind), sum(pages.values())))
             for kind, pages in self.unchecked.items()
-        )
-
-    def calls(self, scopes: Iterable[Scope]) -> int:
-        """Return how many calls reading the lists takes, by what is known so far."""
-        return sum(
-            int(min(self._cost_of_survey(kind), self._cost_of(wanted)))
-            for kind, wanted in _by_kind(scopes).items()
         )
 
     async def full(self, item: LiveObject, permit: Permit | None = None) -> LiveObject | None:
@@ -220,13 +217,6 @@ class Scopes:
 
     def _cost_of(self, scopes: Collection[Scope]) -> float:
         return sum(_pages(self._sizes[scope] + self.pending[scope]) for scope in scopes)
-
-
-def _by_kind(scopes: Iterable[Scope]) -> dict[str, list[Scope]]:
-    by_kind: dict[str, list[Scope]] = defaultdict(list)
-    for scope in dict.fromkeys(scopes):
-        by_kind[scope.kind].append(scope)
-    return by_kind
 
 
 def _pages(count: int) -> int:

@@ -188,7 +188,7 @@ def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Ad
             address=Address(live.kind, keys[live.identity]),
             parent=_parent(live, keys, context),
             pinned=live.identity in ambiguous
-            or live.kind in context.live.unlisted
+            or (live.parent_id is None and live.kind in context.live.unlisted)
             or _unlisted(live, kinds[live.kind]),
         )
         for live in objects

@@ -100,7 +100,7 @@ class Live(Struct, frozen=True, dict=True):
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
-    """Kinds that the key may not list: only objects with a configured id are here."""
+    """Kinds without a list of all for the key: read in each parent, or those of configured ids."""
     unread: frozenset[tuple[str, str]] = frozenset()
     """Objects, by kind and id, whose contents were not read: a plan did not need them so far."""
     read_at: float = -inf

@@ -61,14 +61,13 @@ async def read_live(
     depth, read_at = depth or Depth(), transport.clock()
     reader = _Reader(transport, desired.organization, desired.in_order(), depth)
     surveys = await together(reader.survey(kind) for kind in kinds)
+    unlisted = {kind.name for kind, survey in zip(kinds, surveys, strict=True) if survey is None}
     objects: dict[str, tuple[LiveObject, ...]] = {}
-    unlisted: set[str] = set()
     unread: set[tuple[str, str]] = set()
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is not None:
             items = [*survey, *await reader.hidden(kind, survey)]
         elif kind.parent is None:
-            unlisted.add(kind.name)
             items = await reader.by_id(kind)
         else:
             parents = objects.get(kind.parent, ())

@@ -93,3 +93,26 @@ def test_calls_never_exceed_the_rate_and_hardly_fall_short_of_it(tmp_path: Path)
     assert len(calls) >= 192
     floor = (len(calls) - 1) // window.calls * window.seconds
     assert calls[-1].at - calls[0].at <= 1.1 * floor
+
+
+def test_performance_creates_use_a_window_whole(tmp_path: Path) -> None:
+    """What is left for their check is left once, and not for each create that is being sent."""
+    window = Window(48, 6)
+    scenario = projects_of(190, live=False)
+    ran, calls = applied(scenario, tmp_path, (window.calls, window.seconds), rate=(window,))
+    assert ran.code == 0, ran
+    assert not [call for call in calls if call.status == 429]
+    floor = (len(calls) - 1) // window.calls * window.seconds
+    assert calls[-1].at - calls[0].at <= 1.1 * floor
+
+
+def test_performance_updates_that_wait_are_checked_by_lists(tmp_path: Path) -> None:
+    """300 details, 300 updates, and lists."""
+    window, scenario = Window(480, 60), projects_of(300)
+    projects = {
+        key: {**own, "timezone": "Europe/Berlin"} for key, own in scenario.head["projects"].items()
+    }
+    changed = replace(scenario, head={"projects": projects})
+    ran, calls = applied(changed, tmp_path, (window.calls, window.seconds), rate=(window,))
+    assert ran.code == 0, ran
+    assert len(calls) <= 630

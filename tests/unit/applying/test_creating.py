@@ -247,6 +247,29 @@ def test_names_of_new_projects_are_read_by_one_list(world: World) -> None:
     assert gets == [projects, projects, survey, survey, projects]
 
 
+def test_performance_without_a_list_of_all_names_are_read_for_the_next_creates_only(
+    service_of: StartService,
+) -> None:
+    """Those of later creates would be too old when it is their turn."""
+    world = World(service_of(SEED, "--dialect", "2026", "--no-organization-list"))
+    projects = [project(f"p{number}", name=f"P{number}") for number in range(6)]
+    world.create(*projects)
+    exports = [export(f"e{number}", parent=f"p{number}", destination=NO_OP) for number in range(6)]
+    live = world.live()
+
+    def react(event: Event) -> None:
+        if isinstance(event, Done):
+            world.clock.now += 31
+
+    world.react = react
+    report = world.apply(planned(desired_of(*projects, *exports), live), live=live, parallelism=2)
+    assert report.complete
+    methods = [item["method"] for item in world.running.requests()]
+    # Two for each create but the last, six checks, and again at the end those that were before.
+    assert methods.count("POST") == 6
+    assert methods.count("GET") <= 11 + 6 + 5
+
+
 def test_f6_the_server_refuses_a_name_that_the_key_does_not_see(world_2026: World) -> None:
     world = world_2026
     world.fail(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.applying.checks import lacks_fields
-from reconciler.model.event import Event, Waiting
+from reconciler.model.event import Done, Event, Waiting
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
@@ -121,6 +121,28 @@ def test_performance_one_list_checks_many_objects(world: World, spec: dict[str, 
     # The list, the one that it does not show, and what is written.
     method = "PATCH" if is_update else "DELETE"
     assert sorted(calls(world)) == sorted(["GET", "GET", method, method])
+
+
+def test_performance_a_list_shows_fields_that_have_their_default(world: World) -> None:
+    world.create(*(project(key, name=key) for key in KEYS))
+    wanted = (project(key, name=key, timezone="Europe/Berlin") for key in KEYS)
+    change, live = plan(world, *wanted)
+    assert world.apply(change, live=live).complete
+    assert sorted(calls(world)) == ["GET", *["PATCH"] * len(KEYS)]
+
+
+def test_performance_a_list_that_cannot_check_is_read_once(world: World) -> None:
+    world.create(*(project(key, name=key) for key in KEYS))
+    wanted = (project(key, name=key, autocapture_opt_out=True) for key in KEYS)
+    change, live = plan(world, *wanted)
+
+    def react(event: Event) -> None:
+        if isinstance(event, Done):
+            world.clock.now += 31
+
+    world.react = react
+    assert world.apply(change, live=live, parallelism=1).complete
+    assert calls(world) == ["GET", *["GET", "PATCH"] * len(KEYS)]
 
 
 def test_performance_a_list_without_the_settings_of_a_plan_is_no_check(world: World) -> None:

@@ -123,7 +123,7 @@ def test_a_key_that_is_limited_to_a_project_reads_it_by_id(running: RunningEmula
     live = read(running, lake, key="phx_web")
     assert names(live) == ["Lake", "River"]
     assert names(live, "project") == ["Web"]
-    assert live.unlisted == {"project"}
+    assert live.unlisted == {"project", "batch_export"}
     assert "/api/projects/1/batch_exports/" in paths(running)
 
 
