@@ -344,9 +344,9 @@ def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
 
 
 def _placed(item: Placed) -> str:
-    stays = f" ({printable(item.replaces)} stays for other environments)" if item.replaces else ""
-    place = f"{item.at}: {item.address} {printable(path_text(item.path))}"
-    return f"{place} -> {printable(item.layer)}{stays}"
+    where = printable(item.layer)
+    where += f"; {printable(item.replaces)} stays for other environments" if item.replaces else ""
+    return f"{item.at}: set {printable(path_text(item.path))} of {item.address} ({where})"
 
 
 def pull_summary(pulled: Pulled) -> str:
