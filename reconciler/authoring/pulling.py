@@ -34,15 +34,7 @@ from reconciler.model.live import Live, LiveObject, parse_marked_name
 from reconciler.model.plan import FieldChange
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
-from reconciler.model.values import (
-    JSON,
-    MISSING,
-    Path,
-    map_leaves,
-    path_text,
-    put_at,
-    value_at,
-)
+from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
 from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
 from reconciler.render.options import Style

@@ -29,12 +29,7 @@ from reconciler.emulator.guard import Guard
 from reconciler.emulator.inputs import BadInput, read_yaml
 from reconciler.emulator.seed import default_seed, plant, read_seed
 from reconciler.emulator.store import Store
-from reconciler.emulator.throttle import (
-    SERVICE_WINDOWS,
-    Throttle,
-    Window,
-    windows_from_text,
-)
+from reconciler.emulator.throttle import SERVICE_WINDOWS, Throttle, Window, windows_from_text
 from reconciler.emulator.world import World
 
 
