@@ -34,15 +34,7 @@ from reconciler.model.live import Live, LiveObject, parse_marked_name
 from reconciler.model.plan import FieldChange
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
-from reconciler.model.values import (
-    JSON,
-    MISSING,
-    Path,
-    map_leaves,
-    path_text,
-    put_at,
-    value_at,
-)
+from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
 from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
 from reconciler.render.options import Style
@@ -343,9 +335,9 @@ def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
 
 
 def _placed(item: Placed) -> str:
-    stays = f" ({printable(item.replaces)} stays for other environments)" if item.replaces else ""
-    place = f"{item.at}: {item.address} {printable(path_text(item.path))}"
-    return f"{place} -> {printable(item.layer)}{stays}"
+    where = printable(item.layer)
+    where += f"; {printable(item.replaces)} stays for other environments" if item.replaces else ""
+    return f"{item.at}: set {printable(path_text(item.path))} of {item.address} ({where})"
 
 
 def pull_summary(pulled: Pulled) -> str:

@@ -198,11 +198,10 @@ def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
     saved = [(item, file, item.result) for item, file in files if item.result is not None]
     for _, file, plan in saved:
         write_private(file, encode(plan))
-    commands = [
-        next_command("apply", str(file), environment=item.environment)
+    usages = [
+        f"; apply one with: {next_command('apply', str(file), environment=item.environment)}"
         for item, file, plan in saved
         if not plan.empty
     ]
     if saved:
-        usage = f"; apply one with: {commands[0]}" if commands else ""
-        write_note(f"saved to {printable(str(out))}{usage}\n")
+        write_note(f"saved to {printable(str(out))}{''.join(usages[:1])}\n")

@@ -83,16 +83,12 @@ _HOMES: Mapping[str, str] = {
 COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
-_OF_OTHER_TOOLS: Mapping[str, str] = {
-    "check": "validate",
+_OF_OTHER_TOOLS = {
     "diff": "plan",
     "history": "audit",
-    "lint": "validate",
-    "list": "status",
-    "move": "mv",
     "rename": "mv",
-    "resume": "unpause",
     "undo": "plan --undo",
+    "version": "reconciler --version",
 }
 """What other tools name a command that exists here, with its name."""
 _OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EBADF)
@@ -174,21 +170,13 @@ class LazyGroup(HasCommonOptions, click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            close = self._close_to(ctx, args[0])
+            from difflib import get_close_matches
+
+            similar = get_close_matches(args[0], [*COMMANDS], n=1)
+            close = _OF_OTHER_TOOLS.get(args[0]) or "".join(similar)
             suggestion = f" Did you mean '{close}'?" if close else ""
             message = f"No such command '{args[0]}'.{suggestion}"
             raise click.UsageError(message, error.ctx) from None
-
-    def _close_to(self, ctx: click.Context, word: str) -> str | None:
-        """Return the command or the option with a similar name."""
-        from difflib import get_close_matches
-
-        options = {name for param in self.get_params(ctx) for name in param.opts}
-        if f"--{word}" in options:
-            return f"reconciler --{word}"
-        if word in _OF_OTHER_TOOLS:
-            return _OF_OTHER_TOOLS[word]
-        return next(iter(get_close_matches(word, list(COMMANDS), n=1)), None)
 
 
 @click.group(cls=LazyGroup, context_settings=_CONTEXT)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from ipaddress import ip_address
@@ -28,12 +29,7 @@ from reconciler.emulator.guard import Guard
 from reconciler.emulator.inputs import BadInput, read_yaml
 from reconciler.emulator.seed import default_seed, plant, read_seed
 from reconciler.emulator.store import Store
-from reconciler.emulator.throttle import (
-    SERVICE_WINDOWS,
-    Throttle,
-    Window,
-    windows_from_text,
-)
+from reconciler.emulator.throttle import SERVICE_WINDOWS, Throttle, Window, windows_from_text
 from reconciler.emulator.world import World
 
 
@@ -136,7 +132,7 @@ def command(  # noqa: PLR0913 - one for each option
     """Serve the interface on loopback, without an account or a network.
 
     When it is ready, it prints one JSON line with base_url, organization, project_id and api_key to
-    stdout. SIGTERM or Ctrl-C stops it.
+    stdout, or to a terminal the commands that set them. SIGTERM or Ctrl-C stops it.
     """
     if until_stdin_ends:
         threading.Thread(target=_exit_with_stdin, daemon=True).start()
@@ -164,7 +160,8 @@ def command(  # noqa: PLR0913 - one for each option
     )
     _warn_if_open(host)
     with listening_socket(host, port) as listening:
-        line = orjson.dumps(_connection_details(world.store, host, listening.getsockname()[1]))
+        details = _connection_details(world.store, host, listening.getsockname()[1])
+        line = _exports(details) if sys.stdout.isatty() else orjson.dumps(details)
         try:
             _Server(app, listening, line).serve_until_stopped()
         finally:
@@ -188,6 +185,12 @@ def _connection_details(store: Store, host: str, port: int) -> dict[str, object]
         "project_id": projects[0].id if projects else None,
         "api_key": store.key_values()[0],
     }
+
+
+def _exports(details: Mapping[str, object]) -> bytes:
+    names = ("base_url", "organization", "api_key")
+    values = ((name.upper(), shlex.quote(str(details[name]))) for name in names)
+    return "\n".join(f"export RECONCILER_{name}={value}" for name, value in values).encode()
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -326,9 +326,9 @@ def _encryption(base_url: str, probed: Probed, environ: Mapping[str, str], now: 
 
 
 def _limits(base_url: str, probed: Probed, settings: ClientSettings) -> str:
-    windows = " and ".join(map(str, settings.windows(base_url))) or "no limit"
+    windows = " and ".join(map(str, settings.windows(base_url))) or "none"
     sent = ", ".join(f"{name}: {value}" for name, value in probed.limits.items())
-    return f"{windows} (own); the service sends {sent or 'no headers about it'}"
+    return f"own: {windows}; the service sends {sent or 'no headers about it'}"
 
 
 async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:

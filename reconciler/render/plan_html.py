@@ -204,7 +204,7 @@ def _drift(document: Document, ids: _PageIds) -> Iterator[str]:
     if document.drift:
         yield "<h2>Drift</h2>\n"
         yield '<p class="dim">Live state differs from the base. '
-        yield "This plan sets it back.</p>\n"
+        yield "This plan sets it back; <code>reconciler pull</code> keeps it.</p>\n"
         yield from (_entry(entry, ids) for entry in document.drift)
 
 

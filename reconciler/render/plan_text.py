@@ -41,8 +41,7 @@ _MOST_PROJECTS = 12
 _MOST_NEW = 20
 _LONGEST_PROJECT = 30
 _DRIFT = (
-    "Drift (live state differs from the base). This plan sets it back; to keep a live value, "
-    "write it into the file."
+    "Drift (live state differs from the base). This plan sets it back; `reconciler pull` keeps it."
 )
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pty
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +18,7 @@ from reconciler.emulator.server import listening_socket
 from tests.emulator.facts import Api, fact
 from tests.support.cli import reconciler
 from tests.support.emulator import start_emulator
-from tests.support.limits import TIMEOUT
+from tests.support.limits import TIMEOUT, time_limit
 
 
 @fact(
@@ -198,6 +202,24 @@ def test_a_seed_that_is_not_valid(tmp_path: Path, text: str, message: str) -> No
     ran = reconciler("emulator", "--seed", seed)
     assert ran.code == 1
     assert message in ran.err
+
+
+def test_on_a_terminal_the_connection_is_printed_as_commands(tmp_path: Path) -> None:
+    seed = tmp_path / "seed.yaml"
+    seed.write_text("organizations: [{id: o 1, projects: [{name: P}]}]\nkeys: [{value: phx_a}]\n")
+    terminal, stdout = pty.openpty()
+    words = [sys.executable, "-m", "reconciler", "emulator", "--seed", str(seed)]
+    with subprocess.Popen(words, stdout=stdout) as process, time_limit(process):
+        # If it ends before, reading is an error.
+        os.close(stdout)
+        text = b""
+        while not text.endswith(b"phx_a\r\n"):
+            text += os.read(terminal, 1024)
+        process.terminate()
+    os.close(terminal)
+    address, *rest = text.decode().splitlines()
+    assert address.startswith("export RECONCILER_BASE_URL=http://127.0.0.1:")
+    assert rest == ["export RECONCILER_ORGANIZATION='o 1'", "export RECONCILER_API_KEY=phx_a"]
 
 
 def test_a_port_that_is_taken(api_port: int) -> None:

@@ -96,7 +96,7 @@ def test_without_a_connection_the_local_checks_remain(tmp_path: Path) -> None:
     ran, checks = checks_of(tmp_path, {})
     assert ran.code == 1
     assert checks["connection"]["health"] == "failed"
-    assert "no `api_key`" in checks["connection"]["result"]
+    assert "or `api_key`" in checks["connection"]["result"]
     assert "RECONCILER_API_KEY" in checks["connection"]["fix"]
     assert {"version", "git", "lock", "embedded service"} <= checks.keys()
 

@@ -395,7 +395,7 @@ def test_the_command_writes_and_reports(applied: Applied) -> None:
     ran = applied.run("pull", "only", **PRODUCTION)
     assert (ran.code, ran.out) == (
         0,
-        "resources.yaml:33:15: batch_export.only interval -> resource\n",
+        "resources.yaml:33:15: set interval of batch_export.only (resource)\n",
     )
     assert "Wrote 1 value to 1 file\n" in ran.err
     again = applied.run("pull", "--format", "json", **PRODUCTION)
