@@ -92,7 +92,7 @@ def saved_schema(name: str) -> Schema:
     if "$ref" in root:
         root = definitions.pop(root["$ref"].rpartition("/")[2])
     head = {"$schema": _DIALECT, "$id": f"urn:reconciler:schema:{name}:{Plan.version}"}
-    text = _LINES if name == "event" else root["description"]
+    text = _LINES if name == "event" else inspect.cleandoc(root["description"])
     rest = {key: value for key, value in root.items() if key not in ("title", "description")}
     return {
         **head,

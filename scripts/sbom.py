@@ -49,7 +49,7 @@ def _component(name: str, ref: str, metadata: Any, version: str) -> dict[str, An
 
 def _licences(metadata: Message) -> dict[str, Any]:
     """Return the licence of a distribution: an SPDX expression, else names from classifiers."""
-    if expression := metadata["License-Expression"]:
+    if expression := metadata.get("License-Expression"):
         return {"licenses": [{"expression": expression}]}
     names = [
         line.rpartition(" :: ")[2]

@@ -109,12 +109,15 @@ class Identity:
 
     def parent_of(self, resource: Resource) -> str | None:
         """Return the id of the live project of a resource, None if it does not exist yet."""
-        how, text = resource.parent or ("id", None)
-        if how == "id" or text is None:
-            return text
-        named = [item for item in self.live if item.kind == "project" and item.name == text]
-        found = [self.matched.get(text)] if how == "key" else named
-        self.is_ambiguous |= len(found) != 1
+        if resource.parent is None:
+            return None
+        how, text = resource.parent
+        projects = [item for item in self.live if item.kind == "project"]
+        if how == "key":
+            found = [self.matched.get(text)]
+        else:
+            found = [item for item in projects if text == (item.id if how == "id" else item.name)]
+        self.is_ambiguous |= len(found) != 1 and not (how == "id" and resource.absent)
         return found[0].id if found and found[0] else None
 
     # The resources of now
