@@ -134,7 +134,7 @@ def _set_since_base(
     for version in (*versions, resource) if versions else ():
         if version.unset:
             once = {path: leaf for path, leaf in once.items() if not version.leaves(path)}
-        others = _other_variants(kind, resource, version.spec)
+        others = other_variants(kind, resource, version.spec)
         for path, leaf in _leaves(kind, version).items():
             if path[0] not in others:
                 once[path] = leaf
@@ -181,7 +181,7 @@ def _origin(wanted: Leaf, live: JSON, at_base: Leaf | None, base: Base | None) -
     return Origin.FILES if is_equal(wanted.field, at_base.value, live) else Origin.BOTH
 
 
-def _other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]:
+def other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]:
     """Return the fields that have another tag in a spec or body: what is in them differs."""
     return {
         field.name
@@ -202,7 +202,7 @@ def _removed(
 
     Those of a variant whose tag changes are no fields of the new one.
     """
-    others = _other_variants(kind, resource, live.body)
+    others = other_variants(kind, resource, live.body)
     for path, leaf in once.items():
         is_field = path == leaf.path and path[0] not in others
         if is_field and path not in declared and not is_ignored(path, resource.lifecycle):

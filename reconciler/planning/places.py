@@ -419,7 +419,7 @@ class Known(Struct, frozen=True, dict=True):
         tokens = places.tokens(match.resource.spec) or was.tokens
         reach = replace(places.reach(after), tokens=tokens)
         judge = _Judge(self, change, reach, own, was, at_base)
-        again = change.action is not Action.REPLACE and bool(live) and not self.runs(kind, live)
+        again = bool(live) and not self.runs(kind, live)
         again = again and (change.action is Action.UNPAUSE or self.runs(kind, after))
         new_places = tuple(judge.places(again=again))
         new = [*judge.secrets(), *judge.references(), *new_places]
