@@ -582,7 +582,7 @@ def _seen_of_update(
 ) -> dict[str, JSON]:
     """Return the managed fields, without toggles (other changes) and without `ignore_changes`.
 
-    What is sent although no file manages it was seen, too.
+    What is sent although no file manages it, or although it is ignored, was seen, too.
     """
     kind, resource = match.kind, match.resource
     declared = {
@@ -590,11 +590,7 @@ def _seen_of_update(
         for path, leaf in differs.wanted.items()
         if not (leaf.field.secret or leaf.field.toggle or is_ignored(path, resource.lifecycle))
     }
-    sent = {
-        (field.name,)
-        for field in kind.fields
-        if field.name in body and field.name not in resource.spec
-    }
+    sent = {(field.name,) for field in kind.fields if field.name in body and field.variant is None}
     seen = declared | sent | {change.path for change in differs.changes}
     return _seen(kind, live, seen, differs.current)
 

@@ -81,13 +81,15 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
     wanted = _leaves(kind, resource)
     before = _leaves(kind, declared.at_base) if declared.at_base is not None else {}
     once = _set_since_base(kind, resource, declared.versions)
+    replaced = _replaced_variants(kind, resource, live)
     changes: list[FieldChange] = []
     toggles: list[FieldChange] = []
     unreset: list[Path] = []
     for path, leaf in wanted.items():
         is_unset_toggle = leaf.field.toggle is not None and leaf.value is None
         is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
-        if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
+        is_kept = path[0] not in replaced and is_ignored(path, resource.lifecycle)
+        if is_unset_toggle or is_secret or is_kept:
             continue
         now = _value(current.get(path))
         if now.__class__ is str and now == leaf.value:
@@ -189,6 +191,34 @@ def other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]
         if (tag := value_at(resource.spec, (field.name, variant.tag))) is not MISSING
         and not is_equal(variant.tag_field, tag, value_at(spec, (field.name, variant.tag)))
     }
+
+
+def _replaced_variants(kind: Kind, resource: Resource, live: LiveObject) -> set[str]:
+    """Return the fields whose tag changes: no live value is kept inside them."""
+    if not resource.lifecycle.ignore_changes:
+        return set()
+    kept = {
+        field.name
+        for field, variant in kind.variants
+        if is_ignored((field.name, variant.tag), resource.lifecycle)
+    }
+    return other_variants(kind, resource, live.body) - kept
+
+
+def with_live_values(
+    body: JSONObject, live: JSONObject, lifecycle: Lifecycle, path: Path = ()
+) -> dict[str, JSON]:
+    """Return a body with live values in place of those that `ignore_changes` names."""
+    sent: dict[str, JSON] = {}
+    for name, value in body.items():
+        inside = (*path, name)
+        if isinstance(value, Mapping):
+            sent[name] = with_live_values(value, mapping_of(live.get(name)), lifecycle, inside)
+        elif isinstance(value, SecretRef) or not is_ignored(inside, lifecycle):
+            sent[name] = value
+        elif name in live:
+            sent[name] = live[name]
+    return sent
 
 
 def _removed(
@@ -317,6 +347,10 @@ def update_body(
     dialect: Dialect | None,
 ) -> dict[str, JSON]:
     """Return the changed fields and secrets, with the fields that must be sent with them."""
+    if resource.lifecycle.ignore_changes:
+        kept = with_live_values(resource.spec, live.body, resource.lifecycle)
+        kept |= {name: resource.spec[name] for name in _replaced_variants(kind, resource, live)}
+        resource = replace(resource, spec=kept)
     by_path = {change.path: change for change in changes}
     names = {path[0] for path in (*by_path, *secrets)}
     names |= {name for field in kind.fields if field.name in names for name in field.sent_with}
