@@ -555,7 +555,15 @@ def _kept(match: Match, live: LiveObject, context: ChangeContext) -> tuple[Match
     for path, value in values.items():
         put_at(spec, path, value)
     resource = replace(resource, spec=spec, lifecycle=replace(lifecycle, ignore_changes=()))
-    return replace(match, resource=resource), difference(kind, resource, live, declared)
+    differs = difference(kind, resource, live, declared)
+    if match.moved and declared.base is not None:
+        # Integrations belong to one parent: another one is no drift.
+        changes = (
+            replace(item, origin=Origin.FILES) if item.path in kind.integration_paths else item
+            for item in differs.changes
+        )
+        differs = replace(differs, changes=tuple(changes))
+    return replace(match, resource=resource), differs
 
 
 def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeContext) -> Change:
