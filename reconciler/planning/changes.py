@@ -545,7 +545,8 @@ def _kept(match: Match, live: LiveObject, context: ChangeContext) -> tuple[Match
     for path, leaf in {**wanted, **current}.items():
         is_managed = path in wanted and not is_ignored(path, lifecycle)
         is_secret = leaf.field.secret or isinstance(values.get(path), SecretRef)
-        if is_managed or is_secret or path in left or path[0] in others:
+        is_other = path[0] in others or kind.is_stale(path, live.body)
+        if is_managed or is_secret or is_other or path in left:
             continue
         if path not in current or is_default(leaf.field, leaf.value):
             values.pop(path, None)
