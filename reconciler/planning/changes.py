@@ -115,8 +115,9 @@ class ChangeContext(Struct, frozen=True, dict=True):
         declared = self.declared(match, live)
         if not self.live.integrations or declared.base is None:
             return declared
-        at_base = declared.at_base and resolved(match, declared.at_base, self.live)
-        versions = [resolved(match, version, self.live) for version in declared.versions]
+        former = replace(match, parent_id=live.parent_id)
+        at_base = declared.at_base and resolved(former, declared.at_base, self.live)
+        versions = [resolved(former, version, self.live) for version in declared.versions]
         return replace(declared, at_base=at_base, versions=versions)
 
     def parent_name(self, match: Match, parent_id: str | None) -> str | None:
@@ -452,19 +453,18 @@ def _replacement(
 ) -> Change:
     match, differs = _kept(match, live, context)
     fields = (*differs.changes, *differs.toggles)
-    parent_id = match.parent_id if match.moved else live.parent_id
     parts = {"reasons": reasons, **_sent_by_create(match, context)}
-    return _replaced(match, live, fields, parent_id, context, **parts)
+    return _replaced(match, live, fields, context, **parts)
 
 
 def _replaced(
     match: Match,
     live: LiveObject,
     fields: Iterable[FieldChange],
-    parent_id: str | None,
     context: ChangeContext,
     **parts: Any,
 ) -> Change:
+    parent_id = match.parent_id if match.moved else live.parent_id
     return _change(
         match,
         Action.REPLACE,
@@ -506,17 +506,9 @@ def _rest_of_replacement(
         kind, resource, new, changes=left.changes, secrets=sent, dialect=context.live.dialect
     )
     toggles = [change for change in differs.toggles if change not in left.toggles]
-    rest = _replaced(
-        match,
-        live,
-        (*differs.changes, *toggles),
-        new.parent_id,
-        context,
-        new_id=new.id,
-        reasons=(*reasons, Reason.INTERRUPTED),
-        body={"name": resource.name, **patch},
-        secrets=secrets,
-    )
+    fields, body = (*differs.changes, *toggles), {"name": resource.name, **patch}
+    parts = {"reasons": (*reasons, Reason.INTERRUPTED), "body": body, "secrets": secrets}
+    rest = _replaced(match, live, fields, context, new_id=new.id, **parts)
     return (rest, *(_toggle(of_new, new, change, left, context) for change in left.toggles))
 
 
@@ -556,15 +548,7 @@ def _kept(match: Match, live: LiveObject, context: ChangeContext) -> tuple[Match
     for path, value in values.items():
         put_at(spec, path, value)
     resource = replace(resource, spec=spec, lifecycle=replace(lifecycle, ignore_changes=()))
-    differs = difference(kind, resource, live, declared)
-    if match.moved and declared.base is not None:
-        # Integrations belong to one parent: another one is no drift.
-        changes = (
-            replace(item, origin=Origin.FILES) if item.path in kind.integration_paths else item
-            for item in differs.changes
-        )
-        differs = replace(differs, changes=tuple(changes))
-    return replace(match, resource=resource), differs
+    return replace(match, resource=resource), difference(kind, resource, live, declared)
 
 
 def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeContext) -> Change:

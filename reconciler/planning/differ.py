@@ -81,7 +81,9 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
     wanted = _leaves(kind, resource)
     before = _leaves(kind, declared.at_base) if declared.at_base is not None else {}
     once = _set_since_base(kind, resource, declared.versions)
-    replaced = _replaced_variants(kind, resource, live)
+    replaced: set[str] = set()
+    if resource.lifecycle.ignore_changes:
+        replaced = _replaced_variants(kind, resource, live)
     changes: list[FieldChange] = []
     toggles: list[FieldChange] = []
     unreset: list[Path] = []
@@ -195,14 +197,9 @@ def other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]
 
 def _replaced_variants(kind: Kind, resource: Resource, live: LiveObject) -> set[str]:
     """Return the fields whose tag changes: no live value is kept inside them."""
-    if not resource.lifecycle.ignore_changes:
-        return set()
-    kept = {
-        field.name
-        for field, variant in kind.variants
-        if is_ignored((field.name, variant.tag), resource.lifecycle)
-    }
-    return other_variants(kind, resource, live.body) - kept
+    tags = {field.name: (field.name, variant.tag) for field, variant in kind.variants}
+    others = other_variants(kind, resource, live.body)
+    return {name for name in others if not is_ignored(tags[name], resource.lifecycle)}
 
 
 def with_live_values(
