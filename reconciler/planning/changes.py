@@ -41,13 +41,23 @@ from reconciler.model.plan import (
 )
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import printable, quoted, shortened
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    path_text,
+    put_at,
+    value_at,
+)
 from reconciler.planning.base import Declared
 from reconciler.planning.differ import (
     Difference,
     create_body,
     difference,
     is_ignored,
+    other_variants,
     secret_notes,
     update_body,
 )
@@ -105,8 +115,9 @@ class ChangeContext(Struct, frozen=True, dict=True):
         declared = self.declared(match, live)
         if not self.live.integrations or declared.base is None:
             return declared
-        at_base = declared.at_base and resolved(match, declared.at_base, self.live)
-        versions = [resolved(match, version, self.live) for version in declared.versions]
+        former = replace(match, parent_id=live.parent_id)
+        at_base = declared.at_base and resolved(former, declared.at_base, self.live)
+        versions = [resolved(former, version, self.live) for version in declared.versions]
         return replace(declared, at_base=at_base, versions=versions)
 
     def parent_name(self, match: Match, parent_id: str | None) -> str | None:
@@ -215,10 +226,10 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
     reasons = tuple(_reasons_to_replace(match, differs, context))
     if match.new is not None:
         if reasons or resource.pinned_id is None:
-            return _rest_of_replacement(match, live, match.new, differs, reasons, context), notes
+            return _rest_of_replacement(match, live, match.new, reasons, context), notes
         notes += tuple(interrupted_notes([match.new]))
     if reasons:
-        return (_replacement(match, live, differs, reasons, context),), notes
+        return (_replacement(match, live, reasons, context),), notes
     return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
 
 
@@ -298,10 +309,13 @@ def _change(
         children=context.children(deleted) if deleted is not None else (),
         environment=context.environment,
     )
+    rules_on = match.kind.behaviour().rules_on
+    toggled = _toggled(match.kind, fields) if action is Action.REPLACE else ()
+    more = [rule for what in toggled for rule in rules_on[what] if action not in rule.actions]
     consequences = [
         # Messages contain live values.
         replace(consequence, message=printable(consequence.message))
-        for rule in match.kind.behaviour().rules_on[action]
+        for rule in (*rules_on[action], *more)
         if not (rule.of and rule.of.isdisjoint(rule_context.fields))
         if (consequence := rule(rule_context)) is not None
     ]
@@ -353,13 +367,11 @@ def _creation(match: Match, context: ChangeContext) -> Change:
     return _change(match, Action.CREATE, fields, context, reasons=(Reason.NOT_LIVE,), **sent)
 
 
-def _sent_by_create(
-    match: Match, context: ChangeContext, unmanaged: Mapping[str, JSON] | None = None
-) -> dict[str, Any]:
+def _sent_by_create(match: Match, context: ChangeContext) -> dict[str, Any]:
     """Return the parts of a change that creates the object: its bodies and secrets."""
     kind, resource, dialect = match.kind, match.resource, context.live.dialect
     return {
-        "body": {**(unmanaged or {}), **create_body(kind, resource, dialect)},
+        "body": create_body(kind, resource, dialect),
         "after_create": create_body(kind, resource, dialect, after=True) or None,
         "secrets": _secrets(match, (), context, always=SecretUse.CREATE),
     }
@@ -418,12 +430,17 @@ def _toggle(
     change: FieldChange,
     context: ChangeContext,
 ) -> Change:
-    toggled = match.kind.field_at(change.path, live.body)
-    if toggled is None or toggled.toggle is None:
-        raise ValueError(f"{path_text(change.path)} is not a toggle")
-    action = toggled.toggle.on if change.after else toggled.toggle.off
+    (action,) = _toggled(match.kind, [change])
     seen = _seen(match.kind, live, [change.path])
     return _change(match, action, (change,), context, reasons=_reasons([change]), seen=seen)
+
+
+def _toggled(kind: Kind, changes: Iterable[FieldChange]) -> Iterator[Action]:
+    """Yield what changes of toggles do."""
+    for change in changes:
+        field = kind.field_at(change.path, {})
+        if field is not None and field.toggle is not None:
+            yield field.toggle.on if change.after else field.toggle.off
 
 
 def _reasons_to_replace(
@@ -439,26 +456,33 @@ def _reasons_to_replace(
 
 
 def _replacement(
+    match: Match, live: LiveObject, reasons: tuple[Reason, ...], context: ChangeContext
+) -> Change:
+    match, differs = _kept(match, live, context)
+    fields = (*differs.changes, *differs.toggles)
+    parts = {"reasons": reasons, **_sent_by_create(match, context)}
+    return _replaced(match, live, fields, context, **parts)
+
+
+def _replaced(
     match: Match,
     live: LiveObject,
-    differs: Difference,
-    reasons: tuple[Reason, ...],
+    fields: Iterable[FieldChange],
     context: ChangeContext,
+    **parts: Any,
 ) -> Change:
-    unmanaged = _unmanaged_settings(match, live, differs, context)
     parent_id = match.parent_id if match.moved else live.parent_id
     return _change(
         match,
         Action.REPLACE,
-        (*_move(match, live), *differs.changes),
+        (*_move(match, live), *fields),
         context,
         parent_id=parent_id,
         parent_name=context.parent_name(match, parent_id),
         old_parent_id=live.parent_id,
         old_parent_name=context.parent_name(match, live.parent_id),
-        reasons=reasons,
-        seen=seen_of_object(match.kind, live, match.resource.lifecycle, used=unmanaged),
-        **_sent_by_create(match, context, unmanaged),
+        seen=seen_of_object(match.kind, live, match.resource.lifecycle),
+        **parts,
     )
 
 
@@ -466,7 +490,6 @@ def _rest_of_replacement(
     match: Match,
     live: LiveObject,
     new: LiveObject,
-    differs: Difference,
     reasons: tuple[Reason, ...],
     context: ChangeContext,
 ) -> tuple[Change, ...]:
@@ -474,35 +497,25 @@ def _rest_of_replacement(
 
     Raises AmbiguousIdentity if the new object isn't what a replacement would create now.
     """
-    kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
-    left = difference(kind, resource, new, context.declared_since_base(match, live))
-    unmanaged = _unmanaged_settings(match, live, differs, context)
     if not reasons:
         raise interrupted(match, "the configuration does not need it any more")
+    kept_of_new, _ = _kept(match, new, context)
+    match, differs = _kept(match, live, context)
+    kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
+    left = difference(kind, resource, new, context.declared_since_base(match, live))
     if any(_reasons_to_replace(of_new, left, context)):
         raise interrupted(match, "a fixed field of the new object differs")
-    if unmanaged != _unmanaged_settings(match, new, differs, context):
+    if resource.spec != kept_of_new.resource.spec:
         raise interrupted(match, "the old object was modified since")
     secrets = _secrets(match, left.changes, context)
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     patch = update_body(
         kind, resource, new, changes=left.changes, secrets=sent, dialect=context.live.dialect
     )
-    rest = _change(
-        match,
-        Action.REPLACE,
-        (*_move(match, live), *differs.changes),
-        context,
-        parent_id=new.parent_id,
-        parent_name=context.parent_name(match, new.parent_id),
-        old_parent_id=live.parent_id,
-        old_parent_name=context.parent_name(match, live.parent_id),
-        new_id=new.id,
-        reasons=(*reasons, Reason.INTERRUPTED),
-        seen=seen_of_object(kind, live, resource.lifecycle, used=unmanaged),
-        body={"name": resource.name, **patch},
-        secrets=secrets,
-    )
+    toggles = [change for change in differs.toggles if change not in left.toggles]
+    fields, body = (*differs.changes, *toggles), {"name": resource.name, **patch}
+    parts = {"reasons": (*reasons, Reason.INTERRUPTED), "body": body, "secrets": secrets}
+    rest = _replaced(match, live, fields, context, new_id=new.id, **parts)
     return (rest, *(_toggle(of_new, new, change, context) for change in left.toggles))
 
 
@@ -513,22 +526,36 @@ def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
         yield FieldChange((match.kind.parent_key,), live.parent_id, target)
 
 
-def _unmanaged_settings(
-    match: Match, live: LiveObject, differs: Difference, context: ChangeContext
-) -> dict[str, JSON]:
-    """Return the live settings that the configuration does not manage, for the new object.
+def _kept(match: Match, live: LiveObject, context: ChangeContext) -> tuple[Match, Difference]:
+    """Return a match whose resource keeps what it does not manage, for a new object; what differs.
 
-    Without them a replacement would change more than it shows: a paused export would run again.
-    What the replacement resets is left out: the new object gets the default.
+    Without these live values a replacement would change more than it shows: a paused export would
+    run again. What is reset is left out: the new object gets the default. What cannot be kept
+    differs: the name, the settings of another type, and the integration of another parent.
     """
-    reset = {change.path[0] for change in differs.changes if change.reset}
-    return {
-        name: display_value(leaf.field, leaf.value)
-        for leaf in live.once(live_leaves, match.kind, live.body).values()
-        if len(leaf.path) == 1 and leaf.field.name not in {*match.resource.spec, *reset}
-        if not is_default(leaf.field, leaf.value)
-        for name in leaf.field.sent_as(context.live.dialect)
-    }
+    kind, resource, lifecycle = match.kind, match.resource, match.resource.lifecycle
+    declared = context.declared_since_base(match, live)
+    left = {item.path for item in difference(kind, resource, live, declared).changes if item.reset}
+    left |= {("name",), *(kind.integration_paths if match.moved else ())}
+    wanted = {leaf.path: leaf for leaf in field_leaves(kind.fields, resource.spec, live=False)}
+    current = live.once(live_leaves, kind, live.body)
+    values = {path: leaf.value for path, leaf in wanted.items()}
+    others = other_variants(kind, resource, live.body)
+    for path, leaf in {**wanted, **current}.items():
+        is_managed = path in wanted and not is_ignored(path, lifecycle)
+        is_secret = leaf.field.secret or isinstance(values.get(path), SecretRef)
+        is_other = path[0] in others or kind.is_stale(path, live.body)
+        if is_managed or is_secret or is_other or path in left:
+            continue
+        if path not in current or is_default(leaf.field, leaf.value):
+            values.pop(path, None)
+        else:
+            values[path] = display_value(leaf.field, leaf.value)
+    spec: dict[str, JSON] = {}
+    for path, value in values.items():
+        put_at(spec, path, value)
+    resource = replace(resource, spec=spec, lifecycle=replace(lifecycle, ignore_changes=()))
+    return replace(match, resource=resource), difference(kind, resource, live, declared)
 
 
 def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeContext) -> Change:
@@ -555,7 +582,7 @@ def _seen_of_update(
 ) -> dict[str, JSON]:
     """Return the managed fields, without toggles (other changes) and without `ignore_changes`.
 
-    What is sent although no file manages it was seen, too.
+    What is sent although no file manages it, or although it is ignored, was seen, too.
     """
     kind, resource = match.kind, match.resource
     declared = {
@@ -563,20 +590,16 @@ def _seen_of_update(
         for path, leaf in differs.wanted.items()
         if not (leaf.field.secret or leaf.field.toggle or is_ignored(path, resource.lifecycle))
     }
-    names = body.keys() - resource.spec.keys()
-    sent = {(name,) for name in names if kind.names_sent.get(name) == name}
+    sent = {(field.name,) for field in kind.fields if field.name in body and field.variant is None}
     return _seen(kind, live, declared | sent | {change.path for change in differs.changes})
 
 
-def seen_of_object(
-    kind: Kind, live: LiveObject, lifecycle: Lifecycle, *, used: Collection[str] = ()
-) -> dict[str, JSON]:
-    """Return every live value, without `ignore_changes` unless `used`, by API name, in a body."""
+def seen_of_object(kind: Kind, live: LiveObject, lifecycle: Lifecycle) -> dict[str, JSON]:
+    """Return every live value, without `ignore_changes`, by API name, in a body."""
     ignored = {
         path_text(leaf.path)
         for leaf in field_leaves(kind.fields, live.body, live=True)
         if is_ignored(leaf.path, lifecycle)
-        and not {leaf.field.name, *leaf.field.sent_as(None)} & set(used)
     }
     values = live.once(live_values, kind, live.body)
     return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)

@@ -81,6 +81,9 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
     wanted = _leaves(kind, resource)
     before = _leaves(kind, declared.at_base) if declared.at_base is not None else {}
     once = _set_since_base(kind, resource, declared.versions)
+    replaced: set[str] = set()
+    if resource.lifecycle.ignore_changes:
+        replaced = _replaced_variants(kind, resource, live)
     changes: list[FieldChange] = []
     toggles: list[FieldChange] = []
     unreset: list[Path] = []
@@ -90,7 +93,8 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
             continue
         is_unset_toggle = leaf.field.toggle is not None and leaf.value is None
         is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
-        if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
+        is_kept = path[0] not in replaced and is_ignored(path, resource.lifecycle)
+        if is_unset_toggle or is_secret or is_kept:
             continue
         change = _field_change(leaf, now, once)
         if change is not None:
@@ -134,7 +138,7 @@ def _set_since_base(
     for version in (*versions, resource) if versions else ():
         if version.unset:
             once = {path: leaf for path, leaf in once.items() if not version.leaves(path)}
-        others = _other_variants(kind, resource, version.spec)
+        others = other_variants(kind, resource, version.spec)
         for path, leaf in _leaves(kind, version).items():
             if path[0] not in others:
                 once[path] = leaf
@@ -181,7 +185,7 @@ def _origin(wanted: Leaf, live: JSON, at_base: Leaf | None, base: Base | None) -
     return Origin.FILES if is_equal(wanted.field, at_base.value, live) else Origin.BOTH
 
 
-def _other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]:
+def other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]:
     """Return the fields that have another tag in a spec or body: what is in them differs."""
     return {
         field.name
@@ -189,6 +193,29 @@ def _other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str
         if (tag := value_at(resource.spec, (field.name, variant.tag))) is not MISSING
         and not is_equal(variant.tag_field, tag, value_at(spec, (field.name, variant.tag)))
     }
+
+
+def _replaced_variants(kind: Kind, resource: Resource, live: LiveObject) -> set[str]:
+    """Return the fields whose tag changes: no live value is kept inside them."""
+    tags = {field.name: (field.name, variant.tag) for field, variant in kind.variants}
+    others = other_variants(kind, resource, live.body)
+    return {name for name in others if not is_ignored(tags[name], resource.lifecycle)}
+
+
+def with_live_values(
+    body: JSONObject, live: JSONObject, lifecycle: Lifecycle, path: Path = ()
+) -> dict[str, JSON]:
+    """Return a body with live values in place of those that `ignore_changes` names."""
+    sent: dict[str, JSON] = {}
+    for name, value in body.items():
+        inside = (*path, name)
+        if isinstance(value, Mapping):
+            sent[name] = with_live_values(value, mapping_of(live.get(name)), lifecycle, inside)
+        elif isinstance(value, SecretRef) or not is_ignored(inside, lifecycle):
+            sent[name] = value
+        elif name in live:
+            sent[name] = live[name]
+    return sent
 
 
 def _removed(
@@ -202,7 +229,7 @@ def _removed(
 
     Those of a variant whose tag changes are no fields of the new one.
     """
-    others = _other_variants(kind, resource, live.body)
+    others = other_variants(kind, resource, live.body)
     for path, leaf in once.items():
         is_field = path == leaf.path and path[0] not in others
         if is_field and path not in declared and not is_ignored(path, resource.lifecycle):
@@ -315,6 +342,10 @@ def update_body(
     dialect: Dialect | None,
 ) -> dict[str, JSON]:
     """Return the changed fields and secrets, with the fields that must be sent with them."""
+    if resource.lifecycle.ignore_changes:
+        kept = with_live_values(resource.spec, live.body, resource.lifecycle)
+        kept |= {name: resource.spec[name] for name in _replaced_variants(kind, resource, live)}
+        resource = replace(resource, spec=kept)
     by_path = {change.path: change for change in changes}
     names = {path[0] for path in (*by_path, *secrets)}
     names |= {name for field in kind.fields if field.name in names for name in field.sent_with}

@@ -53,8 +53,9 @@ def with_integrations(matching: Matching, addresses: Collection[Address]) -> Mat
             continue
         matches[address] = replace(match, resource=resolved(match, match.resource, live))
         if address in addresses and match.resource.state is State.PRESENT:
-            if parent_id not in live.integrations:
-                unread.add(parent_id)
+            old_parent = match.live.parent_id if match.live is not None else None
+            if missing := {parent_id, old_parent or parent_id} - live.integrations.keys():
+                unread |= missing
                 continue
             for problem, hint in _problems(match, live.integrations[parent_id]):
                 problems.add(problem, hint)

@@ -18,7 +18,7 @@ from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Action, Field, Kind, Variant
 from reconciler.model.plan import Change, NewPlace, Novelty
-from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (
     JSON,
@@ -32,7 +32,7 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
-from reconciler.planning.differ import is_ignored
+from reconciler.planning.differ import with_live_values
 from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match, Matching
 
@@ -373,7 +373,9 @@ class Known(Struct, frozen=True, dict=True):
             live = _fields(match) if match and is_live else {}
             declared = resolved(match, resource, matching.live, as_live=True) if match else resource
             spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
-            reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
+            reach = places.reach(
+                with_live_values(spec, live, lifecycle) if lifecycle.ignore_changes else spec
+            )
             if self.runs(places.kind, spec):
                 users[*reach.pair, str(resource.parent)].append(address)
                 for place in reach.places:
@@ -421,7 +423,7 @@ class Known(Struct, frozen=True, dict=True):
         tokens = places.tokens(match.resource.spec) or was.tokens
         reach = replace(places.reach(after), tokens=tokens)
         judge = _Judge(self, change, reach, own, was, at_base)
-        again = change.action is not Action.REPLACE and bool(live) and not self.runs(kind, live)
+        again = bool(live) and not self.runs(kind, live)
         again = again and (change.action is Action.UNPAUSE or self.runs(kind, after))
         new_places = tuple(judge.places(again=again))
         new = [*judge.secrets(), *judge.references(), *new_places]
@@ -526,22 +528,6 @@ class _Judge(Struct, frozen=True):
                 names = ", ".join(source.origin for source in note.ref.sources)
                 text = f"{note.path[-1]} {names} -> {self.reach.receiver}"
                 yield NewPlace(Novelty.REFERENCE, text, self.reach.address, note.former)
-
-
-def _sent(
-    body: JSONObject, live: JSONObject, lifecycle: Lifecycle, path: Path = ()
-) -> dict[str, JSON]:
-    """Return what is sent of a body, with live values in place of those that are ignored."""
-    sent: dict[str, JSON] = {}
-    for name, value in body.items():
-        inside = (*path, name)
-        if isinstance(value, Mapping):
-            sent[name] = _sent(value, mapping_of(live.get(name)), lifecycle, inside)
-        elif isinstance(value, SecretRef) or not is_ignored(inside, lifecycle):
-            sent[name] = value
-        elif name in live:
-            sent[name] = live[name]
-    return sent
 
 
 def _sources(resource: Resource) -> Iterator[SecretSource]:

@@ -621,6 +621,22 @@ def test_ids_of_other_integrations_are_refused(
     assert bodies(empty, 1).keys() == {"snowflake"}
 
 
+def test_the_integration_of_another_project_is_no_drift(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    service = service_of(seed(live_exports(ids_of(100)), []), "--dialect", "2026")
+    text = resources("aws").replace("projects:\n", "projects:\n  app: {name: Production}\n")
+    folder = workspace(tmp_path, text)
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    write(folder, {"a.yaml": text.replace('"project": "web"', '"project": "app"')})
+    ran = run(service, folder, "plan", "-e", "staging", "--allow-replace", "--format", "json")
+    (change,) = (c for c in json.loads(ran.out)["changes"] if c["action"] == "replace")
+    fields = {field["path"][-1]: field["origin"] for field in change["fields"]}
+    assert fields["integration"] == "files"
+
+
 HOSTILE = ("x\n::error::y", "${secret:env:HOME}", "12", "yes", "a: b # c", "'\"")
 
 

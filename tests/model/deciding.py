@@ -5,11 +5,12 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.model.declared import TYPE, Resource, base_of, declared, environment_of
-from tests.model.fields import Fields, changed_secrets, dropped, fields_of, loosened
+from tests.model.fields import Fields, changed_secrets, dropped, fields_of, is_lost, loosened
 from tests.model.identity import Identity, Live
 from tests.model.refusing import refusals_of
 from tests.model.selecting import left_out
@@ -95,14 +96,16 @@ class Planned:
     def _of_pair(self, resource: Resource, item: Live, parent: str | None) -> Iterator[Change]:
         address, fields = resource.address, fields_of(self.identity, self.base, resource, item)
         toggle = fields.pop("paused", None)
-        is_fixed = self.world.dialect == "2026" and FIXED & fields.keys()
+        moves = bool(item.parent != parent and resource.parent)
+        is_needed = moves or bool(self.world.dialect == "2026" and FIXED & fields.keys())
+        lost = partial(is_lost, resource=resource, item=item, moves=moves)
         if new := self.identity.new.get(address):
-            is_needed = is_fixed or (item.parent != parent and resource.parent)
-            yield from self._rest_of_replacement(resource, item, new, fields, bool(is_needed))
+            yield from self._rest_of_replacement(resource, item, new, lost, is_needed)
             return
-        if is_fixed or (item.parent != parent and resource.parent):
+        if is_needed:
             parent = parent if resource.parent else item.parent
-            yield Change(address, "replace", item, parent, fields)
+            whole = fields_of(self.identity, self.base, resource, item, lost)
+            yield Change(address, "replace", item, parent, whole)
             return
         secrets = changed_secrets(self.identity, resource, item)
         secrets = resource.secrets if {address, "*"} & {*self.world.rotate} else secrets
@@ -113,13 +116,22 @@ class Planned:
             yield Change(address, action, item, parent, {"paused": toggle})
 
     def _rest_of_replacement(
-        self, resource: Resource, old: Live, new: Live, fields: Fields, is_needed: bool
+        self,
+        resource: Resource,
+        old: Live,
+        new: Live,
+        lost: Callable[[str], bool],
+        is_needed: bool,
     ) -> Iterator[Change]:
         """Yield what is left of a replacement, or that it can't be continued."""
         address = resource.address
-        left = fields_of(self.identity, self.base, resource, new)
+        fields = fields_of(self.identity, self.base, resource, old, lost)
+        left = fields_of(self.identity, self.base, resource, new, lost)
         toggle = left.pop("paused", None)
-        paths = (old.values.keys() | new.values.keys()) - resource.values.keys() - _OF_SERVICE
+        if toggle:
+            fields.pop("paused")
+        managed = {path for path in resource.values if not resource.ignores(path) or lost(path)}
+        paths = (old.values.keys() | new.values.keys()) - managed - _OF_SERVICE
         is_same = all(old.value(path) == new.value(path) for path in paths)
         if not is_needed or not is_same or (self.world.dialect == "2026" and FIXED & left.keys()):
             yield Change(address, "stuck", old, new.parent)

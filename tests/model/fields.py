@@ -5,24 +5,37 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from tests.model.declared import DEFAULTS, TYPE, Base, Resource
+from tests.model.declared import DEFAULTS, INTEGRATION, TYPE, Base, Resource
 from tests.model.identity import Identity, Live
 
 # Fields with their origin, and whether they are reset.
 Fields = dict[str, tuple[str, bool]]
 
 
-def fields_of(identity: Identity, base: Base, resource: Resource, item: Live) -> Fields:
-    """Return the fields that differ."""
+def fields_of(
+    identity: Identity,
+    base: Base,
+    resource: Resource,
+    item: Live,
+    lost: Callable[[str], bool] = lambda _: False,
+) -> Fields:
+    """Return the fields that differ. What is ignored and `lost` does."""
     at_base = next(iter(identity.at_base(item)), None)
     found: Fields = {}
     for path in resource.values.keys() - resource.secrets:
-        if resource.value(path) != item.value(path) and not resource.ignores(path):
+        is_kept = resource.ignores(path) and not lost(path)
+        if resource.value(path) != item.value(path) and not is_kept:
             found[path] = (_origin(base, at_base, path, resource, item), False)
     resets = [path for path, is_reset in dropped(identity, resource, item) if is_reset]
     return found | dict.fromkeys(resets, ("files", True))
+
+
+def is_lost(path: str, resource: Resource, item: Live, *, moves: bool) -> bool:
+    """Return whether the new object of a replacement can't have the value of the old one."""
+    is_other = resource.value(TYPE) != item.value(TYPE)
+    return path.startswith("destination.") and (is_other or (moves and path == INTEGRATION))
 
 
 def _origin(base: Base, was: Resource | None, path: str, now: Resource, item: Live) -> str:

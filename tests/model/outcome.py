@@ -103,7 +103,8 @@ def _created(plan: Planned, change: Change) -> Live:
     old = change.live.values if change.live else {}
     same = old.get(TYPE) == resource.values.get(TYPE)
     kept = {path: x for path, x in old.items() if same or not path.startswith("destination.")}
-    left = {path for path in kept if resource.ignores(path)}
+    moves = bool(change.live and change.live.parent != change.parent)
+    left = {path for path in kept if resource.ignores(path) and not (moves and path == INTEGRATION)}
     sent = {path: value for path, value in resource.values.items() if path not in left}
     resets = {path: None for path, (_, is_reset) in change.fields.items() if is_reset}
     return Live(resource.kind, f"new {change.address}", parent, {**kept, **sent, **resets})

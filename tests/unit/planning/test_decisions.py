@@ -120,6 +120,30 @@ def test_live_keys_of_a_replaced_object_are_sent_too() -> None:
     assert one(plan).body == {"extra_settings": {"k": 2, "recorder_script": "p"}}
 
 
+def test_what_is_sent_with_a_change_has_live_values_if_it_is_ignored() -> None:
+    life = Lifecycle(ignore_changes=("timezone", "destination.config.file_format"))
+    files = {"destination": s3(file_format="JSONLines", compression="brotli"), "timezone": "UTC"}
+    body = {"destination": s3(file_format="Parquet", compression="gzip"), "interval": "day"}
+    live = live_export(timezone="Europe/Berlin", **body)
+    live = live_of(live_project(), live, dialect=Dialect.V2026)
+    change = one(planned(desired_of(WEB, export(lifecycle=life, **files)), live))
+    assert {item.path[-1] for item in change.fields} == {"interval", "compression"}
+    assert change.body["timezone"] == change.seen["timezone"] == "Europe/Berlin"
+    config = {"file_format": "Parquet", "compression": "brotli"}
+    assert change.body["destination"]["config"] == config
+
+
+def test_nothing_is_ignored_inside_of_another_type() -> None:
+    life = Lifecycle(ignore_changes=("destination.config",))
+    places = {"host": "h", "database": "d", "schema": "s", "table_name": "t"}
+    live = live_of(live_project(), live_export(destination={"type": "Postgres", "config": places}))
+    places = {**places, "host": "other"}
+    resource = export(lifecycle=life, destination={"type": "Redshift", "config": places})
+    change = one(planned(desired_of(WEB, resource), live))
+    assert {item.path[-1] for item in change.fields} == {"type", "host"}
+    assert change.body["destination"]["config"] == places
+
+
 def test_ignore_changes_leaves_a_field_unchanged() -> None:
     life = Lifecycle(ignore_changes=("destination.config.prefix", "paused"))
     desired = desired_of(WEB, export(lifecycle=life, paused=True, destination=s3(prefix="new/")))

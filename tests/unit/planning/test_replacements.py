@@ -49,6 +49,57 @@ def codes(plan: Plan) -> list[str]:
     return [note.code for note in plan.notes]
 
 
+@pytest.mark.parametrize(("before", "after"), [(True, False), (False, True)])
+def test_a_replacement_shows_that_it_pauses_or_unpauses(before: bool, after: bool) -> None:
+    live = moved_live(live_export(paused=before))
+    desired = desired_of(WEB, APP, export(parent="app", paused=after))
+    (change,) = planned(desired, live, options=ALLOWED, base=BASE).effective
+    shown = {item.path: (item.before, item.after) for item in change.fields}
+    assert (change.action, shown["paused",]) == (Action.REPLACE, (before, after))
+    rules = {consequence.rule for consequence in change.consequences}
+    assert ("gap-before-unpausing" in rules, "runs-missed-while-paused" in rules) == (before, after)
+    assert [place.again for place in change.new] == [before]
+
+
+def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
+    config = {"compression": "gzip", "exclude_events": ["signup"], "prefix": "live/"}
+    destination = with_secrets(prefix="files/")
+    of_former_type = {"host": "db.example"}
+    stored = s3(**config, **of_former_type)
+    live = moved_live(live_export(interval="day", paused=True, destination=stored, end_at=None))
+    ignored = ("destination.config.prefix", "end_at", "interval", "paused")
+    values = {"destination": destination, "end_at": "2030-01-01T00:00:00Z", "paused": False}
+    desired = desired_of(
+        WEB, APP, export(parent="app", lifecycle=Lifecycle(ignore_changes=ignored), **values)
+    )
+    plan = planned(desired, live, options=ALLOWED, base=BASE)
+    (change,) = plan.effective
+    assert change.body is not None
+    sent = change.body["destination"]["config"]
+    assert (sent.items() >= config.items(), sent.keys() & of_former_type) == (True, set())
+    assert (change.body["interval"], change.body["paused"]) == ("day", True)
+    assert "end_at" not in change.body
+    assert {item.path for item in change.fields} == {("project",)}
+    server = PureServer(live)
+    server.apply(plan)
+    assert planned(desired, server.live(), options=ALLOWED, base=desired).empty
+
+
+def test_a_replacement_shows_ignored_values_that_it_cannot_keep() -> None:
+    live = moved_live(live_export(destination=NO_OP))
+    desired = desired_of(
+        WEB,
+        APP,
+        replace(
+            export(parent="app", destination=with_secrets(), name="Sea"),
+            lifecycle=Lifecycle(ignore_changes=("destination", "name")),
+        ),
+    )
+    (change,) = planned(desired, live, options=ALLOWED, base=BASE).effective
+    paths = {item.path for item in change.fields}
+    assert paths >= {("project",), ("name",), ("destination", "type")}
+
+
 def test_f4_a_move_that_was_cut_short_is_continued() -> None:
     live = moved_live(live_export("e1"), live_export("e2", MARKED, parent=2))
     plan = planned(MOVED, live, options=ALLOWED, base=BASE)
