@@ -136,22 +136,20 @@ class FolderSource:
             plain = self._plain_file(name)
             if plain is not None:
                 return plain
-            path = (self.folder / name).resolve()
+            # Path.resolve raises RuntimeError for links in a circle, in older Pythons only.
+            path = Path(os.path.realpath(self.folder / name))
             if not path.is_relative_to(self._root):
                 if leaves_workspace(name):
                     return None
                 raise UnreadableFile(f"cannot read {name}: a link out of the workspace")
             if is_hidden(path.relative_to(self._root).as_posix()) and not is_hidden(name):
                 raise UnreadableFile(f"cannot read {name}: a link to a hidden file")
-            if not path.exists() and (self.folder / name).is_symlink():
+            if (self.folder / name).is_symlink() and not (path.exists() or path.is_symlink()):
                 raise UnreadableFile(f"cannot read {name}: a broken link")
             _check_file(name, path.stat())
             return path.read_bytes()
         except PermissionError as error:
             raise UnreadableFile(f"cannot read {name}: {error.strerror}") from None
-        except RuntimeError:
-            # Older Pythons raise RuntimeError for links in a circle.
-            raise _looping(name) from None
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno == errno.ELOOP:
                 raise _looping(name) from None

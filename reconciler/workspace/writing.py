@@ -80,13 +80,16 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _target(folder: Path, name: str) -> Path:
-    """Return the file to write. Raises ReconcilerError for one that a link leads to.
+    """Return the file to write. Raises ReconcilerError for one that a link leads to, and OSError.
 
     A link is followed only to an existing, visible file of the workspace.
     """
-    root, target = folder.resolve(), (folder / name).resolve()
+    root, target = folder.resolve(), Path(os.path.realpath(folder / name))
     if leaves_workspace(name) or not target.is_relative_to(root):
         raise ReconcilerError(f"{name} is outside the workspace")
+    # Links in a circle are an error. Path.resolve reports them in older Pythons only.
+    with suppress(FileNotFoundError):
+        target.stat()
     reached = target.relative_to(root)
     is_hidden = any(part.startswith(".") for part in reached.parts)
     if reached.as_posix() != normpath(name) and (is_hidden or not target.is_file()):
@@ -123,9 +126,6 @@ def _write(path: Path, data: bytes, *, mode: int | None) -> None:
 def _explained(name: str, folder: Path) -> Iterator[None]:
     try:
         yield
-    except RuntimeError:
-        # Older Pythons raise RuntimeError for links in a circle.
-        raise ReconcilerError(f"{name} cannot be written: {os.strerror(ELOOP)}") from None
     except OSError as error:
         reason = error.strerror
         above = [

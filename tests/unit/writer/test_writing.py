@@ -25,6 +25,14 @@ def test_nothing_is_written_outside(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "out.yaml").exists()
 
 
+@pytest.mark.parametrize("name", ["a.yaml", "a.yaml/b.yaml"])
+def test_links_in_a_circle_are_not_replaced(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.yaml").symlink_to("a.yaml")
+    with pytest.raises(ReconcilerError, match=f"{name} cannot be written"):
+        write_files(tmp_path, {name: "x"})
+    assert (tmp_path / "a.yaml").is_symlink()
+
+
 def test_a_text_that_cannot_be_written_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("old")
     with pytest.raises(UnicodeEncodeError):
