@@ -118,7 +118,7 @@ def test_unmanaged_objects_are_compared_by_project_and_name() -> None:
         LiveSide(name, match(desired_of(), live, policy=Policy(), kinds=KINDS))
         for name, live in zip(("staging", "production"), lives, strict=True)
     ]
-    compared = compare_live(*sides, KINDS, intents={})
+    compared = compare_live(*sides, intents={})
     (lake,) = compared.resources
     assert (lake.address.key, [field.path for field in lake.fields]) == ("id:e2", [("filters",)])
     assert (compared.only_first, compared.only_second, compared.equal) == ((), (), 3)
