@@ -362,8 +362,7 @@ def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Dif
 
 def _taken_once(items: dict[int, JSON], texts: Sequence[str]) -> dict[int, JSON]:
     """Remove the first item of each text, and return them by position."""
-    firsts = {texts[at]: at for at in reversed(items)}
-    return {at: items.pop(at) for at in sorted(firsts.values())}
+    return {at: items.pop(at) for at in sorted({texts[at]: at for at in reversed(items)}.values())}
 
 
 def _parts(items: Mapping[int, JSON]) -> int:
