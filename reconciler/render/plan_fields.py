@@ -344,18 +344,25 @@ def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Dif
     common = Counter(old) & Counter(new)
     gone = {at: before[at] for at in _others(old, common)}
     added = {at: after[at] for at in _others(new, common)}
+    kept = [text for at, text in enumerate(old) if at not in gone]
+    positions = set(added)
     if len(gone) == len(added) == 1:
         ((at, item),), (other,) = gone.items(), added.values()
         whole = ((*path, at), item, other)
         yield from _differences(*whole) if _related(item, other) else [whole]
-    elif _parts(gone) * _parts(added) <= _MOST_PAIRS:
-        yield from _of_items(path, gone, added)
     else:
+        if _parts(gone) * _parts(added) <= _MOST_PAIRS:
+            # DeepDiff reports one of equal items.
+            yield from _of_items(path, _taken_once(gone, old), _taken_once(added, new))
         yield from (((*path, at), item, MISSING) for at, item in gone.items())
         yield from (((*path, at), MISSING, item) for at, item in added.items())
-    kept = (text for at, text in enumerate(old) if at not in gone)
-    if list(kept) != [text for at, text in enumerate(new) if at not in added]:
+    if kept != [text for at, text in enumerate(new) if at not in positions]:
         yield path, MISSING, REORDERED
+
+
+def _taken_once(items: dict[int, JSON], texts: Sequence[str]) -> dict[int, JSON]:
+    """Remove the first item of each text, and return them by position."""
+    return {at: items.pop(at) for at in sorted({texts[at]: at for at in reversed(items)}.values())}
 
 
 def _parts(items: Mapping[int, JSON]) -> int:
