@@ -1,16 +1,18 @@
-"""Diagnostics: the errors, warnings and notes about the files, collected with their places."""
+"""Diagnostics: errors, warnings and notes about the files with places; results with errors."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
-from typing import TypedDict, Unpack
+from typing import Generic, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.codes import meaning
-from reconciler.errors import LoadingStopped, ReconcilerError
+from reconciler.errors import ExitCode, LoadingStopped, ReconcilerError
+
+_R = TypeVar("_R")
 
 
 class Level(StrEnum):
@@ -154,3 +156,28 @@ class InvalidConfiguration(ReconcilerError):
         errors = sum(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
         super().__init__(f"{errors} error{'s' if errors != 1 else ''} in the configuration")
         self.diagnostics = diagnostics
+
+
+class OfEnvironment(Struct, Generic[_R], frozen=True):
+    """The result of an environment, or its error: one of both is None.
+
+    `cost` is what applying a plan takes, as text.
+    """
+
+    environment: str
+    result: _R | None = None
+    error: ReconcilerError | None = None
+    exit_code: ExitCode = ExitCode.FINE
+    cost: str = ""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The errors, each in one line."""
+        if isinstance(self.error, InvalidConfiguration):
+            return tuple(
+                f"{item.at}: {item.message}" if item.at is not None else item.message
+                for item in self.error.diagnostics
+                if item.level is Level.ERROR
+            )
+        message = self.error.message if self.error is not None else ""
+        return tuple(message.replace("\n  ", "; ").splitlines())

@@ -158,7 +158,7 @@ def _workspace_text(options: InitOptions) -> str:
         plain=options.environment,
         environment=yaml_text({options.environment: 1}).removesuffix(": 1\n"),
         base_url=_line("base_url", options.base_url, "https://eu.posthog.com"),
-        organization=_line("organization", options.organization, "its id, as in the settings"),
+        organization=_line("organization", options.organization, "id-from-its-settings"),
         key_variable=options.key_variable,
     )
 

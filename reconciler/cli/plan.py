@@ -38,7 +38,8 @@ from reconciler.render.options import RenderOptions
 if TYPE_CHECKING:
     from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
-    from reconciler.model.plan import OfEnvironment, Plan
+    from reconciler.diagnostics import OfEnvironment
+    from reconciler.model.plan import Plan
 
 
 EXAMPLES = (
@@ -172,7 +173,7 @@ def plan_several(
 
 def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> OfEnvironment[Plan]:
     from reconciler.cli.running import cost_of
-    from reconciler.model.plan import OfEnvironment
+    from reconciler.diagnostics import OfEnvironment
 
     name, result = item.environment, item.result
     if result is None:

@@ -29,9 +29,8 @@ from reconciler.cli.signals import run
 from reconciler.cli.streams import write_calls, write_message, write_note, write_result
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Reported, Runtime, in_each
-from reconciler.diagnostics import Diagnostic
+from reconciler.diagnostics import Diagnostic, OfEnvironment
 from reconciler.errors import ExitCode
-from reconciler.model.plan import OfEnvironment
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 
 from reconciler.client import ClientSettings, Readings, Stop, together
 from reconciler.commands.loading import raise_errors
-from reconciler.diagnostics import Diagnostic, DiagnosticCollector
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, OfEnvironment
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
-from reconciler.model.plan import OfEnvironment
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import Desired
 from reconciler.model.text import IMPLICIT_ENVIRONMENT

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final
 
 import orjson
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 from msgspec.structs import asdict, replace
 
-from reconciler.diagnostics import InvalidConfiguration, Level, Mark
-from reconciler.errors import ExitCode, ReconcilerError
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
@@ -28,7 +27,6 @@ from reconciler.model.resource import ParentRef
 from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, PLAIN, JSONObject, Path, SecretRef, form_of
 
-_R = TypeVar("_R")
 _NO_VALUES = {
     "if": {"properties": {"secret": {"const": True}}},
     "then": {"properties": {"before": False, "after": False}},
@@ -555,31 +553,6 @@ class Plan(Public, frozen=True, dict=True):
         """The number of changes by action, zeros included."""
         counts = Counter(change.action for change in self.changes)
         return {action: counts[action] for action in Action}
-
-
-class OfEnvironment(Struct, Generic[_R], frozen=True):
-    """The result of an environment, or its error: one of both is None.
-
-    `cost` is what applying a plan takes, as text.
-    """
-
-    environment: str
-    result: _R | None = None
-    error: ReconcilerError | None = None
-    exit_code: ExitCode = ExitCode.FINE
-    cost: str = ""
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The errors, each in one line."""
-        if isinstance(self.error, InvalidConfiguration):
-            return tuple(
-                f"{item.at}: {item.message}" if item.at is not None else item.message
-                for item in self.error.diagnostics
-                if item.level is Level.ERROR
-            )
-        message = self.error.message if self.error is not None else ""
-        return tuple(message.replace("\n  ", "; ").splitlines())
 
 
 NO_CHANGES: Mapping[str, Change] = MappingProxyType({})

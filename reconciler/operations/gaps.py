@@ -18,9 +18,9 @@ from reconciler.client.limits import Estimate
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
+from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.plan import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
 from reconciler.model.text import command_text, printable, quoted, several, shortened

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
+from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
-from reconciler.model.plan import OfEnvironment
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
 from reconciler.model.text import listed, printable, several, shortened

@@ -305,13 +305,13 @@ class FormerObjects(Struct):
         if not self.history.versions:
             return Declared(self.history.base, adopted=live is not None)
         if not self._versions:
-            found: dict[Address | tuple[str, str], list[Version]] = {}
+            by_object: dict[Address | tuple[str, str], list[Version]] = {}
             for version in self.history.in_order:
                 own = version.resource.address
                 objects = self.of_version(self.kinds[own.kind], version)
                 place = (own.kind, objects[0].id) if len(objects) == 1 else own
-                found.setdefault(place, []).append(version)
-            self._versions = _in_tuples(found)
+                by_object.setdefault(place, []).append(version)
+            self._versions = _in_tuples(by_object)
         certain = self._versions.get(live.identity, ()) if live is not None else ()
         others = self._versions.get(address)
         versions = sorted([*certain, *others], key=attrgetter("number")) if others else certain

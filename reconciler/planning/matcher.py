@@ -454,13 +454,13 @@ class _Matcher(Struct, dict=True):
     def _match_pinned(self, start: Match, by_id: Mapping[str, LiveObject]) -> None:
         resource, pinned_id = start.resource, str(start.resource.pinned_id)
         live, pinned = by_id.get(pinned_id), quoted(pinned_id)
-        meant = next((item for item in by_id if live is None and is_same_id(item, pinned_id)), None)
-        if live is None and (meant or resource.state is State.PRESENT):
+        other = next((item for item in by_id if live is None and is_same_id(item, pinned_id)), None)
+        if live is None and (other or resource.state is State.PRESENT):
             remove = f"remove the id of {resource.address} to match it by name or create it"
             self.ambiguities.add(
                 f"{resource.located(('id',))}: no live {resource.address.kind} has the id {pinned}",
-                f"write it as the service does: `id: {meant}`"
-                if meant
+                f"write it as the service does: `id: {other}`"
+                if other
                 else f"{remove}, or correct the id",
             )
         self._claim(start, live)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import orjson
 from msgspec.structs import replace
 
-from reconciler.diagnostics import InvalidConfiguration
+from reconciler.diagnostics import InvalidConfiguration, OfEnvironment
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan import OfEnvironment, Plan, encode
+from reconciler.model.plan import Plan, encode
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import printable, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic

@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from reconciler.diagnostics import OfEnvironment
 from reconciler.model.kind import Action
-from reconciler.model.plan import OfEnvironment, Plan, Refusal, Severity, digest_of
+from reconciler.model.plan import Plan, Refusal, Severity, digest_of
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.document import code, inline, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions

@@ -16,9 +16,9 @@ from reconciler.commands import planning as plans
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Runtime, in_each
+from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window
-from reconciler.model.plan import OfEnvironment
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator, start_emulator

@@ -7,7 +7,7 @@ import re
 
 from msgspec.structs import replace
 
-from reconciler.model.plan import OfEnvironment
+from reconciler.diagnostics import OfEnvironment
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import safe_output
 from reconciler.model.values import SecretRef

@@ -151,7 +151,7 @@ def test_messages_that_differ_only_in_the_address_are_one() -> None:
     plan = planned(desired_of(project(), *wanted), live_of(live_project(), *live))
     text = plan_as_text(plan).replace("\n        ", " ")
     assert text.count("runs-missed-while-paused") == 1
-    assert "reconciler backfill ADDRESS " in text
+    assert "reconciler backfill -e staging ADDRESS " in text
     assert "  ‖ 4 batch exports\n      x0, x1, x2, x3\n" in text
 
 

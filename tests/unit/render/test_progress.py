@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import AmbiguousIdentity, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.event import (
@@ -28,7 +29,7 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.kind import Action
-from reconciler.model.plan import Change, OfEnvironment, Plan, PlanSource
+from reconciler.model.plan import Change, Plan, PlanSource
 from reconciler.render.options import Style
 from reconciler.render.progress import Progress, error_as_text, event_as_text
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
