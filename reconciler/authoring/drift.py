@@ -448,7 +448,7 @@ def _attribution(attribution: Attribution) -> str:
 def _counts(drift: Drift) -> str:
     if drift.empty:
         count = several(drift.compared, "resource")
-        return f"No drift. Live state has not changed since the base ({count})."
+        return f"No drift. Live state is as in the files or the base ({count})."
     if not drift.objects:
         return ""
     fields = several(sum(len(item.fields) for item in drift.objects), "field")

@@ -361,5 +361,5 @@ def pull_summary(pulled: Pulled) -> str:
     if pulled.placed:
         lines.append(f"{verb} {several(len(pulled.placed), 'value')} to {where}")
     elif not lines:
-        lines.append("No drift. Live state has not changed since the base.")
+        lines.append("No drift. Live state is as in the files or the base.")
     return "".join(f"{line}\n" for line in lines)
