@@ -158,7 +158,7 @@ class _Subject(Struct, frozen=True):
             case "kind":
                 yield change.address.kind
             case "action":
-                yield change.action.value
+                yield from self._actions()
             case "address":
                 yield str(change.address)
             case "name":
@@ -176,6 +176,12 @@ class _Subject(Struct, frozen=True):
                 yield from self._parent_texts() if name == self.kind.parent else ()
             case _:
                 yield from self._tags(name)
+
+    def _actions(self) -> Iterator[str]:
+        """Yield its action, and those that a replacement contains."""
+        yield self.change.action.value
+        for item in self.change.fields if self.change.action is Action.REPLACE else ():
+            yield from self.kind.toggled_to(item.path, item.after)
 
     def _parent_texts(self) -> Iterator[str]:
         """Yield the keys, names and ids of its parents: also of the one that a move leaves.

@@ -61,6 +61,14 @@ def test_a_replacement_shows_that_it_pauses_or_unpauses(before: bool, after: boo
     assert [place.again for place in change.new] == [before]
 
 
+def test_policy_deny_sees_what_else_a_replacement_changes() -> None:
+    changed = {"interval": "day", "destination": with_secrets(prefix="q/")}
+    live, policy = moved_live(live_export()), Policy(deny=("interval-changed", "destination-moved"))
+    desired = desired_of(WEB, APP, export(parent="app", **changed))
+    plan = planned(desired, live, policy, options=ALLOWED, base=BASE)
+    assert [refusal.rule for refusal in plan.refusals] == ["deny", "deny"]
+
+
 def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
     config = {"compression": "gzip", "exclude_events": ["signup"], "prefix": "live/"}
     destination = with_secrets(prefix="files/")
