@@ -256,8 +256,7 @@ def file_schema(file: str) -> Schema:
         known = schema("workspace") or {}
         return {**known, "properties": {**known.get("properties", {}), DEFAULTS: _defaults()}}
     collections = {kind.collection: {"additionalProperties": _kind(kind)} for kind in all_kinds()}
-    properties = {DEFAULTS: _defaults(), **collections}
-    return {"additionalProperties": False, "properties": properties}
+    return {"additionalProperties": False, "properties": {DEFAULTS: _defaults(), **collections}}
 
 
 def _kind(kind: Kind) -> Schema:

@@ -217,8 +217,7 @@ def _reason_against(
     if live.identity in context.secret_names:
         return "its name contains the value of a secret of this workspace"
     if live.parent_id is not None and parent is None:
-        parent_kind = kinds_by_name()[live.kind].parent
-        return f"its {parent_kind} (id {live.parent_id}) no longer exists"
+        return f"its {kinds_by_name()[live.kind].parent} (id {live.parent_id}) no longer exists"
     if renamed is None or live.identity in context.claims:
         return None
     if other is not None:

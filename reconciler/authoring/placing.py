@@ -76,8 +76,7 @@ class Placing(Struct, frozen=True):
         else:
             value = escaped(value)
         stays = replaces if layer is not now else ""
-        edit = Edit((*layer.path, *path), value)
-        return Place(layer.document, edit, layer.label, now, stays)
+        return Place(layer.document, Edit((*layer.path, *path), value), layer.label, now, stays)
 
     def _layer(self, now: Layer, path: Path, *, is_reference: bool) -> Layer:
         """Return the layer that gets the value of a field, which is in a layer now."""

@@ -233,8 +233,7 @@ class Exchange(Struct, frozen=True):
             async for chunk in response.aiter_raw():
                 if not body.add(chunk):
                     break
-        content = body.accepted()
-        return Received(response.status_code, response.headers, content, body.problem)
+        return Received(response.status_code, response.headers, body.accepted(), body.problem)
 
     def _too_late(self, request: Request) -> Unavailable:
         if self.waits.stopped:

@@ -85,8 +85,7 @@ def judge_plans(request: PolicyTestRequest, runtime: Runtime) -> PolicyReport:
         for breach in broken:
             _report(breach, rule_set.marks.get(breach.rule.code), problems)
         problems.environment = ""
-    unused = tuple(sorted(ids - broken_ids))
-    return PolicyReport(len(plans), len(ids), problems.in_order(), unused)
+    return PolicyReport(len(plans), len(ids), problems.in_order(), tuple(sorted(ids - broken_ids)))
 
 
 def _rules_for(request: PolicyTestRequest, runtime: Runtime) -> Callable[[Plan], _RuleSet]:

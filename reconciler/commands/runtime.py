@@ -58,8 +58,7 @@ class Runtime(Struct, frozen=True):
 
     def sharing(self) -> Runtime:
         """Return the runtime for several environments: they parse a file and read a list once."""
-        client = replace(self.client, readings=Readings())
-        return replace(self, client=client, shared=Shared())
+        return replace(self, client=replace(self.client, readings=Readings()), shared=Shared())
 
     def mask(self, text: str) -> str:
         """Return a text with the known secrets of all sessions masked."""

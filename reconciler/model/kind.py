@@ -491,6 +491,12 @@ class Kind(Struct, frozen=True, dict=True):
                 return item, action is item.toggle.on
         return None
 
+    def toggled_to(self, path: Path, value: JSON) -> Iterator[Action]:
+        """Yield the action that sets the toggle at a path to a value."""
+        field = self.field_named(str(path[0]))
+        if field is not None and field.toggle is not None:
+            yield field.toggle.on if value else field.toggle.off
+
     @cached_property
     def _fields_by_name(self) -> Mapping[str, Field]:
         return {name: item for item in self.fields for name in (item.name, *item.aliases)}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha256
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Annotated, Any, Final
 
@@ -478,7 +479,7 @@ class Plan(Public, frozen=True, dict=True):
     @derived
     def plan_id(self) -> Digest:
         """SHA-256 of the digests of all changes: plans with equal ids do the same."""
-        return plan_id_of(digest for digest in self._digests if digest is not None)
+        return _sha256([DIGEST_VERSION, sorted(filter(None, self._digests))])
 
     @derived
     def summary(self) -> Summary:
@@ -556,7 +557,7 @@ class Plan(Public, frozen=True, dict=True):
 
 
 NO_CHANGES: Mapping[str, Change] = MappingProxyType({})
-_BESIDE_NAMES = Change.with_texts - {"name", "parent_name"} | {"seen"}
+_beside_names = attrgetter(*(Change.with_texts - {"name", "parent_name"} | {"seen"}))
 
 
 def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> Plan:
@@ -568,7 +569,7 @@ def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANG
     """
     # Most texts repeat.
     mask = cache(mask)
-    plain = [change for change in plan.changes if _has_only_names(change)] if not changes else []
+    plain = [] if changes else [item for item in plan.changes if not any(_beside_names(item))]
     names = "\n".join({name for item in plain for name in (item.name, item.parent_name) if name})
     skipped = {id(change) for change in plain} if mask(names) == names else set()
     masked = (
@@ -576,10 +577,6 @@ def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANG
         for change in plan.changes
     )
     return replace(redacted(plan, mask), changes=tuple(masked))
-
-
-def _has_only_names(change: Change) -> bool:
-    return not any(getattr(change, name) for name in _BESIDE_NAMES)
 
 
 def redact_change(change: Change, mask: Mask) -> Change:
@@ -644,11 +641,6 @@ def digest_of(change: Change, source: PlanSource) -> str:
             "rules": sorted({(item.rule, item.severity.value) for item in change.consequences}),
         }
     )
-
-
-def plan_id_of(digests: Iterable[str]) -> str:
-    """Return the id of the plan whose changes have these digests, in any order."""
-    return _sha256([DIGEST_VERSION, sorted(digests)])
 
 
 def _side(value: JSON) -> list[Any]:

@@ -157,10 +157,6 @@ def _is_on(value: JSON) -> bool:
     return value is True
 
 
-def _may_withdraw(value: JSON) -> bool:
-    return bool(value != "never")
-
-
 def _union(own: tuple[str, ...], trusted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *trusted)))
 
@@ -205,7 +201,7 @@ _KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
     "attempt": (_texts, _common),
     "allow_literal_secrets": (_is_on, min),
     "allow_exec_secrets": (_is_on, min),
-    "withdraw": (_may_withdraw, min),
+    "withdraw": (lambda value: value != "never", min),
     "rules": (rules_of, trusted_first),
 }
 """The keys of `policy:`: what reads the value, and the stricter of an own and a trusted value."""

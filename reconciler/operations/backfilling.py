@@ -125,8 +125,7 @@ class Backfiller(Struct):
     async def _send(self, planned: PlannedBackfill) -> str | None:
         """Send the request to the first of its paths that exists, and return the id."""
         if planned.run is not None:
-            sent = await self.calls.send("retry_run", query=ALL_TIME, run=planned.run)
-            return backfill_id(sent)
+            return backfill_id(await self.calls.send("retry_run", query=ALL_TIME, run=planned.run))
         body = self._body(planned)
         if self.calls.offered("backfill"):
             try:

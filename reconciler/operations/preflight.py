@@ -170,8 +170,7 @@ async def preflight(
         if tested and not await approve(len(tested)):
             raise ReconcilerError("not approved; nothing was tested")
         results = await together(candidate.result() for candidate in candidates)
-        environment = session.loaded.desired.environment
-        return PreflightReport(environment, tuple(results))
+        return PreflightReport(session.loaded.desired.environment, tuple(results))
 
 
 class _Candidate(Struct, frozen=True):

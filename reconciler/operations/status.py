@@ -310,8 +310,7 @@ class _Case:
             return [StatusNote("paused", "the time of the pause is unknown")]
         if not self.missed:
             return []
-        text = f"{several(self.missed, 'run')} missed: {self.gaps}"
-        return [StatusNote("missed-runs", text)]
+        return [StatusNote("missed-runs", f"{several(self.missed, 'run')} missed: {self.gaps}")]
 
     def _notes_of_the_end(self) -> list[StatusNote]:
         end = self.schedule.end_at or self.now

@@ -310,7 +310,8 @@ def _change(
         environment=context.environment,
     )
     rules_on = match.kind.behaviour().rules_on
-    toggled = _toggled(match.kind, fields) if action is Action.REPLACE else ()
+    items = fields if action is Action.REPLACE else ()
+    toggled = (act for item in items for act in match.kind.toggled_to(item.path, item.after))
     more = [rule for what in toggled for rule in rules_on[what] if action not in rule.actions]
     consequences = [
         # Messages contain live values.
@@ -430,17 +431,9 @@ def _toggle(
     change: FieldChange,
     context: ChangeContext,
 ) -> Change:
-    (action,) = _toggled(match.kind, [change])
+    (action,) = match.kind.toggled_to(change.path, change.after)
     seen = _seen(match.kind, live, [change.path])
     return _change(match, action, (change,), context, reasons=_reasons([change]), seen=seen)
-
-
-def _toggled(kind: Kind, changes: Iterable[FieldChange]) -> Iterator[Action]:
-    """Yield what changes of toggles do."""
-    for change in changes:
-        field = kind.field_at(change.path, {})
-        if field is not None and field.toggle is not None:
-            yield field.toggle.on if change.after else field.toggle.off
 
 
 def _reasons_to_replace(

@@ -50,6 +50,8 @@ def with_integrations(matching: Matching, addresses: Collection[Address]) -> Mat
         has_names = any(names_in(match.kind, match.resource.spec))
         parent_id = parent_of(match) if has_names else None
         if parent_id is None:
+            if address in addresses:
+                unread |= _of_former_names(match, matching) - live.integrations.keys()
             continue
         matches[address] = replace(match, resource=resolved(match, match.resource, live))
         if address in addresses and match.resource.state is State.PRESENT:
@@ -63,6 +65,15 @@ def with_integrations(matching: Matching, addresses: Collection[Address]) -> Mat
         raise IntegrationsNotRead(frozenset(unread))
     problems.raise_any()
     return replace(matching, matches={**matching.matches, **matches}) if matches else matching
+
+
+def _of_former_names(match: Match, matching: Matching) -> set[str]:
+    """Return the parent in which the base names an integration, if the files have an id now."""
+    live, spec = match.live, match.resource.spec
+    if live is None or live.parent_id is None or not (matching.base and uses_any(match.kind, spec)):
+        return set()
+    was = matching.former.declared(match.resource.address, live).at_base
+    return {live.parent_id} if was is not None and any(names_in(match.kind, was.spec)) else set()
 
 
 def parent_of(match: Match) -> str | None:
@@ -102,7 +113,7 @@ def named(
 
 
 def uses_any(kind: Kind, body: JSONObject) -> bool:
-    """Return whether a live object has an integration."""
+    """Return whether a body has the id of an integration."""
     values = (value_at(body, path) for path, _ in kind.integration_fields(body))
     return any(str(value).isdigit() for value in values)
 

@@ -277,8 +277,7 @@ class _Holder(Struct, frozen=True):
     def tokens(self, value: JSON) -> tuple[str, ...]:
         """Return the secret addresses of a value."""
         tag = str(value_at(value, (self.variant.tag,)))
-        config = mapping_of(mapping_of(value).get(self.variant.body))
-        return _tokens(self._below(tag, config))
+        return _tokens(self._below(tag, mapping_of(mapping_of(value).get(self.variant.body))))
 
     def _parts(self, tag: str, outer: JSONObject, config: JSONObject) -> Mapping[str, str]:
         """Return the parts of a place by their words, of secrets the references."""

@@ -94,12 +94,13 @@ def rule_refusals(
     """Yield a violation for every broken rule that denies changes."""
     for breach in breaches((rule for rule in policy.rules if rule.denies), changes, kinds, owners):
         rule = breach.rule
+        fix = rule.hint or f"omit the change with --exclude, or edit `policy.{rule.code}`"
         yield Refusal(
             rule.code,
             message_of(breach),
             tuple(change.address for change in breach.changes),
             policy.marks.get(rule.code),
-            printable(rule.hint) if rule.hint else _fix(rule),
+            printable(fix),
         )
 
 
@@ -118,10 +119,6 @@ def rule_notes(
         addresses = [None] if rule.more_than else [change.address for change in breach.changes]
         for address in addresses:
             yield Note(rule.code, message, about=address)
-
-
-def _fix(rule: PolicyRule) -> str:
-    return f"omit the change with --exclude, or edit `policy.{rule.code}`"
 
 
 class _Subject(Struct, frozen=True):
@@ -158,7 +155,7 @@ class _Subject(Struct, frozen=True):
             case "kind":
                 yield change.address.kind
             case "action":
-                yield change.action.value
+                yield from self._actions()
             case "address":
                 yield str(change.address)
             case "name":
@@ -176,6 +173,12 @@ class _Subject(Struct, frozen=True):
                 yield from self._parent_texts() if name == self.kind.parent else ()
             case _:
                 yield from self._tags(name)
+
+    def _actions(self) -> Iterator[str]:
+        """Yield its action, and those that a replacement contains."""
+        yield self.change.action.value
+        for item in self.change.fields if self.change.action is Action.REPLACE else ():
+            yield from self.kind.toggled_to(item.path, item.after)
 
     def _parent_texts(self) -> Iterator[str]:
         """Yield the keys, names and ids of its parents: also of the one that a move leaves.
@@ -239,16 +242,13 @@ def _fits_value(value: JSON, test: JSON) -> bool:
         return False
     if "matches" not in test:
         return True
-    return _is_scalar(plain) and fits_any(str(plain), _globs(test["matches"]))
+    is_scalar = isinstance(plain, (str, int, float)) and not isinstance(plain, bool)
+    return is_scalar and fits_any(str(plain), _globs(test["matches"]))
 
 
 def _same(value: JSON, other: JSON) -> bool:
     """Return whether two values are equal. True is not 1."""
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
-
-
-def _is_scalar(value: JSON) -> bool:
-    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
 def _listed(value: JSON) -> Sequence[JSON]:

@@ -153,8 +153,7 @@ async def dialect_of_key(transport: Transport) -> Dialect | None:
     Every key may read itself, so this works in an organization without exports.
     """
     body = await _key(transport)
-    is_newest = isinstance(body, dict) and body.keys() >= _SINCE_2026
-    return Dialect.V2026 if is_newest else None
+    return Dialect.V2026 if (isinstance(body, dict) and body.keys() >= _SINCE_2026) else None
 
 
 async def _key(transport: Transport) -> JSON:

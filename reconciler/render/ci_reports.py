@@ -104,8 +104,7 @@ def _of_diagnostic(diagnostic: Diagnostic, options: RenderOptions) -> Command:
         f"{options.repository_path(str(mark))}: {label}" for mark, label in diagnostic.related
     ]
     name = "notice" if diagnostic.level is Level.NOTE else diagnostic.level.value
-    properties = _properties(diagnostic.at, diagnostic.code, options)
-    return Command(name, properties, tuple(message))
+    return Command(name, _properties(diagnostic.at, diagnostic.code, options), tuple(message))
 
 
 def _of_entry(entry: Entry, options: RenderOptions) -> Command:

@@ -377,8 +377,7 @@ def _table_piece(table: Table, options: RenderOptions) -> _Piece:
     titles += [column.title for column in table.columns if not column.page_only]
     titles += ["note"] * noted
     before += ["", _cells_line(map(inline, titles)), "|" + "---|" * len(titles)]
-    rows = _rows(table, options, signed=signed, noted=noted)
-    return _Piece(rows, before, after, table.noun)
+    return _Piece(_rows(table, options, signed=signed, noted=noted), before, after, table.noun)
 
 
 def _rows(table: Table, options: RenderOptions, *, signed: bool, noted: bool) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -253,17 +253,34 @@ def _check_environments(declaration: Declaration, problems: DiagnosticCollector)
 
 
 def _check_ignored(resource: Resource, resolved: ResolvedWorkspace) -> None:
-    """Report paths in `ignore_changes` that start with an unknown field."""
-    known = known_schema(resource.address.kind)["properties"]
+    """Report unknown fields in `ignore_changes`. An unknown tag may have any field."""
+    kind = kinds_by_name()[resource.address.kind]
+    known, depths = _known_paths(kind.name), {}
+    for field, variant in kind.variants:
+        is_known = str(value_at(resource.spec, (field.name, variant.tag))) in variant.variants
+        depths[field.name] = 3 if is_known else 2
     for position, path in enumerate(resource.lifecycle.ignore_changes):
-        first = path.partition(".")[0]
-        if not isinstance(path, Unknown) and first not in known and not first.isdigit():
+        names = path.split(".")
+        inside = ".".join(names[: depths.get(names[0], 1)])
+        if not isinstance(path, Unknown) and inside not in known and not inside.isdigit():
             resolved.context.problems.error(
                 "unknown-field",
-                f"unknown field '{first}' in `ignore_changes` of {resource.address}",
+                f"unknown field '{inside}' in `ignore_changes` of {resource.address}",
                 at=resolved.mark(resource, "lifecycle", "ignore_changes", position),
-                hint=choice(first, known),
+                hint=choice(inside, known),
             )
+
+
+@cache
+def _known_paths(kind: str) -> tuple[str, ...]:
+    """Return the paths of fields, for `ignore_changes`: of all tags, since defaults are for all."""
+    paths = list(known_schema(kind)["properties"])
+    for field, variant in kinds_by_name()[kind].variants:
+        extras = (extra.name for extra in variant.extras)
+        paths += (f"{field.name}.{name}" for name in (variant.tag, variant.body, *extras))
+        within = {item.name: None for items in variant.variants.values() for item in items}
+        paths += (f"{field.name}.{variant.body}.{name}" for name in within)
+    return tuple(paths)
 
 
 def _check_relations(resolved: ResolvedWorkspace) -> None:

@@ -308,7 +308,7 @@ def _resource(
         address=declaration.address,
         spec=spec,
         parent=_parent(values.get(kind.parent_key)) if kind.parent_key else None,
-        lifecycle=_lifecycle(values.get("lifecycle")),
+        lifecycle=_lifecycle(values.get("lifecycle"), kind),
         state=State.ABSENT if values.get("state") == "absent" else State.PRESENT,
         pinned_id=_text(values.get("id")),
         secret_version=_text(values.get("secret_version")),
@@ -326,13 +326,15 @@ def _resource(
     )
 
 
-def _lifecycle(value: JSON) -> Lifecycle:
+def _lifecycle(value: JSON, kind: Kind) -> Lifecycle:
     if not isinstance(value, dict):
         return DEFAULT_LIFECYCLE
     return Lifecycle(
         protect=value.get("protect") is True,
         allow_replace=value.get("allow_replace") is True,
-        ignore_changes=_texts(value.get("ignore_changes")),
+        ignore_changes=tuple(
+            canonical_name(path, kind) for path in _texts(value.get("ignore_changes"))
+        ),
         renamed_from=_texts(value.get("renamed_from")),
         beside=_texts(value.get("beside")),
     )

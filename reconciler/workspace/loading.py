@@ -146,8 +146,7 @@ class Loaded(Settings, frozen=True, kw_only=True):
         documents = {document.file: document.value for document in self.documents}
 
         def given_in(name: str) -> JSON:
-            path = ("environments", name, "organization")
-            return value_at(documents.get(WORKSPACE_FILE), path)
+            return value_at(documents.get(WORKSPACE_FILE), ("environments", name, "organization"))
 
         same = (self.desired.organization, given_in(self.desired.environment))
         for name in self.environments:

@@ -152,7 +152,7 @@ class FolderSource:
             raise UnreadableFile(f"cannot read {name}: {error.strerror}") from None
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno == errno.ELOOP:
-                raise _looping(name) from None
+                raise UnreadableFile(f"cannot read {name}: links in a circle") from None
             # A name may be too long, or contain a NUL.
             return None
 
@@ -292,10 +292,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:  # Links in a circle.
         return False
-
-
-def _looping(name: str) -> UnreadableFile:
-    return UnreadableFile(f"cannot read {name}: links in a circle")
 
 
 def too_large(name: str, size: int) -> UnreadableFile:

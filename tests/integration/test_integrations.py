@@ -637,6 +637,21 @@ def test_the_integration_of_another_project_is_no_drift(
     assert fields["integration"] == "files"
 
 
+def test_an_id_in_place_of_the_name_of_the_base_is_no_conflict(
+    stored: RunningEmulator, tmp_path: Path
+) -> None:
+    new = create(stored, 1, "postgresql", host="new", port=5432, user="u")
+    folder = workspace(tmp_path, resources("postgres"))
+    git = Git.init(folder)
+    git.commit("base")
+    git.trust()
+    write(folder, {"a.yaml": resources("postgres", postgres=new)})
+    ran = run(stored, folder, "plan", "-e", "staging", "--format", "json")
+    (change,) = (c for c in json.loads(ran.out)["changes"] if c["action"] == "update")
+    fields = {field["path"][-1]: field["origin"] for field in change["fields"]}
+    assert fields == {"integration": "files"}
+
+
 HOSTILE = ("x\n::error::y", "${secret:env:HOME}", "12", "yes", "a: b # c", "'\"")
 
 

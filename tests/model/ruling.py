@@ -48,7 +48,7 @@ def _test(plan: Planned, change: Change, test: str, wanted: Any) -> bool:
         return is_there and all(_holds(value, wanted.get(key, {})) for key, value in tests)
     found: dict[str, Iterable[str]] = {
         "kind": [change.address.partition(".")[0]],
-        "action": [change.action],
+        "action": _actions(plan, change),
         "address": [change.address],
         "name": _names(plan, change.address, change.live),
         "project": _projects(plan, change),
@@ -56,6 +56,13 @@ def _test(plan: Planned, change: Change, test: str, wanted: Any) -> bool:
         "consequence": _consequences(change),
     }
     return _fits(found[test], wanted)
+
+
+def _actions(plan: Planned, change: Change) -> list[str]:
+    """Return its action, and the pause or unpause in a replacement."""
+    if change.action != "replace" or "paused" not in change.fields:
+        return [change.action]
+    return ["replace", "pause" if plan.now[change.address].value("paused") else "unpause"]
 
 
 def _fits(texts: Iterable[str], globs: Any) -> bool:

@@ -25,7 +25,6 @@ from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
 _SUNDAY = datetime(1970, 1, 4, tzinfo=UTC)
 RULES = Rules()
-_UPDATES = (Action.UPDATE,)
 _CHANGES = (Action.UPDATE, Action.REPLACE)
 _WRITES = (Action.CREATE, *_CHANGES)
 _RUNS = (*_WRITES, Action.UNPAUSE)
@@ -138,7 +137,7 @@ def _volume(context: RuleContext) -> str:
     return f" ({rows} each)" if rows else ""
 
 
-@RULES.rule("offset-kept", Severity.INFO, on=_UPDATES, of=("interval", *_WHEN))
+@RULES.rule("offset-kept", Severity.INFO, on=(Action.UPDATE,), of=("interval", *_WHEN))
 def offset_kept(context: RuleContext) -> Outcome:
     """A PATCH of one offset resets the other one, so that the live value of that one is sent.
 
@@ -220,7 +219,7 @@ def billing_limit(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("interval-changed", Severity.WARNING, Effect.FORM, on=_UPDATES, of=["interval"])
+@RULES.rule("interval-changed", Severity.WARNING, Effect.FORM, on=_CHANGES, of=["interval"])
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are.
 
@@ -233,7 +232,7 @@ def interval_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("destination-moved", Severity.WARNING, Effect.FORM, on=_UPDATES, of=_PLACES)
+@RULES.rule("destination-moved", Severity.WARNING, Effect.FORM, on=_CHANGES, of=_PLACES)
 def destination_moved(context: RuleContext) -> Outcome:
     """Another bucket, prefix, table or the like: exported data stays at the old one.
 
@@ -392,7 +391,7 @@ def secret_reference_changed(context: RuleContext) -> Outcome:
     return text if changed else None
 
 
-@RULES.rule("query-changed", Severity.INFO, Effect.FORM, on=_UPDATES, of=["sql_query"])
+@RULES.rule("query-changed", Severity.INFO, Effect.FORM, on=_CHANGES, of=["sql_query"])
 def query_changed(context: RuleContext) -> Outcome:
     """New runs have the columns of the new query, or of the model without one.
 
@@ -418,7 +417,7 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     return f"end_at {moment_as_option(end)} has passed: no more runs are scheduled"
 
 
-@RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_UPDATES, of=["start_at"])
+@RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_CHANGES, of=["start_at"])
 def start_moved(context: RuleContext) -> Outcome:
     """A later start skips runs; an earlier start does not run anything by itself.
 
@@ -453,7 +452,7 @@ def history_lost(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("schedule-moved", Severity.WARNING, Effect.FORM, on=_UPDATES, of=_WHEN)
+@RULES.rule("schedule-moved", Severity.WARNING, Effect.FORM, on=_CHANGES, of=_WHEN)
 def schedule_moved(context: RuleContext) -> Outcome:
     """Another time zone or offset: ranges of days and weeks overlap or leave a gap once.
 

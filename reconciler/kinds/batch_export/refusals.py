@@ -19,7 +19,7 @@ from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import moment_as_option
-from reconciler.model.values import MISSING, JSONObject, mapping_of, value_at
+from reconciler.model.values import MISSING, JSONObject, mapping_of, path_text, value_at
 
 REFUSALS = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)
@@ -53,8 +53,11 @@ def _by_integration(tag: str, release: Dialect) -> bool:
     return since is not None and release.is_since(Dialect(since))
 
 
-def _required(tag: str, config: JSONObject, release: Dialect) -> Iterator[str]:
-    """Yield what a server requires in the config of a new destination, as dotted names."""
+def _required(tag: str, config: JSONObject, release: Dialect, word: str) -> Iterator[str]:
+    """Yield what a server requires in the config of a new destination, as dotted names.
+
+    With the word `fields`, every field of the credentials that it uses.
+    """
     schema = known_schema(f"destinations/{tag}")
     conditions = [{"required": schema["required"]}, *schema.get("x-required-when", ())]
     if not _by_integration(tag, release):
@@ -62,13 +65,15 @@ def _required(tag: str, config: JSONObject, release: Dialect) -> Iterator[str]:
         conditions += schema.get("x-credentials", ())
     for condition in conditions:
         if condition.get("when", {}).items() <= config.items():
-            yield from condition.get("required", ())
+            yield from condition.get(word, ())
 
 
-def _missing(tag: str, config: JSONObject, release: Dialect | None) -> Iterator[str]:
+def _missing(
+    tag: str, config: JSONObject, release: Dialect | None, word: str = "required"
+) -> Iterator[str]:
     """Yield what a new destination lacks. For an unknown version, what all of them require."""
     releases = (release,) if release is not None else Dialect.between(*_range_of(tag))
-    first, *others = (tuple(_required(tag, config, release)) for release in releases)
+    first, *others = (tuple(_required(tag, config, release, word)) for release in releases)
     for name in first:
         value = value_at(config, tuple(name.split(".")))
         if value in (None, MISSING, {}) and all(name in names for names in others):
@@ -130,22 +135,20 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
     An integration belongs to one project. Set `destination.integration` to one of the new project,
     after that is created. A name finds the integration of the project that the export is in.
     """
-    named, change = context.sent("destination", "integration"), context.change
-    if not context.creates or named in (None, MISSING):
-        return None
-    if change.parent_id is None and change.parent is not None:
-        problem = "is not in a project that does not exist yet"
-    elif change.old_parent_id not in (None, change.parent_id) and named == live_value(
-        context, "destination", "integration"
-    ):
-        problem = "belongs to the project that the export moves from"
-    else:
-        return None
-    return Objection(
-        f"integration {named} {problem}",
-        "set `destination: {integration: <name>}` to one of the new project",
-        ("destination", "integration"),
-    )
+    change = context.change
+    is_new = change.parent_id is None and change.parent is not None
+    has_moved = change.old_parent_id not in (None, change.parent_id)
+    for taken in INTEGRATIONS.get(wanted_type(context), ()) if context.creates else ():
+        path = ("destination", *map(str, taken.path))
+        named = context.sent(*path)
+        is_named = taken.name_in(named) is not None or str(named).isdigit()
+        if is_named and (is_new or (has_moved and named == live_value(context, *path))):
+            problem = "belongs to the project that the export moves from"
+            if is_new:
+                problem = "is not in a project that does not exist yet"
+            fix = f"set `{path_text(path)}` to the name of one of the new project"
+            return Objection(f"integration {taken.name_in(named) or named} {problem}", fix, path)
+    return None
 
 
 @REFUSALS.refusal("unknown-integration", on=_WRITES)
@@ -225,6 +228,32 @@ def field_required(context: RuleContext) -> Objection | None:
     return Objection(
         f"{_server(context)} requires {', '.join(missing)} for destination type {tag}",
         "set it in `destination.config`",
+        ("destination", "config"),
+    )
+
+
+@REFUSALS.refusal("credentials-not-readable", on=(Action.REPLACE,))
+def credentials_not_readable(context: RuleContext) -> Objection | None:
+    """A replacement would lose credentials that only the service stores.
+
+    No server returns them, so the new export would be created without them, and fail. Set them in
+    the configuration. An export that needs none, because its server has a role, is replaced with
+    `policy.attempt`.
+    """
+    tag, release = wanted_type(context), _release(context)
+    is_same = tag in DESTINATION.variants and tag == live_value(context, "destination", "type")
+    if not context.creates or not is_same:
+        return None
+    config = mapping_of(context.sent("destination", "config"))
+    properties = known_schema(f"destinations/{tag}")["properties"]
+    whole = {**{name: node.get("default") for name, node in properties.items()}, **config}
+    refused = set(_missing(tag, config, release))
+    missing = [name for name in _missing(tag, whole, release, "fields") if name not in refused]
+    if not missing:
+        return None
+    return Objection(
+        f"{_server(context)} does not return {', '.join(missing)}, which the new export would lack",
+        "set it in `destination.config`, as `${secret:…}`",
         ("destination", "config"),
     )
 

@@ -417,7 +417,7 @@ def type_hint(
     if value is None:
         return "add a value, or remove the line"
     if isinstance(value, Input):
-        return f"set it to {_example(wanted)}"
+        return f"set it to {'true or false' if 'boolean' in wanted else 'a plain number'}"
     if isinstance(value, str):
         is_filled = isinstance(written, str) and holds_reference(written)
         return _hint_for_filled(written, wanted) if is_filled else _hint_for_text(value, wanted)
@@ -431,10 +431,6 @@ def _hint_by_node(node: Mapping[str, Any]) -> str | None:
     if "enum" in node:
         return f"allowed: {', '.join(map(word, node['enum']))}"
     return f"known: {', '.join(node['x-open-enum'])}" if "x-open-enum" in node else None
-
-
-def _example(wanted: Sequence[str]) -> str:
-    return "true or false" if "boolean" in wanted else "a plain number"
 
 
 def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:

@@ -59,13 +59,9 @@ def check_fields(
 
 def _check_zones(context: _ResourceContext, places: _Places) -> None:
     for path, zone, _ in context.known(places):
-        if isinstance(zone, str) and not _is_zone(zone):
+        if isinstance(zone, str) and zone not in _listed_zones() and zone not in _known_zones():
             message = f"unknown time zone '{zone}' in {context.check.named(path)}"
             context.check.error("unknown-zone", path, message, _zone_hint(zone))
-
-
-def _is_zone(zone: str) -> bool:
-    return zone in _listed_zones() or zone in _known_zones()
 
 
 @cache

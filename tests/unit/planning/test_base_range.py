@@ -223,8 +223,8 @@ def _renamed_key(**spec: str) -> tuple[Desired, Desired, Live]:
     after = desired_of(
         project("shop2", name="Shop", **spec),
         APP,
-        export("kept", name="New", parent="shop2"),
-        export("moved", parent="app"),
+        export("kept", name="New", parent="shop2", destination=with_secrets()),
+        export("moved", parent="app", destination=with_secrets()),
     )
     live = live_of(
         live_project(1, "Shop"),

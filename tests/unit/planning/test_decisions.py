@@ -677,7 +677,8 @@ def test_a_project_with_a_declared_export_is_not_deleted(parent) -> None:
 
 
 def test_a_project_is_not_deleted_before_its_export_has_moved() -> None:
-    base, moved = desired_of(WEB, project("app"), export()), export(parent="app")
+    base = desired_of(WEB, project("app"), export())
+    moved = export(parent="app", destination=with_secrets())
     assert of_web(GIT, base, moved) == []
     assert of_web(GIT, base, moved, only="project.web") == ["declared-inside"]
 

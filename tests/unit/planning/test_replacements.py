@@ -13,6 +13,7 @@ from reconciler.model.live import Live, LiveObject, marked_name
 from reconciler.model.plan import Plan, Reason, SecretUse
 from reconciler.model.policy import Limit, PlanOptions, Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, State
+from reconciler.model.values import SecretRef
 from tests.support.worlds import (
     PureServer,
     base_of,
@@ -59,6 +60,66 @@ def test_a_replacement_shows_that_it_pauses_or_unpauses(before: bool, after: boo
     rules = {consequence.rule for consequence in change.consequences}
     assert ("gap-before-unpausing" in rules, "runs-missed-while-paused" in rules) == (before, after)
     assert [place.again for place in change.new] == [before]
+
+
+SNOWFLAKE = {"database": "d", "warehouse": "w", "schema": "s", "account": "a"}
+COPY = {"s3_bucket": "b", "region_name": "r", "authorization": "role", "bucket_credentials": 7}
+REDSHIFT = {"database": "d", "mode": "COPY", "copy_inputs": COPY}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "destination", "code", "message"),
+    [
+        (
+            Dialect.V2025,
+            s3(),
+            "credentials-not-readable",
+            "does not return aws_access_key_id, aws_secret_access_key, which",
+        ),
+        (
+            Dialect.V2025,
+            {"type": "Snowflake", "config": {**SNOWFLAKE, "password": SecretRef.of("env", "X")}},
+            "credentials-not-readable",
+            "does not return user, which",
+        ),
+        (
+            Dialect.V2026,
+            {"type": "Redshift", "integration": 8, "config": REDSHIFT},
+            "integration-of-another-project",
+            "integration 7 belongs to the project that the export moves from",
+        ),
+    ],
+)
+def test_a_move_that_would_lose_what_it_cannot_copy_is_refused(
+    dialect: Dialect, destination: dict[str, Any], code: str, message: str
+) -> None:
+    live = replace(moved_live(live_export(destination=destination)), dialect=dialect)
+    wanted = {**destination, "integration": 9} if dialect is Dialect.V2026 else destination
+    desired = desired_of(WEB, APP, export(parent="app", destination=wanted))
+    (refusal,) = planned(desired, live, options=ALLOWED, base=BASE).refusals
+    assert refusal.rule == code
+    assert message in refusal.message
+    attempted = Policy(attempt=(code,))
+    assert not planned(desired, live, attempted, options=ALLOWED, base=BASE).refusals
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(s3(), with_secrets()), (NO_OP, s3()), (s3(), NO_OP)]
+)
+def test_a_move_that_loses_no_credentials_is_not_refused(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    live = replace(moved_live(live_export(destination=before)), dialect=Dialect.V2025)
+    desired = desired_of(WEB, APP, export(parent="app", destination=after))
+    assert not planned(desired, live, options=ALLOWED, base=BASE).refusals
+
+
+def test_policy_deny_sees_what_else_a_replacement_changes() -> None:
+    changed = {"interval": "day", "destination": with_secrets(prefix="q/")}
+    live, policy = moved_live(live_export()), Policy(deny=("interval-changed", "destination-moved"))
+    desired = desired_of(WEB, APP, export(parent="app", **changed))
+    plan = planned(desired, live, policy, options=ALLOWED, base=BASE)
+    assert [refusal.rule for refusal in plan.refusals] == ["deny", "deny"]
 
 
 def test_a_replacement_keeps_ignored_and_unmanaged_values() -> None:
@@ -157,12 +218,14 @@ def test_the_rest_of_a_replacement_needs_the_permission_of_a_replacement() -> No
 
 def test_a_resource_with_an_id_is_not_replaced() -> None:
     base = desired_of(WEB, APP, export(pinned_id="e1"))
-    pinned = desired_of(WEB, APP, export(parent="app", pinned_id="e1"))
+    moved = export(parent="app", pinned_id="e1", destination=with_secrets())
+    pinned = desired_of(WEB, APP, moved)
+    unpinned = desired_of(WEB, APP, replace(moved, pinned_id=None))
     for new in ((), (live_export("e2", MARKED, parent=2),)):
         live = moved_live(live_export("e1"), *new)
         plan = planned(pinned, live, options=ALLOWED, base=base)
         assert [refusal.rule for refusal in plan.refusals] == ["replaced-id"]
-        assert not planned(MOVED, live, options=ALLOWED, base=base).refusals
+        assert not planned(unpinned, live, options=ALLOWED, base=base).refusals
         undo = PlanOptions(allow_replace=True, is_undo=True)
         assert not planned(pinned, live, options=undo, base=base).refusals
 

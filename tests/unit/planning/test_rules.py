@@ -137,6 +137,7 @@ def test_a_match_selects_changes(
 
 WEB = project()
 PAUSED = export(name="Sea", paused=True)
+MOVED_AND_PAUSED = export(parent="app", paused=True)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +162,11 @@ PAUSED = export(name="Sea", paused=True)
         (desired_of(WEB, project("app"), in_project("1")), {"project": "web"}, ["update"]),
         (desired_of(WEB, project("app"), in_project("1")), {"project": "app"}, []),
         (desired_of(WEB), {"project": "web"}, ["delete"]),
+        # A replacement that pauses is both.
+        (desired_of(WEB, project("app"), MOVED_AND_PAUSED), {"action": "pause"}, ["replace"]),
+        (desired_of(WEB, project("app"), MOVED_AND_PAUSED), {"action": "replace"}, ["replace"]),
+        (desired_of(WEB, project("app"), MOVED_AND_PAUSED), {"action": "unpause"}, []),
+        (desired_of(WEB, project("app"), export(parent="app")), {"action": "*pause"}, []),
     ],
 )
 def test_a_change_is_called_as_before_and_after_it(

@@ -78,6 +78,40 @@ def test_what_contradicts_is_told(tmp_path: Path, old: str, new: str, code: str)
     assert [each.code for each in told(tmp_path, files)] == [code]
 
 
+IGNORED = "lifecycle: {ignore_changes: [PATH]}"
+
+
+@pytest.mark.parametrize(
+    ("path", "tag", "is_known"),
+    [
+        ("destination.config", "NoOp", True),
+        ("destination.integration", "NoOp", True),
+        # Defaults are for exports of several types.
+        ("destination.config.prefix", "NoOp", True),
+        ("destination.config.prefx", "NoOp", False),
+        ("destination.confg.prefix", "NoOp", False),
+        ("destination.integratin", "NewLake", False),
+        # Any field of a type that is newer than the program, and any key of a value.
+        ("destination.config.prefx", "NewLake", True),
+        ("hogql_modifiers.new", "NoOp", True),
+    ],
+)
+def test_a_path_to_ignore_is_that_of_a_field(
+    tmp_path: Path, path: str, tag: str, is_known: bool
+) -> None:
+    text = f"{EXPORT}    {IGNORED.replace('PATH', path)}\n".replace("NoOp", tag)
+    files = {**FILES, "a.yaml": f"{PROJECT}batch_exports:\n{text}"}
+    assert ("unknown-field" in dict(codes(told(tmp_path, files)))) is not is_known
+
+
+def test_a_field_is_ignored_under_each_of_its_names(tmp_path: Path) -> None:
+    text = f"{EXPORT}    {IGNORED.replace('PATH', 'hogql_query')}\n"
+    files = {**FILES, "a.yaml": f"{PROJECT}batch_exports:\n{text}"}
+    desired = load(write(tmp_path, files), environment=None, environ={}).desired
+    (lake,) = (item for item in desired.resources.values() if item.address.key == "lake")
+    assert lake.lifecycle.ignore_changes == ("sql_query",)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
