@@ -451,7 +451,7 @@ def _reasons_to_replace(
 def _replacement(
     match: Match, live: LiveObject, reasons: tuple[Reason, ...], context: ChangeContext
 ) -> Change:
-    match, differs = _kept(match, live, context)
+    match, differs = _kept(match, live, context.declared_since_base(match, live))
     fields = (*differs.changes, *differs.toggles)
     parts = {"reasons": reasons, **_sent_by_create(match, context)}
     return _replaced(match, live, fields, context, **parts)
@@ -492,10 +492,11 @@ def _rest_of_replacement(
     """
     if not reasons:
         raise interrupted(match, "the configuration does not need it any more")
-    kept_of_new, _ = _kept(match, new, context)
-    match, differs = _kept(match, live, context)
+    declared = context.declared_since_base(match, live)
+    kept_of_new, _ = _kept(match, new, declared)
+    match, differs = _kept(match, live, declared)
     kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
-    left = difference(kind, resource, new, context.declared_since_base(match, live))
+    left = difference(kind, resource, new, declared)
     if any(_reasons_to_replace(of_new, left, context)):
         raise interrupted(match, "a fixed field of the new object differs")
     if resource.spec != kept_of_new.resource.spec:
@@ -519,7 +520,7 @@ def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
         yield FieldChange((match.kind.parent_key,), live.parent_id, target)
 
 
-def _kept(match: Match, live: LiveObject, context: ChangeContext) -> tuple[Match, Difference]:
+def _kept(match: Match, live: LiveObject, declared: Declared) -> tuple[Match, Difference]:
     """Return a match whose resource keeps what it does not manage, for a new object; what differs.
 
     Without these live values a replacement would change more than it shows: a paused export would
@@ -527,7 +528,6 @@ def _kept(match: Match, live: LiveObject, context: ChangeContext) -> tuple[Match
     differs: the name, the settings of another type, and the integration of another parent.
     """
     kind, resource, lifecycle = match.kind, match.resource, match.resource.lifecycle
-    declared = context.declared_since_base(match, live)
     left = {item.path for item in difference(kind, resource, live, declared).changes if item.reset}
     left |= {("name",), *(kind.integration_paths if match.moved else ())}
     wanted = {leaf.path: leaf for leaf in field_leaves(kind.fields, resource.spec, live=False)}

@@ -94,7 +94,8 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     if targets:
         chosen &= set().union(*targets)
     if parents:
-        chosen &= _inside(set().union(*parents), things)
+        # An object that is not certain has no certain project either.
+        chosen &= _inside(set().union(*parents), things) | plan.identity.unclear.keys()
     if kinds:
         chosen &= set().union(*kinds)
     excluded = set().union(*excludes) if excludes else set()

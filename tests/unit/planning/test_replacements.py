@@ -291,6 +291,15 @@ def test_fields_that_changed_since_are_sent_with_the_rename() -> None:
     assert {note.use for note in rest.secrets} == {SecretUse.VERSION_CHANGED}
 
 
+def test_a_replacement_is_continued_after_a_field_was_removed_from_the_files() -> None:
+    before = desired_of(WEB, APP, export(end_at="2030-01-01T00:00:00Z"))
+    both = (("e1", "Lake", 1), ("e2", MARKED, 2))
+    ending = {"end_at": "2030-01-01T00:00:00Z"}
+    live = moved_live(*(live_export(own, name, parent=at, **ending) for own, name, at in both))
+    (change,) = planned(MOVED, live, options=ALLOWED, base=before).effective
+    assert (change.new_id, change.body) == ("e2", {"name": "Lake", "end_at": None})
+
+
 def test_an_unpaused_object_starts_after_the_old_one_is_deleted() -> None:
     desired = desired_of(WEB, APP, export(parent="app", paused=False))
     marked = live_export("e2", MARKED, parent=2, paused=True)
