@@ -19,7 +19,7 @@ from yaml.nodes import Node
 from reconciler.authoring.difference import differences_as_text
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
 from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.public import Public, derived
@@ -286,8 +286,9 @@ def _tag(document: Document, path: Path, name: str) -> Any:
         at = path.index(_OVERRIDES)
         return _tag(document, (*path[:at], *path[at + 2 :]), name)
     if tag is MISSING:
-        kind = next((kind.name for kind in all_kinds() if kind.collection == path[0]), "")
-        tag = value_at(document.value, (DEFAULTS, kind, *path[2:], name))
+        kind = kinds_by_collection().get(str(path[0]))
+        within = (DEFAULTS, kind.name if kind is not None else "", *path[2:], name)
+        tag = value_at(document.value, within)
     return tag
 
 

@@ -14,7 +14,7 @@ import click
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.kind import containers
 from reconciler.workspace.resource_files import is_key, selected_files
@@ -49,7 +49,7 @@ def parents(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str
 
 def kinds(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the kinds that begin with a text."""
-    return _beginning(incomplete, (kind.name for kind in all_kinds()))
+    return _beginning(incomplete, kinds_by_name())
 
 
 def _beginning(incomplete: str, values: Iterable[str]) -> list[str]:
@@ -79,7 +79,7 @@ def _addresses(source: FolderSource | None) -> Iterator[Address]:
     """Yield the addresses in the resource files, as far as these can be read."""
     if source is None:
         return
-    collections = {kind.collection: kind.name for kind in all_kinds()}
+    collections = kinds_by_collection()
     names: Iterable[str] = ()
     with suppress(ReconcilerError, OSError):
         names = selected_files(source, _workspace_of(source), DiagnosticCollector())
@@ -91,7 +91,7 @@ def _addresses(source: FolderSource | None) -> Iterator[Address]:
         for collection, members in document.value.items():
             if collection in collections and isinstance(members, dict):
                 for key in filter(is_key, members):
-                    yield Address(collections[collection], key)
+                    yield Address(collections[collection].name, key)
         size += len(document.text)
         if size > _MOST_BYTES:
             return

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
-from reconciler.kinds import all_kinds
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
 from reconciler.model.policy import Prune
@@ -273,7 +273,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
     def _kept(self, configurations: Sequence[Desired]) -> Iterator[tuple[Address, str]]:
         """Yield removed resources that are not removed from the tree, with the reason."""
-        loaded, collections = self.loaded, {kind.name: kind.collection for kind in all_kinds()}
+        loaded = self.loaded
         read = loaded.files.keys() - loaded.skipped
         removed = {
             address: resource.mark.file if resource.mark is not None else ""
@@ -287,7 +287,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
         unloaded = keys_in_unloaded(self.folder, read)
         for address, file in removed.items():
-            needed = {collections[address.kind], address.key}
+            needed = {kinds_by_name()[address.kind].collection, address.key}
             others = (name for name, keys in unloaded.items() if needed <= keys)
             if address in loaded.declared:
                 yield address, f"its `environments` leave out {loaded.desired.environment}"

@@ -31,6 +31,12 @@ def kinds_by_name() -> Mapping[str, Kind]:
     return {kind.name: kind for kind in all_kinds()}
 
 
+@cache
+def kinds_by_collection() -> Mapping[str, Kind]:
+    """Return every kind by the key of its resources in files, parents first."""
+    return {kind.collection: kind for kind in all_kinds()}
+
+
 def _kind(name: str) -> Kind:
     if name not in {module.name for module in iter_modules(__path__)}:
         return kind_of(name)

@@ -9,7 +9,7 @@ from math import ceil
 import orjson
 from msgspec import Struct
 
-from reconciler.kinds import all_kinds
+from reconciler.kinds import kinds_by_name
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Origin, Plan, Reason, Severity
 from reconciler.model.text import printable, several
@@ -101,8 +101,8 @@ def counted_nouns(count: int, one: str, more: str) -> str:
 
 def nouns(kind: str, count: int) -> str:
     """Return a number of objects of a kind: `1 batch export`, `297 batch exports`."""
-    collections = {known.name: known.collection for known in all_kinds()}
-    one, more = printable(kind), printable(collections.get(kind, f"{kind}s"))
+    known = kinds_by_name().get(kind)
+    one, more = printable(kind), printable(known.collection if known is not None else f"{kind}s")
     return counted_nouns(count, one.replace("_", " "), more.replace("_", " "))
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped, UnreadableFile
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_collection
 from reconciler.model.address import Address, PathGlob, TooComplex, choice, has_wildcard, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.text import listed
@@ -276,14 +276,8 @@ def _candidates(glob: str, names: Sequence[str]) -> Iterator[str]:
 
 
 @cache
-def _collections() -> Mapping[str, Kind]:
-    """Return the kinds by the keys of their resources in files."""
-    return {kind.collection: kind for kind in all_kinds()}
-
-
-@cache
 def _ours() -> re.Pattern[bytes]:
-    names = "|".join(map(re.escape, _collections()))
+    names = "|".join(map(re.escape, kinds_by_collection()))
     return re.compile(rf"^[\"']?(?:{names})[\"']?[ \t]*:".encode(), re.MULTILINE)
 
 
@@ -291,7 +285,7 @@ def _ours() -> re.Pattern[bytes]:
 def _similar() -> frozenset[str]:
     """Return words for a collection in the plain form: singular, plural, and without its prefix."""
     words = {_form(word) for kind in all_kinds() for word in (kind.name, kind.collection)}
-    return frozenset(words | {_form(name.rpartition("_")[2]) for name in _collections()})
+    return frozenset(words | {_form(name.rpartition("_")[2]) for name in kinds_by_collection()})
 
 
 @cache
@@ -375,7 +369,7 @@ def declarations(
     files: Sequence[Document], problems: DiagnosticCollector
 ) -> dict[Address, Declaration]:
     """Return every resource by address. Report duplicates with both places."""
-    collections = _collections()
+    collections = kinds_by_collection()
     declared: dict[Address, Declaration] = {}
     for document in files:
         if not isinstance(document.value, dict):
@@ -497,7 +491,7 @@ class Undetermined(Struct):
 
 def undetermined_in(files: Sequence[Document], declared: Container[Address]) -> Undetermined:
     """Return what the files may declare, besides what is declared without errors."""
-    collections = {name: kind.name for name, kind in _collections().items()}
+    collections = {name: kind.name for name, kind in kinds_by_collection().items()}
     any_kind = frozenset(collections.values())
     unclear: set[str] = set()
     addresses: set[Address] = set()
