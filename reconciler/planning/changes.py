@@ -39,7 +39,7 @@ from reconciler.model.plan import (
     SecretNote,
     SecretUse,
 )
-from reconciler.model.resource import Lifecycle, State
+from reconciler.model.resource import Lifecycle, Resource, State
 from reconciler.model.text import printable, quoted, shortened
 from reconciler.model.values import (
     JSON,
@@ -226,10 +226,10 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
     reasons = tuple(_reasons_to_replace(match, differs, context))
     if match.new is not None:
         if reasons or resource.pinned_id is None:
-            return _rest_of_replacement(match, live, match.new, reasons, context), notes
+            return _rest_of_replacement(match, live, match.new, differs, reasons, context), notes
         notes += tuple(interrupted_notes([match.new]))
     if reasons:
-        return (_replacement(match, live, reasons, context),), notes
+        return (_replacement(match, live, differs, reasons, context),), notes
     return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
 
 
@@ -449,9 +449,15 @@ def _reasons_to_replace(
 
 
 def _replacement(
-    match: Match, live: LiveObject, reasons: tuple[Reason, ...], context: ChangeContext
+    match: Match,
+    live: LiveObject,
+    differs: Difference,
+    reasons: tuple[Reason, ...],
+    context: ChangeContext,
 ) -> Change:
-    match, differs = _kept(match, live, context.declared_since_base(match, live))
+    match = replace(match, resource=_keeping(match, live, differs))
+    declared = context.declared_since_base(match, live)
+    differs = difference(match.kind, match.resource, live, declared)
     fields = (*differs.changes, *differs.toggles)
     parts = {"reasons": reasons, **_sent_by_create(match, context)}
     return _replaced(match, live, fields, context, **parts)
@@ -483,6 +489,7 @@ def _rest_of_replacement(
     match: Match,
     live: LiveObject,
     new: LiveObject,
+    differs: Difference,
     reasons: tuple[Reason, ...],
     context: ChangeContext,
 ) -> tuple[Change, ...]:
@@ -492,14 +499,16 @@ def _rest_of_replacement(
     """
     if not reasons:
         raise interrupted(match, "the configuration does not need it any more")
-    declared = context.declared_since_base(match, live)
-    kept_of_new, _ = _kept(match, new, declared)
-    match, differs = _kept(match, live, declared)
-    kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
+    kind, declared = match.kind, context.declared_since_base(match, live)
+    kept_of_new = _keeping(match, new, difference(kind, match.resource, new, declared))
+    resource = _keeping(match, live, differs)
+    match = replace(match, resource=resource)
+    of_new = replace(match, live=new, moved=False)
+    differs = difference(kind, resource, live, declared)
     left = difference(kind, resource, new, declared)
     if any(_reasons_to_replace(of_new, left, context)):
         raise interrupted(match, "a fixed field of the new object differs")
-    if resource.spec != kept_of_new.resource.spec:
+    if resource.spec != kept_of_new.spec:
         raise interrupted(match, "the old object was modified since")
     secrets = _secrets(match, left.changes, context)
     sent = {note.path: note.ref for note in secrets if note.use.sent}
@@ -520,15 +529,15 @@ def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
         yield FieldChange((match.kind.parent_key,), live.parent_id, target)
 
 
-def _kept(match: Match, live: LiveObject, declared: Declared) -> tuple[Match, Difference]:
-    """Return a match whose resource keeps what it does not manage, for a new object; what differs.
+def _keeping(match: Match, live: LiveObject, differs: Difference) -> Resource:
+    """Return the resource of a new object, with live values where the files manage none.
 
     Without these live values a replacement would change more than it shows: a paused export would
-    run again. What is reset is left out: the new object gets the default. What cannot be kept
-    differs: the name, the settings of another type, and the integration of another parent.
+    run again. What is reset is left out: the new object gets the default. What cannot be kept is
+    that of the files: the name, settings of another type, and the integration of another parent.
     """
     kind, resource, lifecycle = match.kind, match.resource, match.resource.lifecycle
-    left = {item.path for item in difference(kind, resource, live, declared).changes if item.reset}
+    left = {item.path for item in differs.changes if item.reset}
     left |= {("name",), *(kind.integration_paths if match.moved else ())}
     wanted = {leaf.path: leaf for leaf in field_leaves(kind.fields, resource.spec, live=False)}
     current = live.once(live_leaves, kind, live.body)
@@ -547,8 +556,7 @@ def _kept(match: Match, live: LiveObject, declared: Declared) -> tuple[Match, Di
     spec: dict[str, JSON] = {}
     for path, value in values.items():
         put_at(spec, path, value)
-    resource = replace(resource, spec=spec, lifecycle=replace(lifecycle, ignore_changes=()))
-    return replace(match, resource=resource), difference(kind, resource, live, declared)
+    return replace(resource, spec=spec, lifecycle=replace(lifecycle, ignore_changes=()))
 
 
 def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeContext) -> Change:
@@ -590,9 +598,9 @@ def _seen_of_update(
 def seen_of_object(kind: Kind, live: LiveObject, lifecycle: Lifecycle) -> dict[str, JSON]:
     """Return every live value, without `ignore_changes`, by API name, in a body."""
     ignored = {
-        path_text(leaf.path)
-        for leaf in field_leaves(kind.fields, live.body, live=True)
-        if is_ignored(leaf.path, lifecycle)
+        path_text(path)
+        for path in live.once(live_leaves, kind, live.body)
+        if is_ignored(path, lifecycle)
     }
     values = live.once(live_values, kind, live.body)
     return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)

@@ -25,6 +25,7 @@ from reconciler.model.comparison import (
     is_default,
     is_equal,
     is_same,
+    live_fields,
     live_leaves,
     unknown_field,
 )
@@ -197,9 +198,12 @@ def other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]
 
 def _replaced_variants(kind: Kind, resource: Resource, live: LiveObject) -> set[str]:
     """Return the fields whose tag changes: no live value is kept inside them."""
-    tags = {field.name: (field.name, variant.tag) for field, variant in kind.variants}
     others = other_variants(kind, resource, live.body)
-    return {name for name in others if not is_ignored(tags[name], resource.lifecycle)}
+    return {
+        field.name
+        for field, variant in kind.variants
+        if field.name in others and not is_ignored((field.name, variant.tag), resource.lifecycle)
+    }
 
 
 def with_live_values(
@@ -343,7 +347,8 @@ def update_body(
 ) -> dict[str, JSON]:
     """Return the changed fields and secrets, with the fields that must be sent with them."""
     if resource.lifecycle.ignore_changes:
-        kept = with_live_values(resource.spec, live.body, resource.lifecycle)
+        fields = live.once(live_fields, kind, live.body)
+        kept = with_live_values(resource.spec, fields, resource.lifecycle)
         kept |= {name: resource.spec[name] for name in _replaced_variants(kind, resource, live)}
         resource = replace(resource, spec=kept)
     by_path = {change.path: change for change in changes}

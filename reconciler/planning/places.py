@@ -40,7 +40,6 @@ _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
 """The name of all secrets of a type that is unknown."""
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
-_SORTS = {sort.value: sort for sort in Novelty}
 _HOSTS = ("host", "endpoint", "address")
 PARENT = "source"
 """The word for the parent whose data an object exports."""
@@ -224,18 +223,18 @@ class _Holder(Struct, frozen=True):
             holder.secrets[tag] = {name for name, item in named.items() if item.secret}
         return holder
 
-    def place(self, declared: JSON, live: JSON, shown: JSONObject | None = None) -> Place | None:
-        """Return where an object writes, None if that is unknown. `shown` replaces the body."""
+    def place(self, declared: JSON, live: JSON) -> Place | None:
+        """Return where an object writes, None if that is unknown."""
         outer, live_outer = mapping_of(declared), mapping_of(live)
         tag = outer.get(self.variant.tag, MISSING)
         parts = self.parts.get(str(tag))
         if not parts:
             return None
-        if live_outer and live_outer.get(self.variant.tag, MISSING) != tag:
+        if live_outer.get(self.variant.tag, MISSING) != tag:
             live_outer = {}
         extra = self.extras.get(str(tag))
         held = extra.text(outer, live_outer) if extra is not None else ""
-        body = mapping_of(outer.get(self.variant.body)) if shown is None else shown
+        body = mapping_of(outer.get(self.variant.body))
         live_body = mapping_of(live_outer.get(self.variant.body))
         values = [part.text(body, live_body) for part in parts]
         if held is None or None in values or not (values[0] or held):
@@ -255,7 +254,7 @@ class _Holder(Struct, frozen=True):
         by = held if tag in self.extras or tag not in self.variant.variants else []
         hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
         word, form = self.variant.outermost.get(next(iter(parts), ""), ("host", ""))
-        sort = _SORTS[word]
+        sort = Novelty(word)
         main = form.format_map(parts) or (f"{tag} {hosts}" if hosts else "")
         endpoint = parts.get("endpoint", "")
         address = [main if sort is Novelty.HOST else "", endpoint, *by]
@@ -283,7 +282,7 @@ class _Holder(Struct, frozen=True):
         """Return the parts of a place by their words, of secrets the references."""
         named = self.variant.places.get(tag, {})
         shown = {name: _shown(config[name]) for name in named if name in config}
-        place = self.place(outer, None, shown)
+        place = self.place({**outer, self.variant.body: shown}, None)
         return dict(place.parts) if place is not None else {}
 
     def _below(self, tag: str, config: Mapping[str, JSON]) -> Iterator[tuple[Novelty, str]]:
@@ -291,8 +290,7 @@ class _Holder(Struct, frozen=True):
 
         They are found by name, at any depth. An address that is secret is in no answer.
         """
-        known = self.others.get(tag)
-        names = config.keys() if known is None else known & config.keys() if known else ()
+        names = self.others.get(tag, config.keys()) & config.keys()
         for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
             name = next(part for part in reversed(path) if isinstance(part, str))
             if leaf in (None, ""):

@@ -139,6 +139,7 @@ def _decided(
         for change in decided:
             (no_ops if change.action is Action.NO_OP else changes).append(change)
         notes += resource_notes
+    # A removed resource has no place in the files.
     changes += (
         replace(deletion_of(item.match, item.live, item.reason, context), at=None)
         for item in pruned

@@ -141,13 +141,16 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
     for taken in INTEGRATIONS.get(wanted_type(context), ()) if context.creates else ():
         path = ("destination", *map(str, taken.path))
         named = context.sent(*path)
-        is_named = taken.name_in(named) is not None or str(named).isdigit()
+        name = taken.name_in(named)
+        is_named = name is not None or str(named).isdigit()
         if is_named and (is_new or (has_moved and named == live_value(context, *path))):
-            problem = "belongs to the project that the export moves from"
-            if is_new:
-                problem = "is not in a project that does not exist yet"
+            problem = (
+                "is not in a project that does not exist yet"
+                if is_new
+                else "belongs to the project that the export moves from"
+            )
             fix = f"set `{path_text(path)}` to the name of one of the new project"
-            return Objection(f"integration {taken.name_in(named) or named} {problem}", fix, path)
+            return Objection(f"integration {name or named} {problem}", fix, path)
     return None
 
 
