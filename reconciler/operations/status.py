@@ -10,10 +10,15 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
+from reconciler.errors import AmbiguousIdentity
+from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect
+from reconciler.model.live import Live
+from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.run import (
     BILLING,
@@ -365,19 +370,19 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
     session = Session.open(request.workspace, runtime)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, "runs")
+        plan = await _plan(session, transport, targets.live)
         calls, now = transport.calls, session.now(transport)
-    # Made from what is already read, so fields that lists do not have count as unchanged.
-    plan = session.plan(targets.live, PlanOptions())
     chosen = targets.chosen(request.names, request.parents)
     connection = session.loaded.reachable()
-    differing = {change.address for change in plan.changes if change.action is not Action.NO_OP}
+    changes = plan.changes if plan is not None else ()
+    differing = {change.address for change in changes if change.action is not Action.NO_OP}
     states = [
         status_of(
             target,
             targets.live.dialect,
             now,
             environment=session.loaded.desired.environment,
-            differs=None if target.resource is None else target.address in differing,
+            differs=target.address in differing if plan and target.resource else None,
             page=target.page(connection.base_url),
         )
         for target in chosen
@@ -390,4 +395,21 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
         exports=worst_first(states),
         missing=() if request.names or request.parents else targets.missing,
     )
-    return Reported(report, session.warnings(plan), calls)
+    return Reported(report, session.warnings(plan) if plan is not None else (), calls)
+
+
+async def _plan(session: Session, transport: Transport, live: Live) -> Plan | None:
+    """Return the plan in which fields that lists lack are unchanged.
+
+    Return None, and report it, if the files name integrations that are unknown or not visible.
+    Raises ServiceError.
+    """
+    try:
+        plan, _ = await session.settled(
+            transport, live, lambda live: session.plan(live, PlanOptions())
+        )
+    except AmbiguousIdentity:
+        message = "differences from the configuration are not shown: `plan` fails"
+        session.runtime.listen(Noted(message, important=True))
+        return None
+    return plan

@@ -78,7 +78,7 @@ class ExportStatus(Public, frozen=True):
     notes: tuple[StatusNote, ...] = ()
     """What a reader should know, the most important first."""
     differs: bool | None = None
-    """Whether it differs from the configuration, null if it is unmanaged."""
+    """Whether it differs from the configuration, null if it is unmanaged or cannot be compared."""
     page: str | None = None
     """Address of its page on the service, null if unknown."""
 

@@ -242,6 +242,34 @@ def test_ids_are_not_read_as_names(stored: RunningEmulator, tmp_path: Path) -> N
     assert [int(line.split()[0]) for line in calls] == [3, 4]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status",
+        "status aws",
+        "status -e *",
+        "gaps --since 1m",
+        "runs aws",
+        "logs aws",
+        "backfill aws --from 2026-01-01 --to 2026-01-02 --dry-run",
+        "projects list",
+        "import --project 1 --dry-run",
+        "pause aws --auto-approve",
+        "unpause aws --auto-approve",
+        "doctor",
+    ],
+)
+def test_m1_commands_for_operations_work_with_names(
+    stored: RunningEmulator, tmp_path: Path, words: str
+) -> None:
+    """M1: `status` failed, since it planned without the lists of integrations."""
+    command, *options = words.split()
+    folder = workspace(tmp_path)
+    ran = run(stored, folder, command, *options, *(() if "-e" in options else ("-e", "staging")))
+    assert (ran.code, "rror" in ran.err) == (0, False), ran.out + ran.err
+    assert "differing" not in ran.out
+
+
 @pytest.mark.parametrize(("environment", "first"), [("staging", 100), ("production", 200)])
 def test_import_writes_names_for_several_environments(
     stored: RunningEmulator, tmp_path: Path, environment: str, first: int
@@ -315,6 +343,9 @@ def test_names_that_the_key_does_not_see(
     assert "aws-s3 integration 'lake' is not visible to this key:" in error
     assert reason in error
     assert "unknown" not in error
+    states = run(service, workspace(tmp_path), "status", "-e", "staging")
+    assert (states.code, "No batch exports." in states.out) == (0, True), states.err
+    assert "differences from the configuration are not shown" in states.err
     by_id = workspace(tmp_path / "ids", resources("aws", aws=100))
     ran = run(service, by_id, "apply", "-e", "staging", "--auto-approve")
     assert ran.code == 0, ran.out + ran.err
