@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
@@ -11,7 +10,6 @@ from starlette.routing import BaseRoute, Route
 from reconciler.emulator.admin import RequestLog
 from reconciler.emulator.faults.rules import Fault
 from reconciler.emulator.gate import Gate
-from reconciler.emulator.openapi import document
 from reconciler.emulator.resources.batch_exports import BatchExports
 from reconciler.emulator.routes import paths_of_interface
 from reconciler.emulator.switchboard import Switchboard
@@ -28,13 +26,8 @@ def build(
     gate = Gate(world, timeline, RequestLog(), throttle, faults)
     exports = BatchExports(world, timeline)
     routes: list[BaseRoute] = []
-    paths = paths_of_interface(world, exports, timeline)
-
-    def described(base_url: str) -> dict[str, Any]:
-        return document(paths, world.dialect, base_url)
-
-    board = Switchboard(gate, exports.fields, replant, described)
-    for path, operations in paths.items():
+    board = Switchboard(gate, exports.fields, replant)
+    for path, operations in paths_of_interface(world, exports, timeline).items():
         endpoint = gate.guarding(operations)
         # The trailing slash is optional on every route (service.md, 6).
         routes += [Route(slash, endpoint) for slash in (path, path.rstrip("/"))]
@@ -56,5 +49,4 @@ def _switchboard(board: Switchboard) -> list[BaseRoute]:
         Route("/_emulator/test_steps", board.test_steps, methods=["GET", "PUT", "DELETE"]),
         Route("/_emulator/settings", board.settings, methods=["GET", "PUT", "DELETE"]),
         Route("/_emulator/outcomes", board.outcomes, methods=["GET", "PUT", "DELETE"]),
-        Route("/_emulator/openapi.json", board.openapi),
     ]

@@ -33,18 +33,11 @@ def _wrong(detail: str) -> Response:
 class Switchboard:
     """The operations of the switchboard."""
 
-    def __init__(
-        self,
-        gate: Gate,
-        exports: ExportFields,
-        replant: Callable[[], None],
-        document: Callable[[str], dict[str, Any]],
-    ) -> None:
+    def __init__(self, gate: Gate, exports: ExportFields, replant: Callable[[], None]) -> None:
         self._gate = gate
         self._world = gate.world
         self._exports = exports
         self._replant = replant
-        self._document = document
         self._snapshots: dict[str, tuple[sqlite3.Connection, timedelta]] = {}
 
     async def requests(self, request: Request) -> Response:
@@ -188,10 +181,6 @@ class Switchboard:
         self._world.store.restore(kept[0])
         self._world.clock.offset = kept[1]
         return Response(status_code=204)
-
-    async def openapi(self, request: Request) -> Response:
-        """GET the OpenAPI document of the imitated interface."""
-        return JSONAnswer(self._document(str(request.base_url).rstrip("/")))
 
 
 async def _sent(request: Request) -> dict[str, Any]:

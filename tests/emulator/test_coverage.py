@@ -11,7 +11,7 @@ from tests.emulator.facts import FACTS, Fact
 MODULES = tuple(
     path.stem
     for path in sorted(Path(__file__).parent.glob("test_*.py"))
-    if path.stem not in ("test_coverage", "test_documentation", "test_openapi")
+    if path.stem not in ("test_coverage", "test_documentation")
 )
 NOT_COVERED = {
     2: "A rule of the client: it refuses an empty secret before any call (tests/integration).",
