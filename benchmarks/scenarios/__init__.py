@@ -26,7 +26,6 @@ _HOMES: Mapping[str, tuple[str, str]] = {
     "creates-cpu": ("applies", "creates_cpu"),
     "projects-500": ("terraform", "projects_500"),
     "validate-10000": ("files", "validate_10000"),
-    "fmt-10000": ("files", "fmt_10000"),
     "loading": ("loading", "loading"),
     "planner": ("planner", "planner"),
     "environments": ("environments", "environments"),

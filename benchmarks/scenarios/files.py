@@ -1,4 +1,4 @@
-"""Commands that only read files: validate and fmt, relative to composing the same files."""
+"""`validate`, relative to composing the same files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,6 @@ from benchmarks.workspaces import ENVIRONMENT, Workload, write
 def validate_10000(settings: Settings) -> Result:
     """Check 10,000 exports for one environment."""
     return _measured(["validate", "-e", ENVIRONMENT], settings, aim=3)
-
-
-def fmt_10000(settings: Settings) -> Result:
-    """Compare the format of 10,000 exports that are formatted."""
-    return _measured(["fmt", "--check"], settings, aim=3)
 
 
 def _measured(words: Sequence[str], settings: Settings, *, aim: float) -> Result:

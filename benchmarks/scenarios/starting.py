@@ -85,7 +85,6 @@ def modules(settings: Settings) -> Result:
                 "--version": ["--version"],
                 "--help": ["--help"],
                 "plan --help": ["plan", "--help"],
-                "fmt --check": ["fmt", "--check", *at],
                 "validate": ["validate", *at],
                 "plan": ["plan", *chosen],
                 "apply": ["apply", *chosen, "--auto-approve"],

@@ -18,7 +18,7 @@ import yaml
 from msgspec import Struct
 from yaml.nodes import Node
 
-from reconciler.authoring.formatting import (
+from reconciler.authoring.blocks import (
     STEP,
     Block,
     Entry,

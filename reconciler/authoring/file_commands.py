@@ -1,4 +1,4 @@
-"""`reconciler import`, `init`, `fmt` and `mv`: commands that write the files of a workspace."""
+"""`reconciler import`, `init` and `mv`: commands that write the files of a workspace."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, style_of
-from reconciler.cli.streams import write_content, write_message, write_note, write_result
+from reconciler.cli.output import render_options, style_of
+from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.files import Layout
@@ -53,7 +53,6 @@ layout_option = option(
 
 
 _KINDS = ", ".join(kinds_by_name())
-STDIN = Path("-")
 
 
 @command(
@@ -238,71 +237,6 @@ def _print_recipe(host: str, workspace: InitOptions) -> None:
 
 def _print_files(files: tuple[str, ...]) -> None:
     write_result("".join(f"+ {printable(name)}\n" for name in files))
-
-
-@command(
-    "fmt",
-    examples=(
-        ("fmt", "Format every file of the workspace"),
-        ("fmt --check --diff", "Show what would change, and exit with 1 if anything would"),
-        ("fmt - < exports/web.yaml", "Format a text, as editors do"),
-    ),
-    page="docs/configuration.md",
-)
-@folder_option
-@option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is not formatted.")
-@option("--diff", is_flag=True, help="Write nothing; show what would change.")
-@option(
-    "--stdin-filename",
-    "name",
-    metavar="PATH",
-    help="Name of the file on stdin, for messages and to detect reconciler.yaml.",
-)
-@text_or_json_option()
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-def fmt_command(
-    folder: Path | None,
-    files: tuple[Path, ...],
-    *,
-    name: str | None,
-    check: bool,
-    diff: bool,
-    output_format: str,
-) -> ExitCode:
-    """Format the files: keys in the order of the reference, indentation, blank lines.
-
-    Values, quotes, comments and the order of resources stay as they are. Without FILES, formats
-    every file of the workspace; a folder means all files in it. Prints the names of the files that
-    change. With - as the only file, formats stdin to stdout and needs no workspace.
-    """
-    from reconciler.authoring.difference import changed_as_text
-    from reconciler.authoring.formatting import format_summary, format_text, format_workspace
-    from reconciler.workspace.sources import MAX_FILE_BYTES
-
-    write = not (check or diff)
-    if STDIN in files:
-        if len(files) > 1:
-            raise BadUsage("- cannot be combined with other files")
-        raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
-        shown = "<stdin>" if name is None else Path(name).as_posix()
-        text, formatted = format_text(raw, shown, diff=diff)
-    elif name is not None:
-        raise BadUsage("--stdin-filename requires - as the only file")
-    else:
-        text, formatted = "", format_workspace(folder_of(folder), files, write=write, diff=diff)
-    print_warnings(formatted.diagnostics)
-    if output_format == "json":
-        if STDIN in files and write:
-            raise BadUsage("--format json needs --check or --diff with -")
-        write_result(as_json(formatted))
-    elif STDIN in files and write:
-        write_content(text)
-    else:
-        write_result(
-            changed_as_text(formatted.texts, formatted.changes, style_of(sys.stdout), diff=diff)
-        )
-        write_note(f"{format_summary(formatted, written=write)}\n")
-    return ExitCode.ERROR if check and formatted.texts else ExitCode.FINE
 
 
 @command(

@@ -463,7 +463,7 @@ def remove(values: dict[str, JSON], path: Path) -> bool:
 
 
 def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:
-    """Return the fields in the order of the schemas, the same as that of `fmt`."""
+    """Return the fields in the order of the schemas."""
     ordered: dict[str, JSON] = _ordered(schema(kind.name) or {}, dict(values))
     return ordered
 

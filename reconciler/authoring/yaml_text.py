@@ -15,7 +15,7 @@ import orjson
 import yaml
 from msgspec import Struct
 
-from reconciler.authoring.formatting import STEP, Entry, block_of, content_end, line_end
+from reconciler.authoring.blocks import STEP, Entry, block_of, content_end, line_end
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.text import COMMAND, safe_output
 from reconciler.model.values import JSON, JSONObject, Path, SecretRef, map_leaves, value_at

@@ -99,7 +99,17 @@ COMMON: Sequence[GroupedOption] = (
 
 
 class HasCommonOptions(click.Command):
-    """A command with the common options."""
+    """A command with the common options. An option that was removed says what to use instead."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments. Raises UsageError, and BadUsage for an option that was removed."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from reconciler.cli.removed import refuse_removed_option
+
+            refuse_removed_option(self.name or "", error.option_name)
+            raise
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """Return the names of --help, whatever context is first: click keeps the option."""

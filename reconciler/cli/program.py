@@ -41,7 +41,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Files": {
         "init": "create a workspace, optionally from live state",
         "validate": "check the files without a network",
-        "fmt": "format the files",
         "import": "write live objects into files",
         "pull": "write drift into the files",
         "mv": "rename the key of a resource in all files",
@@ -72,7 +71,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 _HOMES: Mapping[str, str] = {
     **dict.fromkeys(("validate", "policy", "show", "audit"), "cli.offline_commands"),
     **dict.fromkeys(("help", "schema", "explain", "completion"), "cli.reference"),
-    **dict.fromkeys(("init", "import", "fmt", "mv"), "authoring.file_commands"),
+    **dict.fromkeys(("init", "import", "mv"), "authoring.file_commands"),
     **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
     **dict.fromkeys(("status", "runs", "logs", "gaps"), "operations.report_commands"),
     **dict.fromkeys(("pause", "unpause"), "operations.pause_commands"),
@@ -172,6 +171,9 @@ class LazyGroup(HasCommonOptions, click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
+            from reconciler.cli.removed import refuse_removed_command
+
+            refuse_removed_command(args[0])
             similar = get_close_matches(args[0], [*COMMANDS], n=1)
             close = _OF_OTHER_TOOLS.get(args[0]) or "".join(similar)
             suggestion = f" Did you mean '{close}'?" if close else ""

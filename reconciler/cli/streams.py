@@ -71,20 +71,6 @@ def write_screen(text: str) -> None:
     _write(text, before=_CLEAR)
 
 
-def write_content(text: str) -> None:
-    """Write the content of a file to stdout, byte for byte.
-
-    Raises OSError, and ReconcilerError for text that would be changed before it is printed.
-    """
-    if safe_output(text) != text:
-        raise ReconcilerError(
-            "the text contains control characters or commands for a CI runner, which are not "
-            "printed",
-            hint="format the file by its name",
-        )
-    sys.stdout.buffer.write(text.encode())
-
-
 def write_message(text: str) -> None:
     """Write to stderr. A stream that fails does not end a command."""
     try:

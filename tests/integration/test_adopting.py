@@ -128,7 +128,6 @@ def test_files_of_other_forms_are_extended_too(
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         line for line in after.splitlines() if line.startswith("#")
     ]
-    assert reconciler("fmt", "-C", folder, "--check").code == 0
     assert reconciler("validate", "-C", folder).err == ""
     assert planned(folder, shop, "--project", "shop").code == 0
 

@@ -71,7 +71,6 @@ def below(names: set[str], packages: Sequence[str]) -> list[str]:
         (["plan", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
         (["apply", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
         (["validate"], (*NETWORK, *USE_CASES, *PLANS)),
-        (["fmt", "--check"], (*NETWORK, *USE_CASES, *PLANS)),
     ],
     ids=" ".join,
 )

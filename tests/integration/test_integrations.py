@@ -613,8 +613,6 @@ batch_exports:
     }
     assert '      integration:\n        name: "12" ' in shown["staging"]
     assert "      integration: lake  " in shown["production"]
-    assert reconciler("fmt", "-C", folder).code == 0
-    assert '{name: "12"}   # digits\n' in (folder / "a.yaml").read_text()
 
 
 def test_a_renamed_export_is_found_by_the_integration_of_the_base(

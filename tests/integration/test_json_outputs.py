@@ -42,7 +42,6 @@ OUTPUTS = {
     "plans": ("plan", "-e", "*"),
     "diagnostics": ("validate",),
     "resolved": ("show", "--resolved", "trial"),
-    "fmt": ("fmt", "--check", "--diff"),
     "mv": ("mv", "trial", "test", "--diff"),
     "promote": ("promote", "--from", "staging", "--to", "production", "--diff"),
     "audit": ("audit", "audit.log"),

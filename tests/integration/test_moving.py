@@ -79,7 +79,6 @@ def test_a_renamed_key_changes_nothing_live(
     assert ran.err == "Renamed project.web to project.shop: 4 places in 3 files\n"
     assert mv(folder, "batch_export.lake", "batch_export.lake-2").code == 0
     assert reconciler("validate", "-C", folder).code == 0
-    assert reconciler("fmt", "-C", folder, "--check").code == 0
     assert actions(folder, emulator) == {}
     apply(folder, emulator)
     assert emulator.state() == before
@@ -158,7 +157,6 @@ def test_a_new_name_updates_the_same_object(
     key = words[1] if len(words) == 4 else "lake"
     assert actions(folder, emulator) == {f"batch_export.{key}": "update"}
     assert "renamed_from: [Lake]" in texts(folder)["exports/web.yaml"]
-    assert reconciler("fmt", "-C", folder, "--check").code == 0
     git.commit("rename")
     assert actions(folder, emulator) == {f"batch_export.{key}": "update"}
     apply(folder, emulator)

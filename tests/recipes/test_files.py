@@ -40,7 +40,7 @@ def test_every_command_of_a_script_is_read() -> None:
 
 def test_hooks_of_pre_commit_run_commands_that_exist() -> None:
     (hooks,) = documents(ROOT / ".pre-commit-hooks.yaml")
-    assert {hook["id"] for hook in hooks} == {"reconciler-validate", "reconciler-fmt"}
+    assert {hook["id"] for hook in hooks} == {"reconciler-validate"}
     for hook in hooks:
         assert parses(hook["entry"].split()[1:])
         assert (hook["language"], hook["pass_filenames"]) == ("python", False)

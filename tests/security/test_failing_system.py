@@ -67,8 +67,6 @@ def without_privileges() -> Iterator[None]:
     [
         ("validate",),
         ("plan",),
-        ("fmt",),
-        ("fmt", "--check"),
         ("mv", "web", "shop"),
         ("show", "--resolved", "web"),
         ("import",),
@@ -103,7 +101,7 @@ def test_security_19_what_may_not_be_read_is_named(
     ],
     ids=["folder", "loop", "folder as file", "link to itself", "link to its folder"],
 )
-@pytest.mark.parametrize("command", ["validate", "fmt", "plan", "import"])
+@pytest.mark.parametrize("command", ["validate", "plan", "import"])
 def test_security_19_odd_files(
     workspace: Path, emulator: RunningEmulator, name: str, make, command: str
 ) -> None:
@@ -123,7 +121,6 @@ def test_security_19_odd_files(
         ("plan", "-C", "x" * 300),
         ("plan", "-C", "a/b"),
         ("validate", "-C", "file"),
-        ("fmt", "-C", "workspace", "x" * 300),
         ("show", "x" * 300),
         ("show", "workspace/reconciler.yaml/plan.json"),
         ("audit", "loop"),
@@ -318,7 +315,6 @@ def test_experience_18_a_full_disk_leaves_the_old_files(
     log = ("apply", "-C", workspace, "--auto-approve", "--log-file", tmp_path / "log")
     for arguments in (
         ("plan", "-C", workspace, "--out", tmp_path / "plan.json"),
-        ("fmt", "-C", workspace),
         ("mv", "-C", workspace, "web", "shop"),
         ("import", "-C", workspace),
         ("init", "-C", tmp_path / "new"),

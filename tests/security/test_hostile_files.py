@@ -109,7 +109,7 @@ def test_security_13_a_pipe_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     codes = checked(tmp_path, {})
     assert "pipe.yaml: not a regular file" in codes["unreadable-file"].message
-    for command in ("validate", "fmt", "plan"):
+    for command in ("validate", "plan"):
         assert reconciler(command, "-C", tmp_path, environ={}).code == 1
 
 
@@ -347,7 +347,7 @@ def test_security_13_loading_stops_after_too_many_errors(
     assert diagnostics.MAX_DIAGNOSTICS == 100_000
     monkeypatch.setattr("reconciler.diagnostics.MAX_DIAGNOSTICS", 100)
     write(tmp_path, {"reconciler.yaml": naming("a.yaml"), "a.yaml": "k: no\n" * 300})
-    for command in ("validate", "plan", "fmt"):
+    for command in ("validate", "plan"):
         ran = reconciler(command, "-C", tmp_path, environ={})
         assert ran.code == 1
         assert "stopped after 100 errors and warnings" in ran.out + ran.err
@@ -396,7 +396,7 @@ def test_security_13_random_hostile_files_are_reported(tmp_path: Path, seed: int
     workspace = variables(as_text=seed % 2 == 0) if dice.random() < 0.5 else WORKSPACE
     files = {"reconciler.yaml": workspace, "a.yaml": hostile_text(dice), "b.yaml": PROJECT}
     write(tmp_path, files)
-    for command in ("validate", "plan", "fmt"):
+    for command in ("validate", "plan"):
         ran = reconciler(command, "-C", tmp_path, environ={})
         assert ran.code in (0, 1)
         assert "bug" not in ran.err

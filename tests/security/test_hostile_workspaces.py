@@ -52,7 +52,6 @@ def _commands(site: Site) -> list[list[str]]:
     return [
         plan,
         ["import", *folder, "--dry-run"],
-        ["fmt", *folder, "--diff"],
         *([["mv", *folder, "web", "web-2", "--diff"]] if LONG else []),
         *([["validate", *folder], ["show", *folder, "--resolved", "web"]] if LONG else []),
     ]

@@ -205,13 +205,6 @@ def test_experience_7_a_file_that_a_pattern_names_is_not_skipped(tmp_path: Path)
     assert len(only(reported(tmp_path, files), "unknown-field")) == 2
 
 
-def test_experience_7_fmt_leaves_files_of_other_tools_alone(tmp_path: Path) -> None:
-    text = "services:\n      web: {image: nginx}\n"
-    write(tmp_path, {"reconciler.yaml": WORKSPACE, "docker-compose.yml": text})
-    assert reconciler("fmt", "-C", tmp_path).code == 0
-    assert (tmp_path / "docker-compose.yml").read_text() == text
-
-
 def test_comments_and_empty_files_are_no_files_of_other_tools(tmp_path: Path) -> None:
     files = {"reconciler.yaml": WORKSPACE, "a.yaml": "# later: projects\n", "b.yaml": "---\n"}
     found = reported(tmp_path, files)
@@ -267,12 +260,6 @@ class TestTheNearestWorkspace:
         ran = reconciler("validate")
         assert ran.code == 1
         assert ran.out.startswith("exports/b.yaml:2:3: error: ")
-
-    @pytest.mark.usefixtures("below")
-    def test_experience_32_files_are_relative_to_the_current_folder(self) -> None:
-        write(Path(), {"b.yaml": "projects:\n    b: {name: B}\n"})
-        ran = reconciler("fmt", "b.yaml")
-        assert (ran.code, ran.out) == (0, "exports/b.yaml\n")
 
     @pytest.mark.usefixtures("below")
     def test_experience_32_a_ci_job_is_told_where_it_is(self) -> None:

@@ -1,0 +1,243 @@
+"""Block mappings of a file: their keys in the order of the schemas, and the lines of each key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple, TypeAlias
+
+import yaml
+from msgspec import Struct
+from yaml.nodes import Node
+
+from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
+from reconciler.model.kind import Kind
+from reconciler.model.schemas import schema, variant_schema
+from reconciler.model.values import MISSING, Path, value_at
+from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.workspace_file import DEFAULTS
+from reconciler.workspace.yaml.document import (
+    Document,
+    is_block_list,
+    is_block_text,
+)
+
+Schema: TypeAlias = Mapping[str, Any]
+_OVERRIDES = "overrides"
+STEP = 2
+_KEEPS_EMPTY_LINES = re.compile(r"[|>][0-9]*\+")
+"""The header of a block scalar that includes the blank lines below."""
+_SETS_INDENT = re.compile(r"[|>][-+]?[0-9]")
+_ITEM = re.compile(r"\s*#\s*-\s")
+_NOT_PLAIN = ("&", "!", "*", "? ")
+"""What a key begins with that is not only its text."""
+
+
+def file_schema(file: str) -> Schema:
+    """Return the schema of a file, with the keys of each mapping in order."""
+    if PurePosixPath(file).name == WORKSPACE_FILE:
+        known = schema("workspace") or {}
+        return {**known, "properties": {**known.get("properties", {}), DEFAULTS: _defaults()}}
+    collections = {kind.collection: {"additionalProperties": _kind(kind)} for kind in all_kinds()}
+    return {"additionalProperties": False, "properties": {DEFAULTS: _defaults(), **collections}}
+
+
+def _kind(kind: Kind) -> Schema:
+    known = schema(kind.name) or {}
+    properties = known.get("properties", {})
+    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": known}
+    return {**known, "properties": {**properties, _OVERRIDES: overrides}}
+
+
+def _defaults() -> Schema:
+    return {"properties": {name: schema(name) or {} for name in kinds_by_name()}}
+
+
+def schema_below(document: Document, node: Schema, path: Path, name: str) -> Schema:
+    """Return the schema of a key of the mapping at a path, {} if unknown."""
+    variants = node.get("x-variants")
+    if variants is not None and name == variants["body"]:
+        return variant_schema(variants, _tag(document, path, variants["tag"]))
+    below = node.get("properties", {}).get(name, node.get("additionalProperties"))
+    return below if isinstance(below, dict) else {}
+
+
+def _tag(document: Document, path: Path, name: str) -> Any:
+    """Return the tag at a path; a layer without one has that of the layers below in its file."""
+    tag = value_at(document.value, (*path, name))
+    if tag is MISSING and _OVERRIDES in path:
+        at = path.index(_OVERRIDES)
+        return _tag(document, (*path[:at], *path[at + 2 :]), name)
+    if tag is MISSING:
+        kind = kinds_by_collection().get(str(path[0]))
+        within = (DEFAULTS, kind.name if kind is not None else "", *path[2:], name)
+        tag = value_at(document.value, within)
+    return tag
+
+
+class Entry(NamedTuple):
+    """One key of a block mapping. Lines count from 0, `end` is exclusive.
+
+    `start` is the first of the comment and blank lines above the key, `line` that of the key.
+    From `body_end` to `end` there are comments that are indented more than the key.
+    """
+
+    key: Node
+    value: Node
+    start: int
+    line: int
+    body_end: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        return str(self.key.value)
+
+    @property
+    def below(self) -> int:
+        """The line after that of the key."""
+        return self.line + 1
+
+
+class Block(Struct, frozen=True):
+    """A block mapping: its entries, and the lines after the last one that are still its own."""
+
+    entries: tuple[Entry, ...]
+    column: int
+    footer: int
+    end: int
+
+
+def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -> Block | None:
+    """Return the entries of a mapping between two lines, None if it is not a plain block mapping.
+
+    Flow style, explicit keys (`? key`) and aliases, whose text is elsewhere, are not.
+    """
+    if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
+        return None
+    column = node.value[0][0].start_mark.column
+    at = [key.start_mark.line for key, _ in node.value]
+    if at[0] < start or at[-1] >= end or at != sorted(set(at)):
+        return None
+    entries: list[Entry] = []
+    begin = start
+    for (key, value), line, limit in zip(node.value, at, [*at[1:], end], strict=True):
+        if not _is_plain(key, lines[line], column):
+            return None
+        body_end = until = limit
+        if limit > line + 1:
+            body_end = _body_end(value, lines, line=line, limit=limit)
+            until = _with_own_comments(value, lines, column, start=body_end, end=limit)
+        entries.append(Entry(key, value, begin, line, body_end, until))
+        begin = until
+    return Block(tuple(entries), column, begin, end)
+
+
+def _is_plain(key: Node, line: str, column: int) -> bool:
+    """Return whether a key is the first text of its line, in a column, and ends in that line."""
+    start = key.start_mark
+    return (
+        key.__class__ is yaml.ScalarNode
+        and start.column == column
+        and key.end_mark.line == start.line
+        and not line[:column].strip()
+        and not line.startswith(_NOT_PLAIN, column)
+    )
+
+
+def _body_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> int:
+    """Return the line after the last one that is neither blank nor a comment."""
+    end = limit
+    while end > line + 1 and is_blank_or_comment(lines[end - 1]):
+        end -= 1
+    leaf = _last_leaf(value)
+    mark = leaf.end_mark
+    # An alias has the node of its anchor, whose marks are elsewhere.
+    if line <= leaf.start_mark.line < limit:
+        ended = (
+            mark.line if mark.column == 0 and mark.line > leaf.start_mark.line else mark.line + 1
+        )
+        least = _least_indent(lines, leaf)
+        while ended > line + 1 and not lines[ended - 1].strip() and len(lines[ended - 1]) <= least:
+            ended -= 1
+        end = max(end, min(ended, limit))
+    return end
+
+
+def _least_indent(lines: Sequence[str], leaf: Node) -> int:
+    """Return the indent up to which a blank line is not part of a block scalar; -1 for none."""
+    header = lines[leaf.start_mark.line]
+    if not is_block_text(leaf) or _KEEPS_EMPTY_LINES.search(header):
+        return -1
+    if sets_indent(header):
+        # The text may start further left than any of its lines.
+        return 0
+    text = (lines[number] for number in _lines_of_text(leaf) if number < len(lines))
+    return min((indent_of(line) for line in text if line.strip()), default=0)
+
+
+def sets_indent(header: str) -> bool:
+    """Return whether the header of a block scalar sets the indentation."""
+    return _SETS_INDENT.search(header) is not None
+
+
+def _last_leaf(node: Node) -> Node:
+    while isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return node
+
+
+def _with_own_comments(
+    value: Node, lines: Sequence[str], column: int, *, start: int, end: int
+) -> int:
+    """Return the end of the comments that belong to the value above them.
+
+    These are indented more than the next key, or are commented-out items of an unindented list.
+    """
+    is_list = is_block_list(value) and value.start_mark.column == column
+    until = start
+    for line in range(start, end):
+        text = lines[line]
+        if text.strip():
+            if indent_of(text) <= column and not (is_list and _ITEM.match(text)):
+                break
+            until = line + 1
+    return until
+
+
+def content_end(lines: Sequence[str]) -> int:
+    """Return the line of `...`, which ends a document, or the number of lines."""
+    for line in range(len(lines) - 1, -1, -1):
+        if lines[line].startswith("...") and not lines[line][3:4].strip():
+            return line
+        if not is_blank_or_comment(lines[line]):
+            break
+    return len(lines)
+
+
+def _lines_of_text(node: Node) -> range:
+    """Return the lines whose trailing whitespace may be part of a text."""
+    start, end = node.start_mark.line, node.end_mark.line
+    if is_block_text(node):
+        return range(start + 1, end + 1 if node.end_mark.column else end)
+    is_quoted = isinstance(node, yaml.ScalarNode) and node.style in ("'", '"')
+    return range(start, end) if is_quoted else range(0)
+
+
+def line_end(raw: bytes) -> str:
+    """Return the line end of the first line, which is used for all lines."""
+    return "\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else "\n"
+
+
+def is_blank_or_comment(line: str) -> bool:
+    """Return whether a line is blank or a comment."""
+    text = line.strip()
+    return not text or text.startswith("#")
+
+
+def indent_of(line: str) -> int:
+    """Return the number of leading spaces of a line."""
+    return len(line) - len(line.lstrip(" "))

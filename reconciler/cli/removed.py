@@ -1,0 +1,31 @@
+"""Commands and options that were removed, each with what to use instead.
+
+Add an entry when you remove one: nothing else is needed. `tests/integration/test_removed.py` runs
+each entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.errors import BadUsage
+
+COMMANDS: Mapping[str, str] = {
+    "fmt": "use prettier or yamlfmt",
+}
+"""The hint for each command, by name."""
+
+OPTIONS: Mapping[str, Mapping[str, str]] = {}
+"""The hint for each option, by command, then by name."""
+
+
+def refuse_removed_command(name: str) -> None:
+    """Raise BadUsage for a command that was removed."""
+    if name in COMMANDS:
+        raise BadUsage(f"'{name}' was removed", hint=COMMANDS[name])
+
+
+def refuse_removed_option(command: str, name: str) -> None:
+    """Raise BadUsage for an option of a command that was removed."""
+    if name in (hints := OPTIONS.get(command, {})):
+        raise BadUsage(f"'{command} {name}' was removed", hint=hints[name])
