@@ -22,7 +22,7 @@ _INDEX = """\
 
 # Commands
 
-The options, arguments and examples of every command, as in `reconciler help COMMAND`.
+The options, arguments and examples of every command, as in `reconciler COMMAND --help`.
 """
 _EVERY = """\
 

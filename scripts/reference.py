@@ -177,8 +177,7 @@ def _index(files: Mapping[str, str]) -> str:
     return (
         f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
         f"{''.join(lines)}\n"
-        "`reconciler schema NAME` prints the schemas; those for editors are `editor/workspace` and "
-        "`editor/resources`.\n\n"
+        "`reconciler init --schemas` writes the schemas for editors to `.reconciler/`.\n\n"
         "Servers: `interface` is the interface as documented; `2025` keeps credentials in the "
         "destination, `2026` in\nintegrations. Fields without *Servers* exist on all.\n"
     )

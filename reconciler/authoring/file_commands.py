@@ -184,7 +184,11 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     type=click.Choice(tuple(RECIPES)),
     help="Also write a CI pipeline. In an existing workspace, write only that.",
 )
-@option("--schemas", is_flag=True, help="Only update the editor schemas.")
+@option(
+    "--schemas",
+    is_flag=True,
+    help="Only write JSON Schemas to .reconciler/: of files, plans, events.",
+)
 def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 

@@ -25,6 +25,8 @@ from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.writing import write_files
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"
+_SAVED = ("plan", "event")
+"""Schemas of JSON that other programs read. Files do not refer to them."""
 _RESOURCES_FILE = "resources.yaml"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -111,7 +113,9 @@ def has_workspace(folder: Path) -> bool:
 
 
 def refresh_schemas(folder: Path) -> tuple[str, ...]:
-    """Overwrite the schemas for editors with those of this version; return the file names.
+    """Write the schemas of this version: of the files, saved plans and events.
+
+    Existing ones are overwritten. Returns the file names.
 
     Raises ReconcilerError if there is no workspace.
     """
@@ -119,7 +123,7 @@ def refresh_schemas(folder: Path) -> tuple[str, ...]:
         raise ReconcilerError(
             f"no {WORKSPACE_FILE} in {folder}", hint="create one with `reconciler init`"
         )
-    files = _schemas()
+    files = {**_schemas(), **{f".reconciler/{name}.schema.json": _schema(name) for name in _SAVED}}
     write_files(folder, files)
     return tuple(files)
 
@@ -185,10 +189,12 @@ def _check_names(options: InitOptions) -> None:
 
 def _schemas() -> dict[str, str]:
     names = {_WORKSPACE_SCHEMA_FILE: "editor/workspace", SCHEMA_FILE: "editor/resources"}
+    return {file: _schema(name) for file, name in names.items()}
+
+
+def _schema(name: str) -> str:
     layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    return {
-        file: orjson.dumps(schema(name), option=layout).decode() for file, name in names.items()
-    }
+    return orjson.dumps(schema(name), option=layout).decode()
 
 
 def _check_drafts(options: InitOptions, runtime: Runtime, files: Mapping[str, str]) -> None:

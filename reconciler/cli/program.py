@@ -61,16 +61,14 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Other": {
         "doctor": "check the set-up: network, API key, git",
         "explain": "explain a field, a code or a consequence",
-        "schema": "print a JSON Schema of the files",
         "emulator": "serve the interface on loopback for trials and tests",
         "demo": "run an end-to-end demo on the embedded service",
         "completion": "print the completion script of a shell",
-        "help": "show the help of a command",
     },
 }
 _HOMES: Mapping[str, str] = {
     **dict.fromkeys(("validate", "policy", "show", "audit"), "cli.offline_commands"),
-    **dict.fromkeys(("help", "schema", "explain", "completion"), "cli.reference"),
+    **dict.fromkeys(("explain", "completion"), "cli.reference"),
     **dict.fromkeys(("init", "import", "mv"), "authoring.file_commands"),
     **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
     **dict.fromkeys(("status", "runs", "logs", "gaps"), "operations.report_commands"),

@@ -1,4 +1,4 @@
-"""`reconciler help`, `schema`, `explain` and `completion`: what needs no workspace."""
+"""`reconciler explain` and `completion`: what needs no workspace."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 import click
-import orjson
 from click.shell_completion import ShellComplete, get_completion_class
 from msgspec import Struct
 
-from reconciler.cli.command import command, full_help
+from reconciler.cli.command import command
 from reconciler.cli.output import style_of
-from reconciler.cli.program import COMMANDS, command_of
 from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.address import choice, nearest
-from reconciler.model.schemas import known_schema, nearest_schema, schema, schema_names
-from reconciler.model.text import plain_json
+from reconciler.model.address import nearest
+from reconciler.model.schemas import known_schema
 from reconciler.packaged import packaged
 from reconciler.render.options import Colour, Style
 
@@ -29,60 +26,6 @@ _VARIABLE = "_RECONCILER_COMPLETE"
 _ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
 _RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
 _CELL = re.compile(r" *(?<!\\)\| *")
-
-
-def _commands(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in COMMANDS if name.startswith(incomplete)]
-
-
-@command(
-    "help",
-    examples=(
-        ("help", "List the commands"),
-        ("help plan", "Show the options and examples of `plan`"),
-    ),
-    page="README.md",
-)
-@click.argument("name", required=False, metavar="[COMMAND]", shell_complete=_commands)
-@click.pass_context
-def help_command(context: click.Context, name: str | None) -> None:
-    """Show all options and examples of a command, or list the commands."""
-    root = context.find_root()
-    if name is None:
-        write_result(f"{root.command.get_help(root)}\n")
-        return
-    if name not in COMMANDS:
-        raise BadUsage(f"unknown command '{name}'", hint=choice(name, COMMANDS, "commands"))
-    shown = command_of(name)
-    with shown.context_class(shown, info_name=name, parent=root) as inner:
-        write_result(f"{full_help(inner)}\n")
-
-
-def _schemas(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in schema_names() if name.startswith(incomplete)]
-
-
-@command(
-    "schema",
-    examples=(
-        ("schema", "List the schemas"),
-        ("schema plan > plan.schema.json", "Write the schema of saved plans to a file"),
-    ),
-    page="docs/configuration.md",
-)
-@click.argument("name", required=False, shell_complete=_schemas)
-def schema_command(name: str | None) -> None:
-    """Print a JSON Schema (2020-12) by name, or list the names."""
-    if name is None:
-        write_result("".join(f"{listed}\n" for listed in schema_names()))
-        return
-    content = schema(name)
-    if content is None:
-        close = nearest_schema(name)
-        suggestion = f"did you mean '{close}'? " if close is not None else ""
-        names = ", ".join(schema_names())
-        raise BadUsage(f"unknown schema '{name}'", hint=f"{suggestion}schemas: {names}")
-    write_result(plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n")
 
 
 @command(

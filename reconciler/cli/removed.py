@@ -12,6 +12,8 @@ from reconciler.errors import BadUsage
 
 COMMANDS: Mapping[str, str] = {
     "fmt": "use prettier or yamlfmt",
+    "help": "use `reconciler --help` or `reconciler COMMAND --help`",
+    "schema": "use `reconciler init --schemas`, which writes them to .reconciler/",
 }
 """The hint for each command, by name."""
 

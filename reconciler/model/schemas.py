@@ -189,17 +189,6 @@ def schema_words() -> frozenset[str]:
     return frozenset(word for text in texts for word in _WORD.findall(text))
 
 
-def nearest_schema(name: str) -> str | None:
-    """Return the closest name, whole or by its last part, whatever its case."""
-    from difflib import get_close_matches
-
-    names = schema_names()
-    known = {full.rpartition("/")[2].casefold(): full for full in names}
-    known |= {full.casefold(): full for full in names}
-    close = get_close_matches(name.casefold(), known, n=1)
-    return known[close[0]] if close else None
-
-
 @lru_cache(maxsize=4096)
 def looks_secret(name: str) -> bool:
     """Return whether a field is secret: by its schema, or by its name if no schema has it."""

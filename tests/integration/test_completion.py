@@ -65,8 +65,6 @@ def test_experience_34_every_shell_gets_environments(shell: str, lines: list[str
         (("promote", "-C", ACME, "--from", "staging", "--to", "p"), ["production"]),
         (("projects", "-C", ACME, "show", "w"), ["web"]),
         (("show", "--format", "m"), ["markdown"]),
-        (("help", "completi"), ["completion"]),
-        (("schema", "workspac"), ["workspace"]),
         (("apply", "pl"), ["file,pl"]),
     ],
 )

@@ -110,7 +110,6 @@ def test_a_folder_without_a_workspace(tmp_path: Path) -> None:
         ("plan", "--format", "nope"),
         ("show",),
         ("plan", "--base", "x", "--no-base"),
-        ("schema", "nope"),
     ],
 )
 def test_bad_usage_exits_with_64(arguments: tuple[str, ...]) -> None:

@@ -157,7 +157,7 @@ def test_ctrl_c_while_the_program_is_imported_prints_no_traceback(tmp_path: Path
 def test_a_closed_output_causes_no_traceback(tmp_path: Path, emulator: RunningEmulator) -> None:
     with (
         subprocess.Popen(
-            [sys.executable, "-m", "reconciler", "schema", "batch_export"],
+            [sys.executable, "-m", "reconciler", "explain", "batch_export"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as process,

@@ -339,7 +339,7 @@ COMMANDS = [
     ["validate"],
     ["show", "--resolved", "web"],
     ["import", "--dry-run"],
-    ["schema"],
+    ["explain"],
     ["--version"],
 ]
 
@@ -348,7 +348,7 @@ def with_streams(
     command: list[str], redirection: str, emulator: RunningEmulator, workspace: Path
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command in a shell that closes or redirects its streams."""
-    here = [] if command[0] in ("schema", "--help", "--version") else ["-C", str(workspace)]
+    here = [] if command[0] in ("explain", "--help", "--version") else ["-C", str(workspace)]
     line = f'exec "$@" {redirection}'
     return subprocess.run(
         ["/bin/sh", "-c", line, "sh", sys.executable, "-m", "reconciler", *command, *here],

@@ -315,7 +315,7 @@ def test_security_8_arguments(tmp_path: Path) -> None:
             ("audit", payload),
             ("audit", "--run", payload, workspace / "reconciler.yaml"),
             ("backfill", payload, *here, "--from", payload, "--to", payload),
-            ("schema", payload),
+            ("explain", payload),
             ("mv", *here, payload, "new"),
             ("mv", *here, "web", payload),
             ("init", *here, "-e", payload),
