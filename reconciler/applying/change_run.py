@@ -231,12 +231,6 @@ class ChangeRun(Struct):
         return self.creation is not None and not self.creation.confirmed
 
     @property
-    def stamp(self) -> str | None:
-        """What distinguishes the new object from others with its id, None if unknown."""
-        stored = self.creation.stored if self.creation is not None else None
-        return stored.get(self.creation.routes.kind.stamp) if stored and self.creation else None
-
-    @property
     def creates(self) -> bool:
         """Whether a create is among the steps that are left."""
         return any(isinstance(step, Create) for step in self.steps)
@@ -252,8 +246,7 @@ class ChangeRun(Struct):
 
     def done(self) -> Done:
         """Return the end of the change after its last step."""
-        notices = tuple(self.notices)
-        return Done(self.change, self.live_id, notices, adopted=self.adopted, stamp=self.stamp)
+        return Done(self.change, self.live_id, tuple(self.notices), adopted=self.adopted)
 
     def created(self, live_id: str) -> None:
         """Note the id of the new object."""

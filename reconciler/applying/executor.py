@@ -446,4 +446,4 @@ def _created(run: ChangeRun) -> dict[str, Any]:
     if run.creation is None:
         return {}
     is_found = run.adopted and not run.outcome_unknown
-    return {"live_id": run.creation.live_id, "adopted": is_found, "stamp": run.stamp}
+    return {"live_id": run.creation.live_id, "adopted": is_found}

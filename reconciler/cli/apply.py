@@ -85,7 +85,6 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 @option(
     "--shared", is_flag=True, help="Apply only the changes that PLAN_FILE and a new plan share."
 )
-@file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
 @log_option("Append an audit log: JSON lines, one for each request and change.")
 @text_or_json_option("json: only events on stdout, as in the audit log.")
 @client_options
@@ -108,7 +107,7 @@ def apply_command(
     from reconciler.commands.files import read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
-    names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
+    names = ("plan_file", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
     is_json = output_format == "json"
     file = options["plan_file"]
     is_file = file is not None and file.is_file()

@@ -375,7 +375,7 @@ def plan_request(options: dict[str, Any]) -> PlanRequest:
 
 _GIVEN_AGAIN = (
     *("folder", "environment", "trust_workspace"),
-    *("base", "no_base", "rotate_secrets", "allow_replace", "undo"),
+    *("base", "no_base", "rotate_secrets", "allow_replace"),
 )
 """The parameters without which the next command refuses a plan, or uses another workspace."""
 

@@ -15,7 +15,6 @@ from reconciler.cli.options import (
     STDOUT,
     client_options,
     environments_option,
-    file_option,
     files_options,
     folder_option,
     format_option,
@@ -37,7 +36,6 @@ from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
     from reconciler.commands.planning import PlanResult
-    from reconciler.commands.runtime import Runtime
     from reconciler.diagnostics import OfEnvironment
     from reconciler.model.plan import Plan
 
@@ -68,14 +66,12 @@ EXAMPLES = (
     help="Save the plan for `apply FILE`; - for stdout. Of several environments: the folder for "
     "the file of each.",
 )
-@file_option("--undo", "Plan the reversal of a saved plan or an audit log.")
 @client_options
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def plan_command(
     output_format: str,
     out: Path | None,
     *,
-    undo: Path | None,
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
@@ -85,12 +81,12 @@ def plan_command(
     stop the others, and the exit code is the worst.
     """
     from reconciler.cli.running import cost_of, run_shown, runtime
+    from reconciler.commands.planning import plan
 
     environments = one_environment(options)
     if environments:
-        if undo is not None or out == STDOUT:
-            option_name = "--undo" if undo is not None else "--out -"
-            raise BadUsage(f"{option_name} takes one environment", hint="select one with -e")
+        if out == STDOUT:
+            raise BadUsage("--out - takes one environment", hint="select one with -e")
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
     request = plan_request(options)
@@ -101,7 +97,7 @@ def plan_command(
             request, environments, output_format, how, out=out, detailed=detailed_exitcode
         )
 
-    result = run_shown(lambda world: _planned(request, undo, world), runtime())
+    result = run_shown(lambda world: plan(request, world), runtime())
     print_warnings(result.diagnostics)
     _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
     write_calls(result.calls)
@@ -131,16 +127,6 @@ def _save(plan: Plan, out: Path) -> None:
     write_private(out, encode(plan))
     words = next_command("apply", str(out))
     write_note(f"saved to {printable(str(out))}; apply it with: {words}\n")
-
-
-async def _planned(request: PlanRequest, undo: Path | None, world: Runtime) -> PlanResult:
-    if undo is not None:
-        from reconciler.commands.saved import plan_undo
-
-        return await plan_undo(request, undo, world)
-    from reconciler.commands.planning import plan
-
-    return await plan(request, world)
 
 
 def plan_several(

@@ -84,7 +84,6 @@ _OF_OTHER_TOOLS = {
     "diff": "plan",
     "history": "audit",
     "rename": "mv",
-    "undo": "plan --undo",
     "version": "reconciler --version",
 }
 """What other tools name a command that exists here, with its name."""

@@ -17,7 +17,8 @@ COMMANDS: Mapping[str, str] = {
 }
 """The hint for each command, by name."""
 
-OPTIONS: Mapping[str, Mapping[str, str]] = {}
+_UNDO = {"--undo": "revert the commit and apply"}
+OPTIONS: Mapping[str, Mapping[str, str]] = {"plan": _UNDO, "apply": _UNDO}
 """The hint for each option, by command, then by name."""
 
 

@@ -102,8 +102,7 @@ class ApplyRequest(Struct, frozen=True):
     """What to apply, and how.
 
     plan_file
-        A saved plan, None to plan now. `undo` is the file that it undoes, if it undoes one.
-        `shared` applies what the saved plan and the plan of now have in common.
+        A saved plan, None to plan now. `shared` applies what it and the plan of now have in common.
     plan_id
         The id of the plan to apply, or its first digits. It is an approval.
     auto_approve, can_ask
@@ -120,7 +119,6 @@ class ApplyRequest(Struct, frozen=True):
 
     plan: PlanRequest
     plan_file: Path | None = None
-    undo: Path | None = None
     shared: bool = False
     plan_id: str | None = None
     auto_approve: bool = False
@@ -134,7 +132,7 @@ class ApplyRequest(Struct, frozen=True):
     @property
     def is_whole(self) -> bool:
         """Whether it applies all that the configuration says, and verifies it."""
-        other = self.undo is not None or self.shared or self.make is not None
+        other = self.shared or self.make is not None
         return self.verify and not other and not self.plan.no_base
 
     @property
@@ -238,17 +236,14 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
 
 
 def _check_options(request: ApplyRequest) -> None:
-    if request.plan_file is None and (request.shared or request.undo is not None):
+    if request.plan_file is None and request.shared:
         raise BadUsage(
-            "--shared and --undo require a saved plan: apply FILE",
-            hint="save it first with `plan --out FILE`; --undo is an option of `plan`, too",
+            "--shared requires a saved plan: apply FILE", hint="save it with `plan --out FILE`"
         )
     if request.plan_file is not None and request.plan_id is not None:
         raise BadUsage("--plan-id and PLAN_FILE exclude each other")
     if request.mark and not (request.is_whole or request.plan.no_base):
-        raise BadUsage(
-            "--mark records a complete, verified apply; omit --undo, --shared and --no-verify"
-        )
+        raise BadUsage("--mark records a complete, verified apply; omit --shared and --no-verify")
 
 
 def _check_history(request: ApplyRequest, session: Session, plan: Plan) -> None:
@@ -293,7 +288,6 @@ async def _planned(request: ApplyRequest, session: Session, transport: Transport
             transport,
             request.plan,
             request.plan_file,
-            undo=request.undo,
             shared=request.shared,
         )
     if request.make is not None:
@@ -332,9 +326,9 @@ async def _verification(
     transport: Transport,
     report: Report,
 ) -> Verification:
-    """Verify a complete run, unless it undoes another: that does not match the configuration."""
+    """Verify a complete run."""
     plan = planned.plan
-    if plan.empty or plan.source.undoes or not report.complete or not request.verify:
+    if plan.empty or not report.complete or not request.verify:
         return Verification()
     transport.emit(Verifying())
     applied = frozenset(change.address for change in plan.effective)

@@ -45,8 +45,3 @@ class PlanRequest(Struct, frozen=True):
     options: PlanOptions = field(default_factory=PlanOptions)
     base: str | None = None
     no_base: bool = False
-
-    @property
-    def has_plan_options(self) -> bool:
-        """Whether any option changes what is planned."""
-        return self != PlanRequest(self.workspace)

@@ -106,10 +106,6 @@ class LoggedChange(Struct, frozen=True):
         Whether a request that writes was sent and not refused.
     twin_ids
         Objects of the same name and scope that stayed.
-    adopted
-        Whether its object was found after a create without a clear answer.
-    stamp
-        What distinguishes a created object from others with its id, None if unknown.
     """
 
     change: Change
@@ -118,8 +114,6 @@ class LoggedChange(Struct, frozen=True):
     detail: str | None = None
     wrote: bool = False
     twin_ids: tuple[str, ...] = ()
-    adopted: bool = False
-    stamp: str | None = None
 
 
 class LoggedRun(Struct, frozen=True):
@@ -359,10 +353,11 @@ def _change(change: Change, lines: Sequence[OfChange], *, wrote: bool) -> Logged
         match line:
             case Done():
                 ending = Ending.ADOPTED if line.adopted else Ending.DONE
-                logged = replace(_with_object(logged, line), ending=ending)
+                logged = replace(logged, live_id=line.live_id, ending=ending)
             case Failed():
-                made = _with_object(logged, line)
-                logged = replace(made, ending=_failure(line), detail=line.error)
+                logged = replace(
+                    logged, live_id=line.live_id, ending=_failure(line), detail=line.error
+                )
             case Skipped():
                 logged = replace(logged, ending=Ending.SKIPPED, detail=line.because)
             case Withdrawing():
@@ -381,10 +376,6 @@ def _change(change: Change, lines: Sequence[OfChange], *, wrote: bool) -> Logged
                     detail=line.because,
                 )
     return logged
-
-
-def _with_object(logged: LoggedChange, line: Done | Failed) -> LoggedChange:
-    return replace(logged, live_id=line.live_id, adopted=line.adopted, stamp=line.stamp)
 
 
 def _failure(line: Failed) -> Ending:

@@ -140,23 +140,19 @@ class Noted(Public, frozen=True):
 class Done(OfChange, frozen=True):
     """A change was made."""
 
-    recent = frozenset({"stamp"})
-
     live_id: str | None = field(name="id")
     """Id of the object."""
     notices: tuple[str, ...] = ()
     """Values that the server altered or ignored."""
     adopted: bool = False
     """Whether the outcome of the create was unknown, and its object was seen afterwards."""
-    stamp: str | None = None
-    """`created_at` or `uuid` of a created object, which another one with its id does not have."""
 
 
 class Failed(OfChange, frozen=True):
     """A change was not made, or only in part."""
 
     internal = OfChange.internal | {"refused"}
-    recent = frozenset({"adopted", "stamp"})
+    recent = frozenset({"adopted"})
 
     error: str
     """Reason."""
@@ -174,8 +170,6 @@ class Failed(OfChange, frozen=True):
     """Id of the object that was created before the failure, null without one."""
     adopted: bool = False
     """Whether the create had no clear answer, and its object was seen afterwards."""
-    stamp: str | None = None
-    """`created_at` or `uuid` of the created object, null if unknown."""
 
 
 class Skipped(OfChange, frozen=True):

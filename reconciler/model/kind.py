@@ -284,8 +284,6 @@ class Field(Struct, frozen=True):
         Whether a create must contain it.
     since, until
         The dialects that have it.
-    not_restored
-        Why a new object can't get the value that a deleted one had, "" if it can.
 
     A kind sets these:
 
@@ -334,7 +332,6 @@ class Field(Struct, frozen=True):
     verbatim: bool = False
     since: Dialect | None = None
     until: Dialect | None = None
-    not_restored: str = ""
 
     @property
     def variant(self) -> Variant | None:
@@ -625,7 +622,6 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         required=required,
         since=_dialect(node.get("x-since")),
         until=_dialect(node.get("x-until")),
-        not_restored=node.get("x-not-restored", ""),
     )
 
 

@@ -55,7 +55,6 @@ class Reason(Term):
     SECRET_ROTATED = "secret_rotated", "secrets are sent again (--rotate-secrets)"
     SECRET_CHANGED = "secret_changed", "a secret changed in the configuration"
     INTERRUPTED = "interrupted", "continues a replacement that was interrupted"
-    UNDO = "undo", "undoes an applied change"
     REQUESTED = "requested", "requested by a command, not by the configuration"
 
 
@@ -396,8 +395,6 @@ class PlanSource(Public, frozen=True):
     """Commit that is checked out, null outside of git."""
     head_ref: str | None = None
     """Branch of that commit, as git or the CI job names it: untrusted text. Absent if unknown."""
-    undoes: str | None = None
-    """Id of the plan that this one undoes, null for any other plan."""
     base_remarks: tuple[str, ...] = ()
     """What a reader should know about the choice of the base. Absent if nothing."""
     uncommitted: bool = False

@@ -17,7 +17,7 @@ from reconciler.model.values import JSON, JSONObject, mapping_of
 RULE_PREFIX: Final = "rules."
 """What the codes of violations and notes begin with, so that no id of a user equals one of ours."""
 POSSIBLE_DUPLICATE = "possible-duplicate"
-"""The violation of a create beside an object of the same work. `attempt` allows it to an undo."""
+"""The violation of a create beside an object of the same work."""
 UNKNOWN_VALUE = "unknown-value"
 """The error and the violation of a misspelt value. `attempt` allows it."""
 
@@ -44,7 +44,7 @@ class PlanOptions(Struct, frozen=True):
     """The options of a plan.
 
     `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
-    plan to some addresses without making it a partial plan for the reader, as undo needs it.
+    plan to some addresses without making it a partial plan for the reader.
     `planned_before` are the objects of an earlier plan of the same selection, which are selected
     again although their names may have changed. Removed resources have the objects of that plan.
     """
@@ -53,7 +53,6 @@ class PlanOptions(Struct, frozen=True):
     allow_replace: bool = False
     selection: Selection = field(default_factory=Selection)
     only: frozenset[Address] | None = None
-    is_undo: bool = False
     planned_before: Mapping[Address, str | None] | None = None
 
 

@@ -276,11 +276,6 @@ def _hide(text: str) -> str:
     return MASK if text else text
 
 
-def is_redacted(value: JSON) -> bool:
-    """Return whether a part of a value is masked, so that the original value is lost."""
-    return any(isinstance(item, str) and MASK in item for _, item in walk(value))
-
-
 def starts_plain_field(line: str) -> bool:
     """Return whether a line starts with the key of a field that is not secret."""
     key = re.match(_FIRST_KEY, line)

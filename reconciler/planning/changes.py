@@ -560,7 +560,7 @@ def _keeping(match: Match, live: LiveObject, differs: Difference) -> Resource:
 
 
 def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeContext) -> Change:
-    """Return the deletion of a live object, with every field that an undo can restore."""
+    """Return the deletion of a live object, with every value that goes."""
     fields = tuple(
         FieldChange(leaf.path, display_value(leaf.field, leaf.value), MISSING)
         for leaf in field_leaves(match.kind.fields, live.body, live=True)

@@ -206,7 +206,7 @@ def _work(
     return kind.name, place, tuple(texts)
 
 
-def refusal_of(duplicate: Duplicate, matching: Matching, *, is_undo: bool) -> Refusal:
+def refusal_of(duplicate: Duplicate, matching: Matching) -> Refusal:
     """Return the violation of a create that would double an object."""
     match, live = duplicate.match, duplicate.live
     address, name = match.resource.address, quoted(live.name)
@@ -223,9 +223,7 @@ def refusal_of(duplicate: Duplicate, matching: Matching, *, is_undo: bool) -> Re
         f"{what}{renamed}",
         duplicate.addresses,
         match.resource.near(("name",)),
-        f"to create it anyway: `policy: {{attempt: [{POSSIBLE_DUPLICATE}]}}`"
-        if is_undo
-        else _ways_on(duplicate),
+        _ways_on(duplicate),
         objects=(Unmanaged.of(live, matching.parent_name(live.kind, live.parent_id)),),
     )
 

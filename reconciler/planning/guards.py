@@ -17,7 +17,6 @@ from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of
 from reconciler.model.plan import Change, Refusal, Unmanaged
 from reconciler.model.policy import (
-    POSSIBLE_DUPLICATE,
     UNKNOWN_VALUE,
     to_send_anyway,
 )
@@ -235,8 +234,8 @@ def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
 
 
 def replaced_id(draft: Draft) -> Iterator[Refusal]:
-    """Refuse to replace what has an `id`: the new object has another. An undo sets its own."""
-    for change in draft.changes if not draft.context.options.is_undo else ():
+    """Refuse to replace what has an `id`: the new object has another."""
+    for change in draft.changes:
         resource = draft.resources.get(change.address)
         if change.action is Action.REPLACE and resource is not None and resource.pinned_id:
             yield Refusal(
@@ -456,11 +455,9 @@ def name_from_environment(draft: Draft) -> Iterator[Refusal]:
 
 
 def possible_duplicate(draft: Draft) -> Iterator[Refusal]:
-    """Refuse creates that would double what an object does. Undo has no other permission."""
-    is_undo = draft.context.options.is_undo
-    if not (is_undo and POSSIBLE_DUPLICATE in draft.policy.attempt):
-        for duplicate in draft.duplicates:
-            yield refusal_of(duplicate, draft.matching, is_undo=is_undo)
+    """Refuse creates that would double what an object does."""
+    for duplicate in draft.duplicates:
+        yield refusal_of(duplicate, draft.matching)
 
 
 def own_rule(draft: Draft) -> Iterable[Refusal]:

@@ -27,8 +27,7 @@ _COLOURS = {
 }
 _COLUMNS = Column("ending"), Column("change", padded=False)
 _UNKNOWN = """\
-The outcome of {} is unknown. `reconciler plan` shows what is left to do;
-`reconciler plan --undo` with this log also undoes what took effect.
+The outcome of {} is unknown. `reconciler plan` shows what is left to do.
 """
 _UNKNOWN_REQUESTS = """\
 The outcome of {} is unknown. Look at the backfills and runs before you start one again.

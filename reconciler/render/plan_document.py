@@ -90,7 +90,6 @@ class Document(Struct, frozen=True):
     versions: str
     remarks: tuple[str, ...]
     id: str
-    undoes: str
     summary: str
     new: tuple[NewLine, ...]
     entries: tuple[Entry, ...]
@@ -148,7 +147,6 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         versions=f"{base} → {head}" if head else f"base {base}",
         remarks=tuple(map(printable, source.base_remarks)),
         id=f"plan {plan.plan_id[:_SHORT_ID]}",
-        undoes=undone_as_text(plan),
         summary=summary(plan),
         new=new_lines(plan),
         entries=tuple(entry for entry in ordered if not entry.drifted),
@@ -227,15 +225,6 @@ def _age(start: str, end: str) -> str:
         return ""
     ages = (several(int(passed // size), unit) for size, unit in _AGES if passed >= size)
     return next(ages, "")
-
-
-def undone_as_text(plan: Plan) -> str:
-    """Return what a plan undoes, "" if nothing."""
-    undone = plan.source.undoes
-    if undone is not None:
-        return f"plan {printable(undone[:_SHORT_ID])}"
-    undoes = any(Reason.UNDO in change.reasons for change in plan.effective)
-    return "applied changes" if undoes else ""
 
 
 def new_lines(plan: Plan) -> tuple[NewLine, ...]:

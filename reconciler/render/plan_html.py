@@ -128,10 +128,9 @@ def _ids(document: Document) -> Mapping[str, str]:
 
 def _header(document: Document, name: str, options: RenderOptions) -> Iterator[str]:
     plan = document.plan
-    undoes = f"undoes {document.undoes}" if document.undoes else ""
     counts = "No changes. Live state matches the configuration." if plan.empty else document.summary
     yield f"<header><h1>{text(name)}</h1>\n<p>{text(document.environment)}</p>\n"
-    parts = (document.versions, *document.remarks, document.id, undoes)
+    parts = (document.versions, *document.remarks, document.id)
     yield f"<p>{text(' · '.join(filter(None, parts)))}</p>\n"
     yield f"<p><strong>{text(counts)}</strong></p>\n"
     yield f"<p>{text(options.cost)}</p>\n" if options.cost else ""

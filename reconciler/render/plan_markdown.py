@@ -125,9 +125,8 @@ def _source(document: Document, options: RenderOptions) -> str:
     source = document.plan.source
     where = document.environment.removeprefix(printable(source.environment)).lstrip(" ·")
     counts = resources(document.plan)
-    undoes = f"undoes {document.undoes}" if document.undoes else ""
     versions = (document.versions, *document.remarks)
-    parts = (*versions, document.id, undoes, where, counts, options.cost)
+    parts = (*versions, document.id, where, counts, options.cost)
     return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
 
 

@@ -90,8 +90,6 @@ def _header(document: Document, style: Style) -> Iterator[str]:
     head = document.versions.removeprefix(document.base).strip()
     for remark in ((head,) if plan.source.uncommitted else ()) + document.remarks:
         yield from wrapped(remark, " " * 12, style, Colour.DIM, indent=12)
-    if document.undoes and not plan.empty:
-        yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)
 
 
 def _new(document: Document, style: Style) -> Iterator[str]:

@@ -13,7 +13,7 @@ from reconciler.diagnostics import Details, DiagnosticCollector, Mark
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address, choice, joined, nearest
 from reconciler.model.kind import Kind, containers
-from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
+from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import listed
@@ -181,7 +181,7 @@ def _check_default_values(
 def _refusal_ids() -> tuple[str, ...]:
     """Return the ids that `attempt` may list. The behaviours of kinds are imported."""
     refusals = (known.id for kind in all_kinds() for known in kind.refusals)
-    return (*refusals, POSSIBLE_DUPLICATE, UNKNOWN_VALUE)
+    return (*refusals, UNKNOWN_VALUE)
 
 
 def _check_policy(

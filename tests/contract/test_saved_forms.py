@@ -86,7 +86,7 @@ EVENTS: tuple[Event, ...] = (
 
 
 SAVED = ROOT / "tests/contract/saved"
-"""Files of the first version of the format. They are never written again."""
+"""Files of the format. After the first release they are never written again."""
 
 
 def test_saved_files_are_read_and_written_as_before() -> None:

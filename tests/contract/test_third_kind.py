@@ -147,17 +147,3 @@ def test_it_is_imported_and_pruned(program: Program) -> None:
     (program.git.folder / "resources.yaml").write_text(PROJECTS)
     assert "- delete" in program.apply()
     assert program.service.alive() == []
-
-
-def test_its_update_and_deletion_are_undone(program: Program) -> None:
-    program.apply()
-    before = program.state()
-    for number, text in enumerate((RESOURCES.replace("true", "false"), PROJECTS)):
-        log, back = (str(program.folder / f"{name}-{number}") for name in ("log", "back"))
-        (program.git.folder / "resources.yaml").write_text(text)
-        program.apply("--log-file", log)
-        assert program.state() != before
-        program.run("plan", "--undo", log, "--out", back)
-        program.run("apply", back, "--undo", log, "--auto-approve")
-        assert program.state() == before
-        assert "No changes." in program.run("plan", "--undo", log)

@@ -5,7 +5,7 @@ QUESTIONS = {
     "silence a warning": "troubleshooting.md#silence-a-warning",
     "a multi-line key in a variable": "configuration.md#a-multi-line-key-in-a-variable",
     "practise operations": "operations.md#practise-operations",
-    "restore from a backup": "restores.md#restore-from-a-backup",
+    "restore from a backup": "undo.md#restore-from-a-backup",
     "two organizations": "configuration.md#two-organizations",
     "leave the tool again": "upgrade.md#leave-the-tool-again",
     "a renamed export in the service": "troubleshooting.md#an-export-was-renamed-in-the-service",

@@ -35,7 +35,6 @@ from reconciler.planning.base import Base
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.matcher import match
 from reconciler.planning.planner import make_plan
-from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_html import plan_as_html
@@ -143,11 +142,7 @@ def plan_of(case: Path) -> Plan:
         }
         toggling = Toggling(objects, Action(options["toggle"]), loaded.desired)
         return toggling.plan(live, loaded.policy, context)
-    if "undo" not in options:
-        return make_plan(loaded.desired, live, loaded.policy, KINDS, context=context)
-    former = _live(case / options["undo"] / "live.yaml")
-    made = make_plan(loaded.desired, former, loaded.policy, KINDS, context=context)
-    return undo_plan(AppliedPlan(made), loaded.desired, live, loaded.policy, KINDS, context=context)
+    return make_plan(loaded.desired, live, loaded.policy, KINDS, context=context)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

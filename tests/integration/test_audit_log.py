@@ -1,4 +1,4 @@
-"""The audit log, end to end: masked secrets, and undo from the log."""
+"""The audit log, end to end: masked secrets."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def put_live(emulator: RunningEmulator, config: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_secret_in_a_live_field_is_masked_and_undo_works(
+def test_a_secret_in_a_live_field_is_masked(
     secret: str, workspace: Path, emulator: RunningEmulator
 ) -> None:
     environ = {**emulator.environ(), "U": "user-name", "P": secret}
@@ -77,11 +77,6 @@ def test_a_secret_in_a_live_field_is_masked_and_undo_works(
     applied = reconciler(*apply, "--log-file", log, environ=environ)
     assert applied.code == 0, applied.err
     assert leaks(log, secret) == []
-    undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
-    assert undo.code == 0, undo.err
-    assert "destination.config.port  5432 -> 6000" in undo.out
-    assert "destination.config.table_name is not restored: it contained a secret" in undo.out
-    assert secret not in undo.out + undo.err
 
 
 def test_a_secret_in_the_error_of_a_change_is_masked(
@@ -134,9 +129,7 @@ def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
     assert leaks(log, secret) == []
 
 
-def test_the_log_of_a_killed_run_is_enough_for_undo(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
+def test_the_log_of_a_killed_run_can_be_read(workspace: Path, emulator: RunningEmulator) -> None:
     """Its last line may be cut off."""
     environ = {**emulator.environ(), "U": "user-name", "P": "pass-word"}
     apply = ("apply", "-C", workspace, "--auto-approve")
@@ -146,6 +139,6 @@ def test_the_log_of_a_killed_run_is_enough_for_undo(
     log = workspace.parent / "audit.jsonl"
     assert reconciler(*apply, "--log-file", log, environ=environ).code == 0
     log.write_text(log.read_text() + '{"time": "2026-01-01T00:00')
-    undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
-    assert undo.code == 0, undo.err
-    assert "destination.config.port  5433 -> 5432" in undo.out
+    audited = reconciler("audit", log)
+    assert audited.code == 0, audited.err
+    assert "~ done  update batch_export.lake" in audited.out

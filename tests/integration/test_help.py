@@ -66,7 +66,6 @@ def test_experience_34_short_forms_of_help_and_version() -> None:
     assert reconciler("-V").out == reconciler("--version").out
     assert "Did you mean 'reconciler --version'?" in reconciler("version").err
     assert "Did you mean 'mv'?" in reconciler("rename").err
-    assert "Did you mean 'plan --undo'?" in reconciler("undo").err
     unknown = reconciler("plna")
     assert unknown.code == 64
     assert "Did you mean 'plan'?" in unknown.err
@@ -76,7 +75,7 @@ def test_experience_34_short_forms_of_help_and_version() -> None:
     ("words", "hint"),
     [
         (("show", "batch_export.lake"), "--resolved ADDRESS shows a resource"),
-        (("apply", "--undo", "audit.jsonl"), "save it first with `plan --out FILE`;"),
+        (("apply", "--shared"), "save it with `plan --out FILE`"),
         (("plan",), "set RECONCILER_BASE_URL, RECONCILER_ORGANIZATION, or add base_url, "),
     ],
 )

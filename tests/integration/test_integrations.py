@@ -574,19 +574,6 @@ def test_the_audit_log_has_names_and_ids(empty: RunningEmulator, tmp_path: Path)
     assert '"100": "lake (100, AWS account 123456789012)"' in json.dumps(changes)
 
 
-def test_undo_restores_the_former_integration(stored: RunningEmulator, tmp_path: Path) -> None:
-    new = create(stored, 1, "aws-s3", name="new")
-    folder = workspace(tmp_path / "w", resources("aws", "snowflake", aws="new"))
-    log, back = tmp_path / "log.jsonl", tmp_path / "back.json"
-    words = ("-e", "staging", "--auto-approve")
-    assert run(stored, folder, "apply", *words, "--log-file", str(log)).code == 0
-    assert bodies(stored, 1)["aws"]["destination"]["integration"] == new
-    ran = run(stored, folder, "plan", "-e", "staging", "--undo", str(log), "--out", str(back))
-    assert f"destination.integration  {new} -> 100" in ran.out
-    assert run(stored, folder, "apply", *words, "--undo", str(log), str(back)).code == 0
-    assert bodies(stored, 1)["aws"]["destination"]["integration"] == 100
-
-
 def test_show_and_fmt_keep_names(tmp_path: Path) -> None:
     text = (
         WEB

@@ -194,8 +194,6 @@ def test_the_reason_is_in_the_audit_log(service_of: StartService, tmp_path: Path
     assert first["started_by"]["reason"] == "warehouse \x1b[1mmigration; key ***"
     shown = reconciler("audit", log)
     assert "Reason       warehouse \\x1b[1mmigration; key ***" in shown.out
-    undo = reconciler("plan", "--undo", log, "-C", tmp_path, environ=world.service.environ())
-    assert "1 to unpause" in undo.out, undo.err
 
 
 def test_trap_15_61_unpausing_an_export_that_the_service_paused_warns(

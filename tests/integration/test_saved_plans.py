@@ -127,7 +127,6 @@ def test_a_file_that_is_not_a_plan_is_reported_with_its_name_and_a_hint(
     saved.write_text(text)
     for command in (
         ("apply", saved, "-C", workspace),
-        ("plan", "--undo", saved, "-C", workspace),
         ("show", saved),
     ):
         ran = reconciler(*command, environ=emulator.environ())
@@ -365,26 +364,6 @@ def test_a_plan_that_rotates_secrets_needs_the_option_again(
     assert emulator.writes() == []
     ran = saved.apply(rotate)
     assert ran.code == 0, ran.err
-
-
-def test_an_undo_needs_the_file_that_it_undoes(
-    saved: Saved, emulator: RunningEmulator, tmp_path: Path
-) -> None:
-    assert saved.apply().code == 0
-    back = tmp_path / "back.json"
-    assert saved.run("plan", "--undo", saved.file, "--out", back).code == 0
-    ran = saved.run("apply", back)
-    assert ran.code == 4
-    assert "the plan was made with --undo" in ran.err
-    ran = saved.apply("--undo", back)
-    assert ran.code == 4
-    assert "the plan was made without --undo" in ran.err
-    ran = saved.run("apply", back, "--undo", back)
-    assert ran.code == 4
-    assert "undoes another plan" in ran.err
-    ran = saved.run("apply", back, "--undo", saved.file)
-    assert ran.code == 0, ran.err
-    assert emulator.exports().keys() == {"a", "b", "c", "s", "old"}
 
 
 def test_a_plan_for_another_environment_is_refused(saved: Saved, emulator: RunningEmulator) -> None:

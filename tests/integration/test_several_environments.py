@@ -157,7 +157,6 @@ def test_the_printed_command_quotes_an_environment_for_the_shell(
     ("words", "message"),
     [
         (("-e", "prod*", "-e", "nope"), "unknown environment 'nope'"),
-        (("-e", "*", "--undo", "x.json"), "--undo takes one environment"),
         (("-e", "*", "--out", "-"), "--out - takes one environment"),
         (("-e", "staging", "--out", "."), "--out . is a folder"),
     ],

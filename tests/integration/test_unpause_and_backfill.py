@@ -89,16 +89,6 @@ def test_a_backfill_that_is_not_started_is_named(running: RunningEmulator, tmp_p
     assert reconciler(*again, environ=running.environ()).code == 0
 
 
-def test_the_log_is_enough_for_an_undo(running: RunningEmulator, tmp_path: Path) -> None:
-    write(tmp_path, WORKSPACE)
-    live_id, log = paused(running, "A"), tmp_path / "audit.jsonl"
-    command = ("unpause", "A", "--backfill", "--auto-approve", "--log-file", log, "-C", tmp_path)
-    assert reconciler(*command, environ=running.environ()).code == 0
-    undone = reconciler("plan", "--undo", log, "-C", tmp_path, environ=running.environ())
-    assert f"batch_export.id:{live_id}" in undone.out, undone.out
-    assert "1 to pause" in undone.out
-
-
 @pytest.mark.parametrize("status", [500, 403])
 def test_apply_a2_the_same_command_goes_on_after_a_failed_backfill(
     running: RunningEmulator, tmp_path: Path, status: int

@@ -25,9 +25,8 @@ from tests.model.outcome import (
     values_of,
 )
 from tests.model.real import Clone, Ended, clone_of, live_of
-from tests.model.refusing import dialect_of
 from tests.model.world import World, checked_out, checkout
-from tests.reliability.service import KEY, ORGANIZATION
+from tests.reliability.service import KEY
 from tests.reliability.virtual import run_virtually
 
 AUTHORIZED = {"Authorization": f"Bearer {KEY}"}
@@ -169,7 +168,7 @@ async def _judged(clone: Clone, only_plan: bool) -> AsyncIterator[str]:
     if dice.random() < 0.3 and "two" in world.work["reconciler.yaml"]["environments"]:
         for problem in _environments(clone):
             yield problem
-    if dice.random() < 0.7 or _is_undoable(planned):
+    if dice.random() < 0.7:
         async for problem in _applied(clone, planned, ended, dice):
             yield problem
 
@@ -249,8 +248,8 @@ async def _drift(clone: Clone) -> AsyncIterator[str]:
 async def _applied(
     clone: Clone, predicted: Planned, ended: Ended, dice: random.Random
 ) -> AsyncIterator[str]:
-    """Apply, perhaps a saved plan, and compare the end state; then plan again, or undo."""
-    before, log = live_of(clone.world.projects), clone.folder.parent / "log.jsonl"
+    """Apply, perhaps a saved plan, and compare the end state; then plan again."""
+    before = live_of(clone.world.projects)
     saved = clone.folder.parent / "plan.json" if dice.random() < 0.5 else None
     expected = 5 if predicted.refusals else 3 if refused_later(predicted) else 0
     if saved is not None:
@@ -259,12 +258,11 @@ async def _applied(
             async for problem in _rejected(clone, ended, saved):
                 yield problem
             saved.write_text(json.dumps(ended.plan), encoding="utf-8")
-        is_outdated = expected == 0 and not _is_undoable(predicted) and dice.random() < 0.6
-        if predicted.changes and is_outdated:
+        if predicted.changes and expected == 0 and dice.random() < 0.6:
             async for problem in _outdated(clone, saved, dice):
                 yield problem
             return
-    made = await clone.apply(saved, log=log)
+    made = await clone.apply(saved)
     problems = list(differing("apply: exit code", expected, made.code))
     after = live_of((await clone.state())["projects"])
     end = before if expected == 5 else applied(predicted)
@@ -275,9 +273,6 @@ async def _applied(
         return
     async for problem in _again(clone, predicted, saved, after):
         yield problem
-    if _is_undoable(predicted):
-        async for problem in _undone(clone, before, log, dice):
-            yield problem
 
 
 async def _again(
@@ -362,57 +357,6 @@ async def _meanwhile(clone: Clone, dice: random.Random) -> None:
         await clone.service.http.request(method, path, json=sent, headers=AUTHORIZED)
 
 
-async def _undone(
-    clone: Clone, before: list[Live], log: Path, dice: random.Random
-) -> AsyncIterator[str]:
-    """Undo what was applied, perhaps after the service was restored and ids were used again."""
-    created = _created_projects(log)
-    if created and dice.random() < 0.5:
-        async for problem in _undone_after_restore(clone, log, created):
-            yield problem
-        return
-    undo = clone.folder.parent / "undo.json"
-    plan = await clone.plan(undo=log)
-    undo.write_text(json.dumps(plan.plan), encoding="utf-8")
-    for problem in differing("undo: exit code", (True, ""), (plan.code in (0, 2), plan.error)):
-        yield f"{problem} {plan.text} {plan.plan.get('refusals')}"
-    if plan.code != 2:
-        return
-    ended = await clone.apply(undo, undo=log)
-    for problem in differing("undo: exit code of apply", 0, ended.code):
-        yield f"{problem} {ended.text}"
-    after = live_of((await clone.state())["projects"])
-    for problem in differing("undo: end state", *_apart(state_of(before), state_of(after))):
-        yield problem
-
-
-async def _undone_after_restore(clone: Clone, log: Path, created: list[str]) -> AsyncIterator[str]:
-    """Undo after a restore, where projects of others got the ids of created ones."""
-    await clone.service.admin("POST", "reset")
-    before = (await clone.state())["projects"]
-    for name in (*created, "Theirs"):
-        body = {"name": name}
-        path = f"/api/organizations/{ORGANIZATION}/projects/"
-        await clone.service.http.post(path, json=body, headers=AUTHORIZED)
-    state = (await clone.state())["projects"]
-    theirs = {str(p["id"]) for p in state} - {str(p["id"]) for p in before}
-    plan = await clone.plan(undo=log)
-    changed = {change["live_id"] for change in plan.plan.get("changes", ()) if _is_made(change)}
-    for problem in differing("undo after a restore", set(), changed & theirs):
-        yield problem
-
-
-def _created_projects(log: Path) -> list[str]:
-    """Return the names of the projects that a run created."""
-    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
-    plans = [line["plan"] for line in lines if "plan" in line]
-    return [
-        change["name"]
-        for change in (plans[-1]["changes"] if plans else ())
-        if change["kind"] == "project" and change["action"] == "create"
-    ]
-
-
 def state_of(live: Iterable[Live]) -> list[Any]:
     """Return what a configuration decides about live objects, by names."""
     names = {item.id: item.name for item in live if item.kind == "project"}
@@ -426,35 +370,6 @@ def state_of(live: Iterable[Live]) -> list[Any]:
         shown = [(path, str(value)) for path, value in values if value not in (None, False)]
         found.append((item.kind, names.get(item.parent or "", item.parent), item.name, shown))
     return sorted(found, key=repr)
-
-
-def _is_undoable(plan: Planned) -> bool:
-    """Return whether an undo restores everything: no history, secret or other setting is lost."""
-    if set(plan.policy) & {"max_deletes", "max_changes", "deny", "ignore", "rules"}:
-        return False
-    for change in plan.changes.values():
-        resource, was = plan.now.get(change.address), change.live
-        is_odd = change.action == "replace" or TYPE in change.fields or bool(change.secrets)
-        if resource:
-            is_marked = "name" in change.fields and "<!-- iac:" in resource.name
-            is_odd |= is_marked or resource.protected or "ignore_changes" in resource.lifecycle
-        is_deletion = change.action == "delete" and was is not None
-        if is_odd or (is_deletion and was and was.value(TYPE) not in (None, "NoOp")):
-            return False
-        is_project = change.address.startswith("project.")
-        is_refused = is_project and not plan.policy.get("allow_project_deletion")
-        if change.action in ("delete", "create") and is_refused:
-            return False
-        if is_deletion and is_project and dialect_of(plan) is None:
-            return False
-        # It is not created again beside another one of its name.
-        names = [item.name for item in plan.live if was and item.parent == was.parent]
-        if is_deletion and was and names.count(was.name) > 1:
-            return False
-    projects = [item.name for item in plan.live if item.kind == "project"]
-    if plan.world.dialect == "2026":  # It creates none whose name differs only in case.
-        projects = [name.lower() for name in projects]
-    return len(set(projects)) == len(projects)
 
 
 def _part(values: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:

@@ -771,7 +771,7 @@ QUIET_EDITS = {
     "change_field": 1,
     "change_project": 1,
 }
-"""Edits of worlds in which nothing happens in the service, so that most of them can be undone."""
+"""Edits of worlds in which nothing happens in the service."""
 HAPPENINGS = (
     *("rename", "rename", "rename", "rename project", "rename project", "delete"),
     *("duplicate", "duplicate", "twin", "copy elsewhere", "change", "change", "pause", "end"),

@@ -23,9 +23,7 @@ from reconciler.client import ClientSettings
 from reconciler.commands.applying import ApplyRequest, Screen, apply
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.planning import PlanResult, plan
-from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
-from reconciler.commands.saved import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
@@ -87,25 +85,13 @@ class Clone:
             no_base=world.no_base,
         )
 
-    async def plan(self, undo: Path | None = None) -> Ended:
-        """Plan, or plan the undo of a file."""
-        if undo is None:
-            return await _ended(plan(self.request(), self.runtime()))
-        request = PlanRequest(self.options)
-        return await _ended(plan_undo(request, undo, self.runtime()))
+    async def plan(self) -> Ended:
+        """Plan."""
+        return await _ended(plan(self.request(), self.runtime()))
 
-    async def apply(
-        self, saved: Path | None = None, *, undo: Path | None = None, log: Path | None = None
-    ) -> Ended:
+    async def apply(self, saved: Path | None = None) -> Ended:
         """Apply now, or a saved plan."""
-        plain = saved is not None
-        request = ApplyRequest(
-            PlanRequest(self.options) if undo else self.request(plain=plain),
-            saved,
-            undo,
-            auto_approve=True,
-            outputs=Outputs(log_file=log),
-        )
+        request = ApplyRequest(self.request(plain=saved is not None), saved, auto_approve=True)
         screen = Screen(show=lambda *_: None, approve=_yes)
         try:
             applied = await apply(request, self.runtime(), screen)

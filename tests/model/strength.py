@@ -177,22 +177,6 @@ FAULTS = (
         "",
     ),
     Fault(
-        "D8",
-        "an undo takes the project of others for its own",
-        "reconciler/planning/undo.py",
-        "            None in (stamp, self.stamp) or stamp == self.stamp\n",
-        "            True\n",
-        runs=True,
-    ),
-    Fault(
-        "D9",
-        "an undo of a deletion sends what servers of 2026 refuse",
-        "reconciler/planning/undo.py",
-        "if known and known.until and dialect and not known.until.is_since(dialect):",
-        "if False:",
-        runs=True,
-    ),
-    Fault(
         "F5",
         "of two former names that are both live, the first is taken",
         "reconciler/planning/matcher.py",
@@ -205,20 +189,6 @@ FAULTS = (
         "reconciler/kinds/project/behaviour.py",
         "    for create in context.created:",
         "    for create in ():",
-    ),
-    Fault(
-        "F7",
-        "an undo without exports sends what servers of 2026 refuse",
-        "reconciler/planning/undo.py",
-        "dialect=live.dialect or applied.plan.source.dialect)",
-        'dialect=live.dialect if live.of("batch_export") else None)',
-        runs=True,
-        also=(
-            (
-                "known.until is not None and not self.declared.live.dialect",
-                "False",
-            ),
-        ),
     ),
     Fault(
         "F8",

@@ -220,7 +220,6 @@ def _hunt(hunt: Hunt) -> None:
     hunt.emulator.admin("PUT", "faults", [])
     applied = hunt.run("apply", "--auto-approve", "--no-base", "--log-file", log)
     assert applied.code == 0, applied.err
-    hunt.run("plan", "--undo", log)
     hunt.run("audit", log, in_workspace=False)
 
 

@@ -153,7 +153,6 @@ def test_every_part_of_a_change_is_judged() -> None:
         ("base", False),
         ("head", False),
         ("head_ref", False),
-        ("undoes", False),
     ],
 )
 def test_the_place_is_in_the_digest_and_the_tool_and_the_base_are_not(

@@ -112,7 +112,6 @@ plans = st.builds(
         dialect=st.none() | st.sampled_from(Dialect),
         base=maybe,
         head_ref=st.none() | words,
-        undoes=maybe,
     ),
     changes=st.lists(changes, max_size=3).map(tuple),
     unmanaged=objects,

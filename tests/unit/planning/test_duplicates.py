@@ -13,16 +13,13 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
 from reconciler.model.resource import Lifecycle, Resource, State
-from reconciler.planning.undo import AppliedPlan, undo_plan
 from tests.support.worlds import (
-    KINDS,
     base_of,
     desired_of,
     export,
     live_export,
     live_of,
     live_project,
-    plan_context,
     planned,
     project,
     s3,
@@ -281,25 +278,6 @@ def test_an_update_to_the_place_of_a_twin_is_noted(ignore: tuple[str, ...]) -> N
     plan = planned(desired_of(WEB, export()), live, Policy(ignore=ignore), base=BEFORE)
     assert not refused(plan)
     assert "same-place" in [note.code for note in plan.notes]
-
-
-def test_an_undo_needs_the_permission_to_double() -> None:
-    created = live_export("e9", "Renamed")
-    policy = Policy()
-    deleting = planned(
-        desired_of(WEB, export(state=State.ABSENT)), live_of(live_project(), live_export()), policy
-    )
-    for attempt, is_refused in (((), True), (("possible-duplicate",), False)):
-        undo = undo_plan(
-            AppliedPlan(deleting),
-            desired_of(WEB),
-            live_of(live_project(), created),
-            Policy(attempt=attempt),
-            KINDS,
-            context=plan_context(),
-        )
-        assert bool(refused(undo)) is is_refused
-    assert doubled(export(), live=created, attempt=("possible-duplicate",))
 
 
 # Permuted names

@@ -10,19 +10,15 @@ from reconciler.model.decoding import decode
 from reconciler.model.kind import Dialect, Field
 from reconciler.model.plan import Change, Plan, encode
 from reconciler.model.policy import Policy, Prune
-from reconciler.model.resource import Lifecycle, State
+from reconciler.model.resource import Lifecycle
 from reconciler.model.values import MISSING
-from reconciler.planning.undo import AppliedPlan, undo_plan
 from tests.support.worlds import (
     BY_NAME,
-    KINDS,
-    PureServer,
     desired_of,
     export,
     live_export,
     live_of,
     live_project,
-    plan_context,
     planned,
     project,
     stale_changes,
@@ -153,37 +149,6 @@ def test_a_replacement_keeps_the_query_as_the_service_returns_it() -> None:
     change = saved_change(planned(desired, elsewhere))
     assert change.body is not None
     assert change.body["sql_query"] == SHOWN
-
-
-@pytest.mark.parametrize("state", list(State))
-def test_undo_restores_the_query_that_was_shown(state: State) -> None:
-    desired = desired_of(WEB, export(sql_query=WRITTEN, state=state))
-    server = PureServer(live_query(SHOWN))
-    plan = decode(encode(planned(desired, server.live())))
-    server.apply(plan)
-    back = undo_plan(
-        AppliedPlan(plan), desired, server.live(), Policy(), KINDS, context=plan_context()
-    )
-    change = saved_change(back)
-    assert change.body is not None
-    assert change.body["sql_query"] == SHOWN
-    server.apply(back)
-    (now,) = server.live().of("batch_export")
-    assert now.body["sql_query"] == SHOWN
-
-
-def test_undo_restores_a_reformatted_query_but_not_a_modified_one() -> None:
-    desired = desired_of(WEB, export(sql_query=WRITTEN))
-    plan = planned(desired, live_query(SHOWN))
-
-    def back(now: str) -> Plan:
-        return undo_plan(
-            AppliedPlan(plan), desired, live_query(now), Policy(), KINDS, context=plan_context()
-        )
-
-    assert back("select person_id from events").empty
-    rewritten = "SELECT event, plus(1, 1) AS two FROM events"
-    assert query_of(saved_change(back(rewritten))) == (rewritten, SHOWN)
 
 
 def test_a_reformatted_query_does_not_make_a_plan_stale() -> None:

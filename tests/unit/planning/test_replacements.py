@@ -226,8 +226,6 @@ def test_a_resource_with_an_id_is_not_replaced() -> None:
         plan = planned(pinned, live, options=ALLOWED, base=base)
         assert [refusal.rule for refusal in plan.refusals] == ["replaced-id"]
         assert not planned(unpinned, live, options=ALLOWED, base=base).refusals
-        undo = PlanOptions(allow_replace=True, is_undo=True)
-        assert not planned(pinned, live, options=undo, base=base).refusals
 
 
 def test_a_mark_does_not_pick_an_object_that_is_not_of_the_resource() -> None:

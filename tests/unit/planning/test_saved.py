@@ -360,24 +360,6 @@ def test_f4_an_old_object_that_was_modified_is_not_deleted() -> None:
     assert comparison.plan.empty
 
 
-# Undo
-
-
-def test_f7_an_undo_that_was_applied_in_part_goes_on() -> None:
-    live = live_of(WEB, live_export(interval="day"), live_export("e2", "Sea", interval="day"))
-    former = desired_of(
-        export(pinned_id="e1", interval="hour", parent=None),
-        export("sea", pinned_id="e2", interval="hour", parent=None),
-    )
-    saved = planned(former, live)
-    assert len(saved.effective) == 2
-    after = live_of(WEB, live_export(), live_export("e2", "Sea", interval="day"))
-    rest = planned(desired_of(former.resources[Address("batch_export", "sea")]), after)
-    comparison = compare(saved, rest, live=after, desired=desired_of(), kinds=KINDS, mask=str)
-    assert comparison.differences == ()
-    assert ids(comparison) == ["batch_export.sea:update"]
-
-
 @pytest.mark.parametrize("name", ["body", "after_create", "depends_on", "new_id"])
 def test_a_forged_part_without_words_of_its_own_is_refused(name: str) -> None:
     desired, live = desired_of(project(), export()), live_of(WEB)
