@@ -1,4 +1,4 @@
-"""`reconciler validate`, `policy`, `show` and `audit`: what needs no service."""
+"""`reconciler validate`, `policy` and `show`: what needs no service."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import (
-    exit_code_of_audit,
     exit_code_of_diagnostics,
+    exit_code_of_run,
     is_interactive,
     print_warnings,
     render_options,
@@ -113,96 +113,58 @@ def policy_command(
 @command(
     "show",
     examples=(
-        ("show plan.json", "Print a saved plan"),
-        ("show plan.json --format markdown", "Print it as a comment for a pull request"),
-        (
-            "show --resolved batch_export.lake -e production",
-            "Print a resource with the origin of every field",
-        ),
+        ("show plan.json --format markdown", "Print a saved plan as a comment"),
+        ("show audit.jsonl", "Print what the last run of an audit log did"),
+        ("show batch_export.lake -e production", "Print a resource with the origin of every field"),
     ),
     page="docs/output.md",
 )
-@click.argument("plan_file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@option(
-    "--resolved",
-    "address",
-    metavar="ADDRESS",
-    shell_complete=completing.resources,
-    help="Print a resource as an environment has it, with the origin of each field. Also takes its "
-    "id, key, name or a glob.",
-)
+@click.argument("name", metavar="FILE|NAME", shell_complete=completing.resources)
+@option("--run", metavar="ID", help="Of an audit log, the run whose id starts with ID.")
 @workspace_options
 @format_option("plan")
 @unmanaged_option
 @summary_option
 @since_option
 def show_command(
-    plan_file: Path | None,
-    address: str | None,
+    name: str,
     *,
     output_format: str,
-    show_unmanaged: bool,
     summary: bool,
     since: Path | None,
     **options: Any,
-) -> None:
-    """Print a plan that was saved with `--out FILE`, or a resource with its origins.
+) -> int:
+    """Print a saved plan, an audit log, or a resource with its origins.
 
-    PLAN_FILE comes from `plan --out FILE` or `backfill --out FILE`.
+    FILE comes from `plan --out`, `backfill --out` or `apply --log-file`. Of an audit log, the
+    last run is shown in full. The exit code is that of the run, 3 if it has none: it was killed,
+    or is still running. Paths in plans are relative to -C, as with `plan -C`.
 
-    With --resolved ADDRESS, defaults, overrides and references are filled in for the environment,
-    and each field shows where it comes from. No network, secret or API key is needed. With a plan,
-    paths in the output are relative to -C, as with `plan -C`.
+    NAME is the address, id, key or name of a resource. Defaults, overrides and references are
+    filled in for the environment, and each field shows where it comes from. No network, secret or
+    API key is needed.
     """
-    from reconciler.cli.runner_files import result_name, write_runner_files
+    from reconciler.cli.runner_files import write_runner_files
     from reconciler.cli.running import runtime
-    from reconciler.commands.showing import show
-    from reconciler.model.resolved import PublicResource
+    from reconciler.commands.showing import ShowRequest, is_saved, show
+    from reconciler.model.audit_log import Audit
+    from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.model.plan import Plan
 
-    if address is not None:
-        # An unsupported format is an error before those of the files.
-        writer_of(output_format, "resolved")
-    # A plan file needs no workspace, so none is searched.
-    folder = options["folder"] or (Path() if address is None else None)
+    # A file needs no workspace, so none is searched.
+    folder = options["folder"] or (Path() if is_saved(name) else None)
     workspace = workspace_of({**options, "folder": folder})
+    unmanaged = options["show_unmanaged"]
     world = runtime()
-    result, diagnostics = show(plan_file, address, workspace, world, show_unmanaged=show_unmanaged)
-    print_warnings(diagnostics)
-    name = "resolved" if isinstance(result, PublicResource) else result_name(result)
-    write = writer_of(output_format, name)
+    shown = show(ShowRequest(name, options["run"], workspace, show_unmanaged=unmanaged), world)
+    print_warnings(shown.diagnostics)
     how = render_options(
-        options["folder"] or Path(),
-        show_unmanaged=show_unmanaged,
-        summary=summary,
-        since=since,
+        options["folder"] or Path(), show_unmanaged=unmanaged, summary=summary, since=since
     )
-    write_result(write(result, replace(how, mask=world.mask if world.masks else None)))
-    if output_format == "github" and not isinstance(result, PublicResource):
-        write_runner_files(result, how, saved=plan_file)
-
-
-@command(
-    "audit",
-    examples=(
-        ("audit audit.jsonl", "Show the last run"),
-        (
-            "audit audit.jsonl --run 3f9a --format json",
-            "Show the run whose id begins with 3f9a, for programs",
-        ),
-    ),
-    page="docs/reliability.md",
-)
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@option("--run", metavar="ID", help="Only the run whose id starts with ID. Default: the last.")
-@format_option("audit")
-def audit_command(file: Path, *, run: str | None, output_format: str) -> int:
-    """Show who applied what, from the log of `apply --log-file FILE`.
-
-    Shows how each change of a run ended, what is unknown, and requests without an answer.
-    Exits with 3 if the run that is shown has unknown outcomes or twins.
-    """
-    from reconciler.commands.showing import audit
-
-    result = audit(file, run)
-    write_result(writer_of(output_format, "audit")(result, render_options()))
-    return exit_code_of_audit(result)
+    masked = replace(how, mask=world.mask if world.masks else None)
+    write_result(writer_of(output_format, shown.form)(shown.result, masked))
+    if output_format == "github" and isinstance(shown.result, Plan | BackfillPlan):
+        write_runner_files(shown.result, how, saved=Path(name))
+    return (
+        exit_code_of_run(shown.result.shown) if isinstance(shown.result, Audit) else ExitCode.FINE
+    )

@@ -24,7 +24,7 @@ from reconciler.render.options import DEFAULT_WIDTH, RenderOptions, Style, colou
 
 if TYPE_CHECKING:
     from reconciler.commands.applying import Applied
-    from reconciler.model.audit_log import Audit
+    from reconciler.model.audit_log import LoggedRun
     from reconciler.model.plan import Plan
 
 
@@ -119,8 +119,6 @@ def exit_code_of_diagnostics(
     return failed if is_failed else ExitCode.FINE
 
 
-def exit_code_of_audit(audit: Audit) -> ExitCode:
-    """Return PARTLY_APPLIED if the run that is shown has unknown outcomes or twins."""
-    shown = audit.shown
-    incomplete = shown.unknown or shown.twins or shown.unknown_requests
-    return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
+def exit_code_of_run(run: LoggedRun) -> int:
+    """Return the code of a run of an audit log, PARTLY_APPLIED if its log has no end."""
+    return ExitCode.PARTLY_APPLIED if run.exit_code is None else run.exit_code

@@ -34,8 +34,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "plan": "show what would change",
         "apply": "apply a plan after showing it",
         "drift": "show what changed in live state, and who changed it",
-        "show": "show a saved plan, or a resource with its origins",
-        "audit": "show who applied what, from an audit log",
+        "show": "show a saved plan, an audit log, or a resource with its origins",
         "policy": "test the rules of the policy on saved plans",
     },
     "Files": {
@@ -67,7 +66,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 _HOMES: Mapping[str, str] = {
-    **dict.fromkeys(("validate", "policy", "show", "audit"), "cli.offline_commands"),
+    **dict.fromkeys(("validate", "policy", "show"), "cli.offline_commands"),
     **dict.fromkeys(("explain", "completion"), "cli.reference"),
     **dict.fromkeys(("init", "import", "mv"), "authoring.file_commands"),
     **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
@@ -82,7 +81,7 @@ COMMANDS: Mapping[str, str] = {
 }
 _OF_OTHER_TOOLS = {
     "diff": "plan",
-    "history": "audit",
+    "history": "show",
     "rename": "mv",
     "version": "reconciler --version",
 }

@@ -11,14 +11,18 @@ from collections.abc import Mapping
 from reconciler.errors import BadUsage
 
 COMMANDS: Mapping[str, str] = {
+    "audit": "use `reconciler show FILE`",
     "fmt": "use prettier or yamlfmt",
     "help": "use `reconciler --help` or `reconciler COMMAND --help`",
     "schema": "use `reconciler init --schemas`, which writes them to .reconciler/",
 }
 """The hint for each command, by name."""
 
-_UNDO = {"--undo": "revert the commit and apply"}
-OPTIONS: Mapping[str, Mapping[str, str]] = {"plan": _UNDO, "apply": _UNDO}
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "plan": {"--undo": "revert the commit and apply"},
+    "apply": {"--undo": "revert the commit and apply"},
+    "show": {"--resolved": "use `reconciler show NAME`"},
+}
 """The hint for each option, by command, then by name."""
 
 

@@ -1,8 +1,11 @@
-"""The use cases `show` and `audit`: saved plans, resources with their origins, audit logs."""
+"""The use case `show`: saved plans, resources with their origins, audit logs."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+from msgspec import Struct
 
 from reconciler.commands.files import read_file, saved_backfills
 from reconciler.commands.options import WorkspaceOptions
@@ -12,7 +15,7 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.audit_log import Audit, read_log
+from reconciler.model.audit_log import Audit, LoggedRun, read_log
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Kind
@@ -26,40 +29,63 @@ from reconciler.workspace.origins import OriginContext, fields_with_origin
 from reconciler.workspace.resource_files import Declaration
 
 _LISTED = 10
+_SUFFIXES = (".json", ".jsonl")
 
 
-def show(
-    plan_file: Path | None,
-    address: str | None,
-    workspace: WorkspaceOptions,
-    runtime: Runtime,
-    *,
-    show_unmanaged: bool,
-) -> tuple[Plan | BackfillPlan | PublicResource, tuple[Diagnostic, ...]]:
-    """Return the saved plan or the resolved resource, and warnings about the files.
+class ShowRequest(Struct, frozen=True):
+    """What to show: a file or a resource by `name`; `run` is the beginning of the id of a run."""
 
-    Raises BadUsage unless exactly one of the two is named, with the options that it takes, and
-    what reading the files raises.
+    name: str
+    run: str | None
+    workspace: WorkspaceOptions
+    show_unmanaged: bool = False
+
+
+class Shown(Struct, frozen=True):
+    """A result, the name of the table of its formats, and warnings about the files."""
+
+    result: Plan | BackfillPlan | Audit | PublicResource
+    form: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def is_saved(name: str) -> bool:
+    """Return whether a text names a file, which may be a pipe, and not a resource."""
+    # Path.exists() raises an error for a name that is too long for a file.
+    is_file = os.path.exists(name) and not os.path.isdir(name)  # noqa: PTH110, PTH112
+    return is_file or name.endswith(_SUFFIXES)
+
+
+def show(request: ShowRequest, runtime: Runtime) -> Shown:
+    """Return a saved plan, an audit log or a resolved resource.
+
+    Raises BadUsage for options that what is shown does not take, and what reading raises.
     """
-    if plan_file is not None and address is None:
-        if workspace != WorkspaceOptions(workspace.folder):
-            raise BadUsage(
-                "-e and --strict require --resolved",
-                hint="a saved plan contains everything that is shown",
-            )
-        try:
-            data = read_file(plan_file)
-        except ReconcilerError as error:
-            raise error.reworded(hint="--resolved ADDRESS shows a resource") from None
-        return saved_backfills(data, plan_file) or decode(data, name=str(plan_file)), ()
-    if address is not None and plan_file is None:
-        if show_unmanaged:
-            raise BadUsage("--show-unmanaged requires a saved plan")
-        return resolved(address, workspace, runtime)
-    raise BadUsage(
-        "show takes either the file of a saved plan or --resolved ADDRESS",
-        hint="save a plan with `plan --out FILE`; an address is kind.key",
-    )
+    workspace, name = request.workspace, request.name
+    if not is_saved(name):
+        if request.show_unmanaged or request.run is not None:
+            option = "--show-unmanaged" if request.show_unmanaged else "--run"
+            raise BadUsage(f"{option} requires a file, and '{name}' does not exist")
+        result, diagnostics = resolved(name, workspace, runtime)
+        return Shown(result, "resolved", diagnostics)
+    if workspace != WorkspaceOptions(workspace.folder):
+        raise BadUsage(
+            f"-e and --strict require a resource, and '{name}' is a file",
+            hint="a saved plan contains everything that is shown",
+        )
+    path = Path(name)
+    data = read_file(path)
+    runs = read_log(data, name=name)
+    if runs:
+        return Shown(audit_of(runs, request.run), "audit")
+    if request.run is not None:
+        raise ReconcilerError(
+            f"{name} is not an audit log", hint="it is written by `reconciler apply --log-file`"
+        )
+    backfills = saved_backfills(data, path)
+    if backfills is not None:
+        return Shown(backfills, "backfills")
+    return Shown(decode(data, name=name), "plan")
 
 
 def resolved(
@@ -127,20 +153,11 @@ def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> PublicParent | No
     return PublicParent(parent.address, parent.pinned_id, parent.name, parent.mark)
 
 
-def audit(file: Path, run: str | None = None) -> Audit:
-    """Return the runs of an audit log, with the last one or one whose id begins with `run`.
+def audit_of(runs: tuple[LoggedRun, ...], run: str | None = None) -> Audit:
+    """Return the runs of a log with the last one, or the one whose id begins with `run`, in full.
 
-    Raises:
-        BadUsage: no run or several runs have such an id.
-        InvalidPlanFile: a line of the file can't be read.
-        ReconcilerError: the file can't be read, or is not an audit log.
-
+    Raises BadUsage if no run or several runs have such an id.
     """
-    runs = read_log(read_file(file), name=str(file))
-    if not runs:
-        raise ReconcilerError(
-            f"{file} is not an audit log", hint="it is written by `reconciler apply --log-file`"
-        )
     if run is None:
         return Audit(runs, runs[-1])
     matching = tuple(logged for logged in runs if logged.info.id.startswith(run))

@@ -85,7 +85,7 @@ class PublicParent(Public, frozen=True):
 
 
 class PublicResource(Public, frozen=True):
-    """A resource with the origin of its fields: `show --resolved --format json`."""
+    """A resource with the origin of its fields: `show NAME --format json`."""
 
     internal = frozenset({"collection", "in_organization"})
     version = 1

@@ -108,7 +108,7 @@ class PublicRun(Public, frozen=True, kw_only=True):
 
 
 class PublicAudit(Public, frozen=True):
-    """The runs of an audit log: `audit --format json`."""
+    """The runs of an audit log: `show FILE --format json`."""
 
     version = 1
     schema = "audit"

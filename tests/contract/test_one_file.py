@@ -108,7 +108,7 @@ def test_a_provider_is_one_file(copy: Path) -> None:
     assert "unknown secret reference ${secret:vault:kv/token}" in before
     (copy / "reconciler/providers/vault.py").write_text(VAULT)
     assert validate(copy, resources) == "The configuration is valid.\n"
-    shown = run(copy, "-m", "reconciler", "show", "--resolved", "project.web", "-C", "workspace")
+    shown = run(copy, "-m", "reconciler", "show", "project.web", "-C", "workspace")
     assert "value of web" in shown
     assert "${vault:web} from vault" in shown
     looked_up = (

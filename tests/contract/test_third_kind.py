@@ -139,7 +139,7 @@ def test_it_is_imported_and_pruned(program: Program) -> None:
     for _ in range(2):
         (program.git.folder / "resources.yaml").write_text(PROJECTS)
         program.run("import", "--into", "resources.yaml")
-        assert "hog: return event" in program.run("show", "--resolved", "hog_function.to-slack")
+        assert "hog: return event" in program.run("show", "hog_function.to-slack")
         assert "Imported: nothing" in program.run("import", "--into", "resources.yaml")
     program.apply()
     assert program.service.writes == written

@@ -1,4 +1,4 @@
-"""The output of `show --resolved`, which is a valid file with the same values."""
+"""The output of `show NAME`, which is a valid file with the same values."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.cli.output import exit_code_of_audit
+from reconciler.cli.output import exit_code_of_run
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
-from reconciler.commands.showing import audit
+from reconciler.commands.showing import audit_of
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
@@ -505,7 +505,9 @@ def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path)
     assert (sent.method, sent.path.endswith("/backfills/"), sent.statuses) == ("POST", True, (201,))
     assert run.exit_code == 0
     assert run.plan_id == result.plan.plan_id
-    assert "1 backfill, 24 runs." in written("audit", "text", audit(log))
+    assert "1 backfill, 24 runs." in written(
+        "audit", "text", audit_of(read_log(log.read_bytes()) or ())
+    )
 
 
 def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(
@@ -607,9 +609,9 @@ def test_the_audit_of_an_unknown_backfill_names_its_request(
     world.service.admin("PUT", "faults", [{"match": match, "when": "before", **fault}])
     log = tmp_path / "audit.jsonl"
     filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
-    result = audit(log)
+    result = audit_of(read_log(log.read_bytes()) or ())
     text = written("audit", "text", result)
-    assert exit_code_of_audit(result) == 3
+    assert exit_code_of_run(result.shown) == 3
     assert "The outcome of 1 request is unknown." in text
     assert "/backfills/" in text
 

@@ -105,7 +105,7 @@ def test_f8_the_log_of_a_killed_run_has_what_is_unknown(
         process.kill()
     created = ALL if when == "after" else [name for name in ALL if name != "E3"]
     assert sorted(emulator.exports()) == created
-    audited = reconciler("audit", log)
+    audited = reconciler("show", log)
     assert audited.code == 3
     assert '+ unknown create batch_export.e3 "E3"' in " ".join(audited.out.split())
     assert "(batch_export.e3:create)" in audited.out

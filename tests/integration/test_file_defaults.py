@@ -95,14 +95,14 @@ def test_defaults_of_a_file_are_over_those_of_the_workspace_and_of_no_other_file
 
 
 def test_show_names_the_file_of_the_defaults(folder: Path) -> None:
-    ran = run(folder, "show", "--resolved", "lake-app", "-e", "staging")
+    ran = run(folder, "show", "lake-app", "-e", "staging")
     lines = {line.split(":")[0].strip(): line for line in ran.out.splitlines()}
     assert lines["interval"].endswith("# lake.yaml:5 defaults of lake.yaml")
     assert lines["paused"].endswith("# reconciler.yaml:3 defaults")
     assert lines["project"].endswith(
         "# lake.yaml:16 resource; overrides web (lake.yaml:4 defaults of lake.yaml)"
     )
-    ran = run(folder, "show", "--resolved", "lake-app", "-e", "staging", "--format", "json")
+    ran = run(folder, "show", "lake-app", "-e", "staging", "--format", "json")
     fields = {field["name"]: field for field in json.loads(ran.out)["fields"]}
     assert fields["interval"]["origin"] == {
         "layer": "defaults of lake.yaml",

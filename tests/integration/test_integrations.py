@@ -594,7 +594,7 @@ batch_exports:
     folder = workspace(tmp_path, text)
     shown = {
         environment: reconciler(
-            *("show", "-C", folder, "--trust-workspace", "-e", environment, "--resolved", "aws")
+            *("show", "-C", folder, "--trust-workspace", "-e", environment, "aws")
         ).out
         for environment in ("staging", "production")
     }

@@ -192,7 +192,7 @@ def test_the_reason_is_in_the_audit_log(service_of: StartService, tmp_path: Path
     toggled(world, Action.PAUSE, "lake", outputs=Outputs(log, reason=reason))
     first = json.loads(log.read_text().splitlines()[0])
     assert first["started_by"]["reason"] == "warehouse \x1b[1mmigration; key ***"
-    shown = reconciler("audit", log)
+    shown = reconciler("show", log)
     assert "Reason       warehouse \\x1b[1mmigration; key ***" in shown.out
 
 

@@ -1,4 +1,4 @@
-"""`show --resolved`: no network, no secret, no key."""
+"""`show NAME`: no network, no secret, no key."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ADDRESS = "batch_export.web-events-s3"
 
 
 def test_a_resource_is_shown_with_the_origin_of_each_field() -> None:
-    shown = reconciler("show", "--resolved", ADDRESS, "-C", WORKSPACE, "--trust-workspace")
+    shown = reconciler("show", ADDRESS, "-C", WORKSPACE, "--trust-workspace")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out == (WORKSPACE / "../expected/staging.txt").read_text(encoding="utf-8")
 
 
 def test_the_json_has_layers_files_and_lines() -> None:
     shown = reconciler(
-        *("show", "--resolved", "web-events-s3", "-C", WORKSPACE, "-e", "staging"),
+        *("show", "web-events-s3", "-C", WORKSPACE, "-e", "staging"),
         *("--format", "json", "--trust-workspace"),
     )
     resource = orjson.loads(shown.out)
@@ -38,31 +38,40 @@ def test_the_json_has_layers_files_and_lines() -> None:
 
 def test_an_unknown_resource_is_reported_with_a_hint(tmp_path: Path) -> None:
     unknown = reconciler(
-        *("show", "--resolved", "batch_export.web-events-s4"),
+        *("show", "batch_export.web-events-s4"),
         *("-C", WORKSPACE, "--trust-workspace"),
     )
     assert unknown.code == 64
     assert "did you mean batch_export.web-events-s3?" in unknown.err
-    elsewhere = reconciler(
-        *("show", "--resolved", "prod-only", "-C", WORKSPACE, "--trust-workspace")
-    )
+    elsewhere = reconciler(*("show", "prod-only", "-C", WORKSPACE, "--trust-workspace"))
     assert elsewhere.code == 1
     assert "use -e production" in elsewhere.err
     files = {
         "reconciler.yaml": "version: 1\nenv: [NOPE]\n",
         "a.yaml": 'projects: {a: {name: "${env:NOPE}"}}\n',
     }
-    unset = reconciler("show", "--resolved", "a", "-C", write(tmp_path, files))
+    unset = reconciler("show", "a", "-C", write(tmp_path, files))
     assert unset.code == 1
     assert "a.yaml:1:22: error: environment variable NOPE is not set" in unset.err
 
 
-def test_a_plan_and_a_resource_cannot_be_shown_together(tmp_path: Path) -> None:
-    for arguments in (
-        ("show",),
-        ("show", tmp_path / "plan.json", "--resolved", ADDRESS),
-        ("show", tmp_path / "plan.json", "-e", "staging"),
-        ("show", "--resolved", ADDRESS, "--show-unmanaged"),
+def test_options_of_files_and_of_resources_do_not_mix(tmp_path: Path) -> None:
+    plan = write(tmp_path, {"plan.json": "{}"}) / "plan.json"
+    for arguments, option in (
+        ((), "Missing argument"),
+        ((plan, "-e", "staging"), "-e and --strict require a resource"),
+        ((ADDRESS, "--show-unmanaged"), "--show-unmanaged requires a file"),
+        ((ADDRESS, "--run", "1"), "--run requires a file"),
     ):
-        refused = reconciler(*arguments)
+        refused = reconciler("show", *arguments)
         assert (refused.code, refused.out) == (64, "")
+        assert option in refused.err
+    refused = reconciler("show", plan, "--run", "1")
+    assert (refused.code, "plan.json is not an audit log" in refused.err) == (1, True)
+
+
+def test_x8_a_key_is_a_resource_and_a_missing_file_is_named(tmp_path: Path) -> None:
+    shown = reconciler("show", "web-events-s3", "-C", WORKSPACE, "--trust-workspace")
+    assert (shown.code, ADDRESS in shown.out) == (0, True)
+    missing = reconciler("show", tmp_path / "plan.json")
+    assert (missing.code, "plan.json can't be read" in missing.err) == (1, True)

@@ -191,7 +191,7 @@ def test_experience_16_a_backfill_and_show_take_any_name_of_one_resource(
     ran = run(folder, service, "backfill", name, *times)
     assert ran.code == 0, ran.err
     assert "batch_export.web-lake 'Events to the lake'" in ran.out
-    ran = run(folder, service, "show", "--resolved", name)
+    ran = run(folder, service, "show", name)
     assert ran.code == 0, ran.err
     assert "batch_export.web-lake" in ran.out
 
@@ -215,10 +215,10 @@ def test_experience_16_a_backfill_of_none_or_several_resources_sends_nothing(
 
 
 def test_show_refuses_an_ambiguous_and_an_unknown_name(folder: Path) -> None:
-    several = reconciler("show", "--resolved", "*", "-C", folder)
+    several = reconciler("show", "*", "-C", folder)
     assert several.code == 64
     assert "batch_export.orders, batch_export.web-lake, project.app" in several.err
-    unknown = reconciler("show", "--resolved", "Team 04", "-C", folder)
+    unknown = reconciler("show", "Team 04", "-C", folder)
     assert (unknown.code, "did you mean project.web?" in unknown.err) == (64, True)
 
 

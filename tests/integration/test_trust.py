@@ -109,7 +109,7 @@ def moved(job: Job) -> dict[str, str]:
         ("plan", "--base", "HEAD"),
         ("import", "--dry-run"),
         ("backfill", "batch_export.lake", "--gaps", "--auto-approve"),
-        ("show", "--resolved", "project.web"),
+        ("show", "project.web"),
         ("apply", "--auto-approve"),
     ],
 )

@@ -34,7 +34,7 @@ def test_every_command_of_a_script_is_read() -> None:
     names = [words[0] for script in scripts(action) for words in commands(script)]
     assert names == [
         *("validate", "validate", "plan", "drift", "apply", "apply"),
-        *("show", "show", "audit", "audit"),
+        *("show", "show", "show", "show"),
     ]
 
 

@@ -196,12 +196,12 @@ def _hunt(hunt: Hunt) -> None:
         hunt.run("plan", "--no-base", "--show-unmanaged", "--format", output_format)
     hunt.run("plan", "--no-base", "--out", str(hunt.folder / "plan.json"))
     hunt.run("import", "--dry-run")
-    hunt.run("show", "--resolved", "lake")
+    hunt.run("show", "lake")
     if LONG:
         hunt.run("import", "--dry-run", "--format", "json")
         hunt.run("import", "--into", "imported")
         shutil.rmtree(hunt.folder / "w/imported", ignore_errors=True)
-        hunt.run("show", "--resolved", "lake", "--format", "json")
+        hunt.run("show", "lake", "--format", "json")
         for output_format in ("text", "json", "sarif", "github"):
             hunt.run("validate", "--format", output_format)
     hunt.fail("PATCH")
@@ -220,7 +220,7 @@ def _hunt(hunt: Hunt) -> None:
     hunt.emulator.admin("PUT", "faults", [])
     applied = hunt.run("apply", "--auto-approve", "--no-base", "--log-file", log)
     assert applied.code == 0, applied.err
-    hunt.run("audit", log, in_workspace=False)
+    hunt.run("show", log, in_workspace=False)
 
 
 _CASES = itertools.product(SHAPES, SOURCES) if LONG else zip(SHAPES, itertools.cycle(SOURCES))

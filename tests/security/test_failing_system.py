@@ -68,7 +68,7 @@ def without_privileges() -> Iterator[None]:
         ("validate",),
         ("plan",),
         ("mv", "web", "shop"),
-        ("show", "--resolved", "web"),
+        ("show", "web"),
         ("import",),
         ("apply", "--auto-approve"),
         ("backfill", "web", "--from", "2026-01-01", "--to", "2026-01-02", "--auto-approve"),
@@ -123,7 +123,6 @@ def test_security_19_odd_files(
         ("validate", "-C", "file"),
         ("show", "x" * 300),
         ("show", "workspace/reconciler.yaml/plan.json"),
-        ("audit", "loop"),
         ("apply", "loop", "-C", "workspace"),
         ("init", "-C", "file"),
         ("init", "-C", "file/below"),
@@ -336,7 +335,7 @@ COMMANDS = [
     ["plan", "--out", "-"],
     ["plan", "--format", "json"],
     ["validate"],
-    ["show", "--resolved", "web"],
+    ["show", "web"],
     ["import", "--dry-run"],
     ["explain"],
     ["--version"],
@@ -392,7 +391,7 @@ def test_security_19_malformed_plan_files(
     for number, raw in enumerate(malformed(plan)):
         file = tmp_path / f"{number}.json"
         file.write_bytes(raw)
-        for command in (("show", file), ("apply", file, "-C", workspace), ("audit", file)):
+        for command in (("show", file), ("apply", file, "-C", workspace)):
             ran = reconciler(*command, environ=emulator.environ())
             assert ran.code == 1, (raw[:200], ran)
     assert emulator.writes() == []

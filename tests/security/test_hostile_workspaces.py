@@ -53,7 +53,7 @@ def _commands(site: Site) -> list[list[str]]:
         plan,
         ["import", *folder, "--dry-run"],
         *([["mv", *folder, "web", "web-2", "--diff"]] if LONG else []),
-        *([["validate", *folder], ["show", *folder, "--resolved", "web"]] if LONG else []),
+        *([["validate", *folder], ["show", *folder, "web"]] if LONG else []),
     ]
 
 

@@ -26,7 +26,7 @@ REPORTS = {
     "health": ("doctor",),
     "imported": ("import", "--dry-run"),
     "compared": ("compare", "one", "two", "--verbose"),
-    "resolved": ("show", "--resolved", "lake"),
+    "resolved": ("show", "lake"),
 }
 WORKSPACE = """\
 version: 1

@@ -228,7 +228,7 @@ def test_security_8_runs_on_hostile_names_with_errors_that_repeat_them(
     assert "Received: " in ran.out + ran.err
     assert commands_in(log.read_text()) == []
     for audit_format in formats_of("audit"):
-        assert_safe(reconciler("audit", log, "--format", audit_format))
+        assert_safe(reconciler("show", log, "--format", audit_format))
 
 
 def test_security_8_import_and_what_it_writes(service: RunningEmulator, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_security_8_a_resolved_resource_keeps_its_values(tmp_path: Path) -> None
         write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
         for output_format in formats_of("resolved"):
             options = ("-C", tmp_path, "--format", output_format)
-            ran = assert_safe(reconciler("show", "--resolved", "a", *options))
+            ran = assert_safe(reconciler("show", "a", *options))
             assert ran.code == 0, ran.err
             if output_format in ("text", "json"):
                 assert name in texts_of(yaml.safe_load(ran.out))
@@ -293,7 +293,7 @@ def test_security_8_files_named_as_commands_in_other_commands(tmp_path: Path) ->
     broken = write(
         tmp_path / "broken", {"reconciler.yaml": WORKSPACE, **dict.fromkeys(names, "projects: [\n")}
     )
-    for command in (("plan",), ("show", "--resolved", "a")):
+    for command in (("plan",), ("show", "a")):
         assert assert_safe(reconciler(*command, "-C", broken)).code == 1
 
 
@@ -312,15 +312,13 @@ def test_security_8_arguments(tmp_path: Path) -> None:
             ("plan", *here, "--format", payload),
             ("plan", "-C", payload),
             ("apply", payload, *here),
-            ("audit", payload),
-            ("audit", "--run", payload, workspace / "reconciler.yaml"),
+            ("show", "--run", payload, workspace / "reconciler.yaml"),
             ("backfill", payload, *here, "--from", payload, "--to", payload),
             ("explain", payload),
             ("mv", *here, payload, "new"),
             ("mv", *here, "web", payload),
             ("init", *here, "-e", payload),
             ("show", payload),
-            ("show", *here, "--resolved", payload),
         ):
             assert assert_safe(reconciler(*arguments)).code in (1, 64), arguments
 

@@ -197,7 +197,7 @@ def test_security_4_the_api_key_is_masked_in_bodies(
         ran = reconciler("plan", "--no-base", "-C", workspace, *arguments, environ=environ)
         assert key not in ran.out + ran.err
     assert key not in (workspace.parent / "plan.json").read_text()
-    shown = reconciler("show", "-C", workspace, "--resolved", "lake", environ=environ)
+    shown = reconciler("show", "-C", workspace, "lake", environ=environ)
     assert shown.code == 0
     assert key not in shown.out
 

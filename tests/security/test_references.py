@@ -72,7 +72,7 @@ def service(emulator: RunningEmulator) -> RunningEmulator:
     return emulator
 
 
-SHOW = ("show", "--resolved", "lake")
+SHOW = ("show", "lake")
 
 
 # Commands

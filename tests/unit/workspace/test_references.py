@@ -141,7 +141,7 @@ def test_a_number_of_the_defaults_is_typed_for_import_too(tmp_path: Path) -> Non
 def test_show_resolved_prints_the_typed_value(tmp_path: Path) -> None:
     resources = export(destination=POSTGRES.replace("PORT", '"${env:PORT}"'))
     write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": resources})
-    ran = reconciler("show", "--resolved", "lake", "-C", tmp_path, environ={"PORT": "5433"})
+    ran = reconciler("show", "lake", "-C", tmp_path, environ={"PORT": "5433"})
     line = next(line for line in ran.out.splitlines() if "port:" in line)
     assert "port: 5433 " in line
     assert "${env:PORT} from the environment" in line
@@ -313,7 +313,7 @@ def test_configuration_11_unset_leaves_a_field_of_a_lower_layer_unmanaged(tmp_pa
 
 def test_show_resolved_says_where_a_field_is_unset(tmp_path: Path) -> None:
     resource = resource_in(tmp_path, "staging")
-    ran = reconciler("show", "--resolved", "lake", "-C", tmp_path, environ={})
+    ran = reconciler("show", "lake", "-C", tmp_path, environ={})
     lines = [line.split("#") for line in ran.out.splitlines() if "${unset}" in line]
     assert [(field.strip(), origin.strip()) for field, origin in lines] == [
         ("timezone: ${unset}", "a.yaml:7 resource; overrides UTC (reconciler.yaml:6 defaults)"),
