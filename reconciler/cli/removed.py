@@ -21,6 +21,8 @@ COMMANDS: Mapping[str, str] = {
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "plan": {"--undo": "revert the commit and apply"},
     "apply": {"--undo": "revert the commit and apply"},
+    "compare": {"--live": "use `reconciler drift` of each environment"},
+    "promote": {"--no-plan": "leave it out: promote changes files only"},
     "show": {"--resolved": "use `reconciler show NAME`"},
 }
 """The hint for each option, by command, then by name."""
