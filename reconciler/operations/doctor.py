@@ -24,7 +24,7 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
-from reconciler.errors import Forbidden, GitUnavailable, ReconcilerError, Unauthorized
+from reconciler.errors import Forbidden, GitUnavailable, NotFound, ReconcilerError, Unauthorized
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.connection import ClientOptions
 from reconciler.model.kind import Dialect
@@ -241,7 +241,9 @@ class _Access(Struct, frozen=True):
                 checks.append(Check.failed(name, error.message, fix))
                 continue
             except ReconcilerError as error:
-                checks.append(_failure(name, error))
+                by_parent = isinstance(error, NotFound) and kind.parent is not None
+                text = f"not counted: this server lists them for each {kind.parent} only"
+                checks.append(Check.fine(name, text) if by_parent else _failure(name, error))
                 continue
             dialect = dialect or visible.dialect
             count = "some" if visible.count is None else f"{visible.count:,}"
