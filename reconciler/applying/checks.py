@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.scopes import Listing, Scope, Scopes
+from reconciler.client import Permit
 from reconciler.errors import NotFound, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
@@ -65,11 +66,11 @@ class Checks(Struct, frozen=True):
             self._check(routes.kind, run.change, item)
             run.checked_at = listing.at
 
-    async def unmodified(self, run: ChangeRun, routes: Routes) -> None:
+    async def unmodified(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
         """Check that the object to modify or delete is as the plan expects it."""
         change, now = run.change, self.scopes.transport.clock()
         try:
-            live = await self.read(run, routes, change.live_id or "")
+            live = await self.read(run, routes, change.live_id or "", permit)
         except NotFound:
             if not _may_be_gone(run):
                 raise StalePlan(
@@ -84,10 +85,10 @@ class Checks(Struct, frozen=True):
         else:
             self._check(routes.kind, change, live)
 
-    async def still_marked(self, run: ChangeRun, routes: Routes) -> None:
+    async def still_marked(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
         """Check that the new object of a replacement that was cut short still has its mark."""
         change = run.change
-        live = await self.read(run, routes, change.new_id or "")
+        live = await self.read(run, routes, change.new_id or "", permit)
         mark = parse_marked_name(live.name)
         if mark is None or mark[1] != change.live_id:
             raise StalePlan(
@@ -126,10 +127,12 @@ class Checks(Struct, frozen=True):
             return True
         return routes.kind.is_deleted(live.body)
 
-    async def read(self, run: ChangeRun, routes: Routes, live_id: str) -> LiveObject:
+    async def read(
+        self, run: ChangeRun, routes: Routes, live_id: str, permit: Permit | None = None
+    ) -> LiveObject:
         """Return an object in full. Raises ServiceError."""
         transport, change_id = self.scopes.transport, run.change.id
-        return await read_object(transport, routes, live_id, change_id=change_id)
+        return await read_object(transport, routes, live_id, change_id=change_id, permit=permit)
 
 
 def _may_be_gone(run: ChangeRun) -> bool:

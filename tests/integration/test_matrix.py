@@ -1,0 +1,337 @@
+"""Every command, with its main forms, in every kind of workspace.
+
+A command that reads neither writes to the service nor changes a file of the workspace; none
+crashes or shows a secret; each exits with the code of its form, or of `EXCEPTIONS`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from reconciler.cli.program import cli
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.workspaces import HIDDEN, KEY, KINDS
+
+COMMANDS = cli.list_commands(click.Context(cli))
+TABLE = """\
+reads    0   plan
+reads    0   plan -e *
+reads    0   plan --out {out}/saved.json --show-unmanaged -v
+reads    2   plan --detailed-exitcode
+reads    0   plan --target lake --summary
+reads    0   plan --format json
+reads    0   plan --format github
+reads    0   plan --format gitlab
+reads    0   plan --format sarif
+reads    0   plan --format markdown
+reads    0   plan --format html
+reads    64  apply
+service  0   apply --auto-approve --log-file {out}/log.jsonl
+service  0   apply --auto-approve --target orders --format json
+service  0   apply {plan}
+reads    2   drift
+reads    0   drift lake
+reads    2   drift --format json
+reads    2   drift --format markdown
+reads    2   drift --format html
+reads    0   show {plan}
+reads    0   show {plan} --format markdown
+reads    0   show {log}
+reads    0   show {log} --format json
+reads    0   show lake
+reads    0   show orders --format json
+reads    0   policy test {plan}
+reads    1   init
+files    0   init --schemas
+reads    0   init -C {out}/new
+reads    0   init -C {out}/new --import
+files    0   init --ci github
+reads    0   validate
+reads    0   validate --strict
+reads    0   validate --format json
+reads    0   validate --format github
+reads    0   validate --format gitlab
+reads    0   validate --format sarif
+reads    0   import --dry-run
+reads    0   import --dry-run --format json
+files    0   import --name Stray
+files    0   import --id {Stray}
+files    0   import
+reads    3   pull --diff
+files    3   pull
+reads    0   mv lake pond --diff
+files    0   mv lake pond
+files    0   mv project.web shop
+reads    0   compare staging production
+reads    0   compare staging production --live --format json
+reads    0   promote --from staging --to production --diff
+files    0   promote --from staging --to production
+reads    0   status
+reads    0   status -e *
+reads    0   status orders
+reads    0   status {Lake} --links
+reads    0   status --all --project web
+reads    2   status --fail-on failing,lagging,paused
+reads    0   status --html {out}/page.html
+reads    0   status --format json
+reads    0   status --format markdown
+reads    0   status --format html
+reads    0   runs lake
+reads    0   runs {Orders} --status Failed
+reads    0   runs orders --all --format json
+reads    0   runs {Lake} {run}
+reads    0   runs {Lake} {run} --format markdown
+reads    0   logs lake
+reads    0   logs {Lake} --run {run}
+reads    0   logs orders --level error --format json
+reads    2   gaps
+reads    2   gaps -e *
+reads    0   gaps lake --since 3h
+reads    2   gaps {Orders}
+reads    2   gaps --format json
+reads    2   gaps --format markdown
+reads    2   gaps --format html
+reads    0   backfill lake --from 2020-01-01 --to 2020-01-01T03:00 --dry-run
+reads    0   backfill * --gaps --dry-run
+reads    0   backfill orders --failed --dry-run --format json
+reads    0   backfill orders --gaps --out {out}/backfills.json
+service  0   backfill {Lake} --from 2020-01-01 --to 2020-01-01T03:00 --auto-approve
+reads    64  pause lake
+service  0   pause lake --auto-approve
+service  0   pause {Stray} {Lake} --auto-approve --format json
+reads    64  unpause stray
+service  0   unpause {Stray} --auto-approve
+reads    0   projects list
+reads    0   projects list --format json
+reads    0   projects show web
+reads    0   projects activity web
+reads    0   projects demo-data web
+service  0   projects reset-token web --auto-approve
+service  0   preflight lake --yes
+reads    0   doctor
+reads    0   doctor --format json
+reads    0   explain
+reads    0   explain policy.prune
+reads    0   emulator --help
+reads    0   demo --help
+reads    0   completion bash
+"""
+"""The main forms of each command: what it writes to, its exit code, its words.
+
+`World.__getitem__` says what the names in braces are. Delete the lines of a removed command, and
+add those of a new one.
+"""
+IN_GIT = ("drift", "pull")
+"""Commands that run in a repository in which the workspace is committed."""
+
+
+class Form(NamedTuple):
+    writes: str
+    code: int
+    command: str
+    words: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.command} {self.words}".rstrip()
+
+
+FORMS = [
+    Form(writes, int(code), command, " ".join(words))
+    for writes, code, command, *words in map(str.split, TABLE.splitlines())
+]
+
+
+class Exceptional(NamedTuple):
+    """Another exit code of forms (globs) in kinds, and why. The first that fits applies."""
+
+    kinds: tuple[str, ...]
+    forms: tuple[str, ...]
+    code: int
+    reason: str
+
+
+NEWER = ("integrations", "2025", "2026", "no-list", "limited-key", "reading-key")
+EXCEPTIONS = [
+    Exceptional(
+        ("plain", "ambiguous", "calendar", "unknown-type", *NEWER),
+        ("compare *", "promote *"),
+        64,
+        "the workspace has no environments",
+    ),
+    Exceptional(("defaults",), ("compare *production",), 2, "its environments differ"),
+    Exceptional(("organizations",), ("compare *--live*",), 2, "they have different exports"),
+    Exceptional(("organizations",), ("init *--import",), 64, "no variable has a key"),
+    Exceptional(("2025",), ("logs *",), 1, "the server refuses logs to API keys"),
+    Exceptional(
+        NEWER,
+        ("projects activity*", "projects demo-data*", "projects reset-token*"),
+        1,
+        "the server refuses it to API keys",
+    ),
+    Exceptional(("limited-key",), ("init *--import",), 1, "the key may not list projects"),
+    Exceptional(("limited-key",), ("doctor*",), 1, "a check of the lists fails"),
+    Exceptional(
+        ("reading-key",),
+        ("apply ?*", "show {log}*", "*pause *--auto-approve*", "backfill *--auto-approve"),
+        3,
+        "the key may not write",
+    ),
+    Exceptional(
+        ("ambiguous",),
+        (
+            *("plan*", "apply ?*", "drift*", "show {*", "policy*", "import*", "pull*"),
+            *("status*", "runs*", "logs*", "gaps*", "backfill*", "*pause *--auto-approve*"),
+            *("projects*", "preflight*"),
+        ),
+        1,
+        "one ambiguous resource blocks every command",
+    ),
+]
+"""The exceptions. Each concerns at least one cell."""
+
+
+def exception_of(kind: str, form: Form) -> Exceptional | None:
+    """Return the first exception for a form in a kind."""
+    for row in EXCEPTIONS:
+        if kind in row.kinds and any(fnmatchcase(form.text, glob) for glob in row.forms):
+            return row
+    return None
+
+
+def test_the_table_has_every_listed_command_and_no_other() -> None:
+    named = {form.command for form in FORMS}
+    missing, removed = set(COMMANDS) - named, (named | set(IN_GIT)) - set(COMMANDS)
+    assert not missing, f"new commands: add lines with their main forms to TABLE in {__file__}"
+    assert not removed, f"removed commands: delete their lines of TABLE or IN_GIT in {__file__}"
+    used = [exception_of(kind, form) for kind in KINDS for form in FORMS]
+    unused = [row for row in EXCEPTIONS if row not in used]
+    assert not unused, f"rows of EXCEPTIONS without a cell: delete them in {__file__}"
+
+
+@dataclass
+class World:
+    """A workspace of a kind: in the folder `w`, beside `out` for output and `home`."""
+
+    folder: Path
+    kind: str
+    service: RunningEmulator
+
+    def prepare(self, command: str) -> None:
+        """Write the files, and restore the live state."""
+        self.service.admin("POST", "snapshots/new/restore")
+        for name in ("out", "home"):
+            (self.folder / name).mkdir(parents=True)
+        write(self.folder / "w", KINDS[self.kind].texts())
+        if command in IN_GIT:
+            Git.init(self.folder / "w").commit()
+
+    def run(self, command: str, words: str) -> Ran:
+        """Run a command in the workspace."""
+        home = dict.fromkeys(
+            ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"), str(self.folder / "home")
+        )
+        # With an option of the program first, `demo` and `emulator` run in this process, too.
+        arguments = ("--no-color", command, *shlex.split(words.replace("*", "'*'")))
+        return reconciler(*arguments, environ={**KINDS[self.kind].environ(self.service), **home})
+
+    def __getitem__(self, name: str) -> str:
+        """Return what a form names: a path, a saved plan, a log, a run of Lake, or a live id."""
+        out = self.folder / "out"
+        match name:
+            case "out":
+                return str(out)
+            case "plan":
+                self.run("plan", f"--out {out}/plan.json")
+                return f"{out}/plan.json"
+            case "log":
+                self.run("apply", f"--auto-approve --log-file {out}/log.jsonl")
+                return f"{out}/log.jsonl"
+            case "run":
+                path = f"/api/projects/1/batch_exports/{self['Lake']}/runs/"
+                return str(self.service.call("GET", path, key=KEY).json()["results"][0]["id"])
+        web = next(item for item in self.service.state()["projects"] if item["id"] == 1)
+        named = [item for item in web["batch_exports"] if item["name"] == name]
+        return str(min(named, key=lambda item: item["paused"])["id"])
+
+    def files(self, *, outside: bool = False) -> dict[str, bytes]:
+        """Return the contents of all files, or without those that an option asks for."""
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in self.folder.rglob("*")
+            if path.is_file() and (outside or not path.is_relative_to(self.folder / "out"))
+        }
+
+
+Services = Callable[[str], RunningEmulator]
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """Return a function that starts the service of a kind once."""
+    running: dict[str, RunningEmulator] = {}
+    with ExitStack() as stack:
+
+        def start(kind: str) -> RunningEmulator:
+            if kind not in running:
+                service = KINDS[kind].service(tmp_path_factory.mktemp("service"))
+                running[kind] = stack.enter_context(service)
+            return running[kind]
+
+        yield start
+
+
+def faults_of(world: World, form: Form) -> list[str]:
+    """Run a form, and return what is wrong in its cell."""
+    world.prepare(form.command)
+    try:
+        words = form.words.format_map(world)
+        before = world.files()
+        world.service.clear_requests()
+        ran = world.run(form.command, words)
+    except AssertionError as crash:
+        return [f"{form.text}: {str(crash)[:2000]}"]
+    faults = []
+    code = (exception_of(world.kind, form) or form).code
+    if ran.code != code:
+        faults.append(
+            f"exits with {ran.code}, not {code}: if that is documented, change TABLE or EXCEPTIONS"
+            f"\n{ran.out[-500:]}{ran.err[-1500:]}"
+        )
+    if form.writes != "service" and (writes := world.service.writes()):
+        faults.append(f"writes to the service: {writes}")
+    after = world.files()
+    if form.writes != "files" and after != before:
+        changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        faults.append(f"changes files: {changed}")
+    written = b"\n".join(world.files(outside=True).values()).decode(errors="replace")
+    shown = [secret for secret in HIDDEN if secret in ran.out + ran.err + written]
+    if shown:
+        faults.append(f"shows secrets: {shown}")
+    return [f"{form.text}: {fault}" for fault in faults]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_form_of_a_command_in_a_kind_of_workspace(
+    kind: str, command: str, services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = []
+    forms = [form for form in FORMS if form.command == command]
+    for number, form in enumerate(forms or [Form("files", 0, command, "--help")]):
+        world = World(tmp_path / str(number), kind, services(kind))
+        (world.folder / "w").mkdir(parents=True)
+        monkeypatch.chdir(world.folder / "w")
+        faults += faults_of(world, form)
+    assert not faults, "\n".join(faults)
