@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from reconciler.authoring.environments import EnvironmentComparison
+    from reconciler.authoring.comparing import EnvironmentComparison
     from reconciler.commands.applying import Applied, Screen
     from reconciler.commands.options import PlanRequest, WorkspaceOptions
     from reconciler.commands.planning import PlanResult
@@ -83,7 +83,7 @@ _MODULES = {
     "Applied": "reconciler.commands.applying",
     "BackfillPlan": "reconciler.model.backfill_plan",
     "Backfilled": "reconciler.operations.backfills",
-    "EnvironmentComparison": "reconciler.authoring.environments",
+    "EnvironmentComparison": "reconciler.authoring.comparing",
     "Event": "reconciler.model.event",
     "GapReport": "reconciler.operations.gaps",
     "Imported": "reconciler.model.files",
@@ -261,18 +261,18 @@ async def import_(  # noqa: PLR0913 - the options of the command
 
 
 async def compare(
-    workspace: Workspace, first: str, second: str, names: Sequence[str] = (), *, live: bool = False
+    workspace: Workspace, first: str, second: str, names: Sequence[str] = ()
 ) -> EnvironmentComparison:
-    """Compare two environments of the files, or their live states.
+    """Compare two environments of the files.
 
-    Raises InvalidConfiguration, BadUsage, AmbiguousIdentity, ServiceError.
+    Raises InvalidConfiguration, BadUsage.
     """
-    from reconciler.authoring import comparing
+    from reconciler.authoring.comparing import compared, open_pair
 
-    request = comparing.CompareRequest(
-        _options_of(workspace), first, second, live=live, names=tuple(names)
-    )
-    return (await _masked(workspace, partial(comparing.compare, request))).report
+    async def comparison(runtime: Runtime) -> EnvironmentComparison:
+        return compared(open_pair(_options_of(workspace), (first, second), runtime), names)
+
+    return await _masked(workspace, comparison)
 
 
 async def status(

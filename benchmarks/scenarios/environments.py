@@ -79,7 +79,6 @@ def environments(settings: Settings) -> Result:
                 "plan of one": (*plan, "env-0"),
                 "plan of all": (*plan, "*"),
                 "compare": compare,
-                "compare --live": (*compare, "--live"),
             }
             tasks = {}
             for what, words in lines.items():

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.scopes import Listing, Scope, Scopes
-from reconciler.client import Permit
 from reconciler.errors import NotFound, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
@@ -66,11 +65,11 @@ class Checks(Struct, frozen=True):
             self._check(routes.kind, run.change, item)
             run.checked_at = listing.at
 
-    async def unmodified(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
+    async def unmodified(self, run: ChangeRun, routes: Routes) -> None:
         """Check that the object to modify or delete is as the plan expects it."""
         change, now = run.change, self.scopes.transport.clock()
         try:
-            live = await self.read(run, routes, change.live_id or "", permit)
+            live = await self.read(run, routes, change.live_id or "")
         except NotFound:
             if not _may_be_gone(run):
                 raise StalePlan(
@@ -85,10 +84,10 @@ class Checks(Struct, frozen=True):
         else:
             self._check(routes.kind, change, live)
 
-    async def still_marked(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
+    async def still_marked(self, run: ChangeRun, routes: Routes) -> None:
         """Check that the new object of a replacement that was cut short still has its mark."""
         change = run.change
-        live = await self.read(run, routes, change.new_id or "", permit)
+        live = await self.read(run, routes, change.new_id or "")
         mark = parse_marked_name(live.name)
         if mark is None or mark[1] != change.live_id:
             raise StalePlan(
@@ -127,12 +126,10 @@ class Checks(Struct, frozen=True):
             return True
         return routes.kind.is_deleted(live.body)
 
-    async def read(
-        self, run: ChangeRun, routes: Routes, live_id: str, permit: Permit | None = None
-    ) -> LiveObject:
+    async def read(self, run: ChangeRun, routes: Routes, live_id: str) -> LiveObject:
         """Return an object in full. Raises ServiceError."""
         transport, change_id = self.scopes.transport, run.change.id
-        return await read_object(transport, routes, live_id, change_id=change_id, permit=permit)
+        return await read_object(transport, routes, live_id, change_id=change_id)
 
 
 def _may_be_gone(run: ChangeRun) -> bool:

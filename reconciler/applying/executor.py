@@ -308,7 +308,6 @@ class _Run(Struct):
         """Search for what is unknown, check for duplicates, finish the replacements."""
         await self._search()
         created, self.unchecked_since = self._checked(Checked.DUE), inf
-        self.scopes.unchecked.clear()
         await self._check(created)
         for run in created:
             run.checked = Checked.LAST if self._is_done(run) else Checked.NONE

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from reconciler.client import Permit, Transport, together
+from reconciler.client import Transport, together
 from reconciler.errors import Forbidden, NotFound, ServiceError
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.kind import containers
@@ -66,7 +66,6 @@ class Scopes:
     pending: Counter[Scope] = field(default_factory=Counter)
     checks: Counter[Scope] = field(default_factory=Counter)
     hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    unchecked: dict[str, dict[Scope, float]] = field(default_factory=lambda: defaultdict(dict))
     _sizes: Counter[Scope] = field(init=False)
     _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
     _read_at: dict[Scope, float] = field(default_factory=dict)
@@ -144,23 +143,14 @@ class Scopes:
                 self._latest[scope], self._read_at[scope] = listing, listing.at
         return listings
 
-    def calls_of_check(self, scope: Scope | None) -> int:
-        """Return how many calls the check for duplicates takes, if a scope gets a create."""
-        if scope is not None:
-            self.unchecked[scope.kind].setdefault(scope, self._cost_of([scope]))
-        return sum(
-            int(min(self._cost_of_survey(kind), sum(pages.values())))
-            for kind, pages in self.unchecked.items()
-        )
-
-    async def full(self, item: LiveObject, permit: Permit | None = None) -> LiveObject | None:
+    async def full(self, item: LiveObject) -> LiveObject | None:
         """Return a listed object in full, None if it is gone or pending deletion.
 
         Raises ServiceError.
         """
         routes = Routes(kinds_by_name()[item.kind], self.organization, item.parent_id)
         try:
-            full = await read_object(self.transport, routes, item.id, permit=permit)
+            full = await read_object(self.transport, routes, item.id)
         except NotFound:
             return None
         return None if routes.kind.is_deleted(full.body) else full

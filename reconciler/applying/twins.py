@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun, Creation
 from reconciler.applying.checks import altered_paths
+from reconciler.applying.scopes import LONGEST_AGE as LONGEST_AGE_OF_LISTS
 from reconciler.applying.scopes import Listing, Scopes
-from reconciler.client import Permit, together
-from reconciler.errors import Interrupted, NotFound, ServiceError
+from reconciler.client import together
+from reconciler.errors import Expired, Interrupted, NotFound, ServiceError
 from reconciler.model.comparison import live_values
 from reconciler.model.event import Listener, Twins, Withdrawing, Withdrawn
 from reconciler.model.kind import Kind
@@ -155,16 +156,16 @@ class TwinCheck(Struct, frozen=True):
         self, run: ChangeRun, creation: Creation, listed: Sequence[LiveObject]
     ) -> _Look:
         """Read the objects in full, and decide which one stays."""
-        async with self.scopes.transport.admitted(len(listed) + 2) as permit:
-            read = await together(self.scopes.full(item, permit) for item in listed)
-            twins = [twin for twin in read if twin is not None]
-            if not twins:
-                return _Look(None)
-            routes, live_id = creation.routes, str(creation.live_id)
-            ours = await read_object(self.scopes.transport, routes, live_id, permit=permit)
-            decision = decide(creation.routes.kind, self._ours(creation, ours), twins)
-            if decision.verdict is Verdict.WITHDRAW and decision.twin is not None:
-                return await self._withdraw(run, creation, decision.twin, permit)
+        now = self.scopes.transport.clock()
+        read = await together(map(self.scopes.full, listed))
+        twins = [twin for twin in read if twin is not None]
+        if not twins:
+            return _Look(None)
+        routes, live_id = creation.routes, str(creation.live_id)
+        ours = await read_object(self.scopes.transport, routes, live_id)
+        decision = decide(creation.routes.kind, self._ours(creation, ours), twins)
+        if decision.verdict is Verdict.WITHDRAW and decision.twin is not None:
+            return await self._withdraw(run, creation, decision.twin, now + LONGEST_AGE_OF_LISTS)
         result = _twins(run, twins, decision.because)
         return _Look(result, again=decision.verdict is Verdict.WAIT)
 
@@ -180,18 +181,18 @@ class TwinCheck(Struct, frozen=True):
         )
 
     async def _withdraw(
-        self, run: ChangeRun, creation: Creation, twin: LiveObject, permit: Permit
+        self, run: ChangeRun, creation: Creation, twin: LiveObject, not_after: float
     ) -> _Look:
-        """Delete the object that this run created."""
+        """Delete the object that this run created, unless that has to wait too long."""
         live_id = str(creation.live_id)
         self.listen(Withdrawing(run.change, live_id, twin.id))
         try:
             await self.scopes.transport.send(
-                creation.routes.delete(live_id), change_id=run.change.id, permit=permit
+                creation.routes.delete(live_id), change_id=run.change.id, not_after=not_after
             )
         except NotFound:
             pass
-        except (ServiceError, Interrupted) as error:
+        except (ServiceError, Interrupted, Expired) as error:
             because = f"the younger one was to be deleted, but: {error.message}"
             return _Look(_twins(run, [twin], because))
         return _Look(Withdrawn(run.change, live_id, twin.id))

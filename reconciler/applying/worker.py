@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from math import inf
 
 from msgspec import Struct, field
@@ -29,7 +30,6 @@ from reconciler.applying.checks import (
 )
 from reconciler.applying.scopes import LONGEST_AGE as LONGEST_AGE_OF_LISTS
 from reconciler.applying.scopes import Listing, Scope, Scopes
-from reconciler.client import Permit
 from reconciler.errors import (
     AmbiguousOutcome,
     Conflict,
@@ -125,21 +125,13 @@ class Worker(Struct):
         return self._routes(change)
 
     async def _take(self, run: ChangeRun, unit: tuple[Step, ...]) -> None:
-        """Take steps that are admitted together, so that nothing waits between check and write.
-
-        If the write has to wait nevertheless, what it relies on is read again.
-        """
+        """Check what the writes rely on and send them; read it again if they have to wait."""
         for tries_left in reversed(range(_TRIES)):
             listing = await self._listing(run, unit)
-            spare = self._spare(run.change, creates=listing is not None)
-            async with self.scopes.transport.admitted(len(unit), spare=spare) as permit:
-                await self._check(run, unit, permit)
-                if tries_left:
-                    permit.expires = self._expiry(run, unit, listing)
-                try:
-                    await self._send_all(run, unit, listing, permit)
-                except Expired:
-                    continue
+            await self._check(run, unit)
+            not_after = self._expiry(run, unit, listing) if tries_left else inf
+            with suppress(Expired):
+                await self._send_all(run, unit, listing, not_after)
                 return
 
     async def _listing(self, run: ChangeRun, unit: tuple[Step, ...]) -> Listing | None:
@@ -153,15 +145,6 @@ class Worker(Struct):
                 run.inside_at = self.scopes.transport.clock()
                 await self.checks.inside_as_planned(run, self._old_routes(run.change))
         return None
-
-    def _spare(self, change: Change, *, creates: bool) -> int:
-        """Return for how many calls there must be room after a write.
-
-        They check creates for duplicates, and complete creates that are sent at the same time.
-        """
-        scope = self.scope_of(change) if creates else None
-        completes = self.scopes.transport.settings.parallelism if change.after_create else 0
-        return self.scopes.calls_of_check(scope) + completes
 
     async def _check_in_list(self, run: ChangeRun) -> None:
         """Check the object to modify by a list of its scope, where that saves calls."""
@@ -188,56 +171,56 @@ class Worker(Struct):
         run: ChangeRun,
         unit: tuple[Step, ...],
         listing: Listing | None,
-        permit: Permit,
+        not_after: float,
     ) -> None:
         """Send the writes of some steps. Only the first may expire: the others complete it."""
         for step in unit:
             if isinstance(step, (Check, CheckNew)):
                 continue
             try:
-                await self._send(run, step, listing, permit)
+                await self._send(run, step, listing, not_after)
             except AmbiguousOutcome:
                 if isinstance(step, Create) or not await self._took_effect(run, step):
                     raise
                 run.notices.append(_SETTLED)
-            permit.expires = inf
+            not_after = inf
 
-    async def _check(self, run: ChangeRun, unit: tuple[Step, ...], permit: Permit) -> None:
+    async def _check(self, run: ChangeRun, unit: tuple[Step, ...]) -> None:
         """Read the objects that the writes rely on. Raise StalePlan if one was modified."""
         for step in unit:
             if isinstance(step, Check) and not self.checks.is_recent(run):
-                await self.checks.unmodified(run, self._old_routes(run.change), permit)
+                await self.checks.unmodified(run, self._old_routes(run.change))
             elif isinstance(step, CheckNew):
-                await self.checks.still_marked(run, self._routes(run.change), permit)
+                await self.checks.still_marked(run, self._routes(run.change))
 
     async def _send(
-        self, run: ChangeRun, step: Step, listing: Listing | None, permit: Permit
+        self, run: ChangeRun, step: Step, listing: Listing | None, not_after: float
     ) -> None:
         """Send the write of a step."""
         change = run.change
         match step:
             case Create() if listing is not None:
                 run.writing = True
-                await self._create(run, step, self._routes(change), listing, permit)
+                await self._create(run, step, self._routes(change), listing, not_after)
                 run.writing = False
             case Patch():
-                await self._patch(run, step, permit)
+                await self._patch(run, step, not_after)
             case Toggle():
                 request = self._routes(change).action(change.live_id or "", step.action)
                 # The answer may be the object or something small (service.md, 15.21).
-                await self._write(run, request, permit)
+                await self._write(run, request, not_after)
                 run.made.append(f"{step.action}d")
             case Delete():
-                await self._delete(run, permit)
+                await self._delete(run, not_after)
 
-    async def _delete(self, run: ChangeRun, permit: Permit) -> None:
+    async def _delete(self, run: ChangeRun, not_after: float) -> None:
         """Delete the object of the change, unless it is gone."""
         what = "" if run.change.action is Action.DELETE else "the old object is "
         routes, live_id = self._old_routes(run.change), run.change.live_id or ""
         if not run.gone:
             try:
                 await self._write(
-                    run, routes.delete(live_id, self.scopes.live.dialect), permit, deletes=True
+                    run, routes.delete(live_id, self.scopes.live.dialect), not_after, deletes=True
                 )
             except (NotFound, Invalid) as error:
                 # After an attempt of this run without an answer it was probably this run.
@@ -251,10 +234,10 @@ class Worker(Struct):
         else:
             run.made.append(f"deleted (id {printable(live_id)})")
 
-    async def _patch(self, run: ChangeRun, step: Patch, permit: Permit) -> None:
+    async def _patch(self, run: ChangeRun, step: Patch, not_after: float) -> None:
         """Set fields, and report those that the server did not keep."""
         routes, live_id = self._routes(run.change), run.live_id or ""
-        answer = await self._write(run, routes.patch(live_id, step.body), permit)
+        answer = await self._write(run, routes.patch(live_id, step.body), not_after)
         run.made.append("updated")
         stored = await self._stored_after(run, routes, answer, sent=step.body)
         if run.creation is not None:
@@ -273,7 +256,7 @@ class Worker(Struct):
         if run.adopted:
             patch |= {name: value for name, value in step.sent.items() if secret_refs(value)}
         if patch:
-            answer = await self._write(run, creation.routes.patch(live_id, patch), None)
+            answer = await self._write(run, creation.routes.patch(live_id, patch), inf)
             sent = {**step.sent, **patch}
             creation.stored = await self._stored_after(run, creation.routes, answer, sent=sent)
         self.created[run.change.address] = live_id
@@ -332,7 +315,7 @@ class Worker(Struct):
         return toggled is not None and toggled[0].live_value(live.body) is toggled[1]
 
     async def _write(
-        self, run: ChangeRun, request: Request, permit: Permit | None, *, deletes: bool = False
+        self, run: ChangeRun, request: Request, not_after: float, *, deletes: bool = False
     ) -> Answer:
         """Send a write that may be repeated.
 
@@ -342,7 +325,7 @@ class Worker(Struct):
         run.writing = True
         try:
             answer = await self.scopes.transport.send(
-                request, change_id=run.change.id, permit=permit
+                request, change_id=run.change.id, not_after=not_after
             )
         except ServiceError as error:
             if deletes and isinstance(error, (NotFound, Invalid)):
@@ -372,7 +355,7 @@ class Worker(Struct):
         return listing
 
     async def _create(
-        self, run: ChangeRun, step: Create, routes: Routes, listing: Listing, permit: Permit
+        self, run: ChangeRun, step: Create, routes: Routes, listing: Listing, not_after: float
     ) -> None:
         """Send a create once. `listing` is the list that was read before.
 
@@ -388,7 +371,7 @@ class Worker(Struct):
         run.creation = creation
         try:
             answer = await self.scopes.transport.send(
-                request, change_id=run.change.id, permit=permit
+                request, change_id=run.change.id, not_after=not_after
             )
         except Expired:
             run.creation = None

@@ -1,163 +1,172 @@
-"""The use case `compare`: two environments of the files, or their live states, and the report."""
+"""`compare` and `promote`: two environments of the files, and edits that settle what differs.
+
+A difference is intended if it is an identity or a secret, if both environments override the field,
+or if neither does: then it comes from a reference.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.authoring.environments import (
-    EnvironmentComparison,
-    EnvironmentSide,
-    FieldDifference,
-    FieldSide,
-    Intent,
-    LiveSide,
-    OnlyIn,
-    ResourceDifference,
-    compare_live,
-    field_differences,
-    needed_in_full,
-)
-from reconciler.client import Transport, together
+from reconciler.authoring.difference import EditedFiles, file_changes
+from reconciler.authoring.editing import Edit
+from reconciler.authoring.placing import check_files, edited_texts
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.live import Live
 from reconciler.model.naming import Named, Names
+from reconciler.model.public import Count, Public, Term, derived
+from reconciler.model.resolved import PublicField
 from reconciler.model.resource import Resource
-from reconciler.model.text import listed, quoted, several, shortened
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, map_leaves, path_text, value_at
-from reconciler.planning.integrations import with_integrations
-from reconciler.planning.matcher import Matching, match
+from reconciler.model.text import listed, printable, quoted, several, shortened
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, leaves, path_text, value_at
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table, unpadded
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.resolved import yaml_line
 from reconciler.workspace.loading import Loaded
-from reconciler.workspace.origins import LITERAL_SECRET
+from reconciler.workspace.origins import OriginContext, fields_with_origin
+from reconciler.workspace.writing import write_files
 
 _LONGEST = 80
-_MOST_NAMES = 5
+_MOST_LISTED = 10
+_IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
+"""What an object is recognized by, which may differ between environments."""
 
 
-class CompareRequest(Struct, frozen=True):
-    """Which environments to compare: those of the files, or their `live` states.
+class Intent(Term):
+    """Why a difference is intended."""
 
-    `names` are the resources to compare, all if empty.
-    """
+    IDENTITY = "identity", "identity of the object"
+    SECRET = "secret", "secret of the environment"
+    OVERRIDES = "overrides", "overrides of both environments"
+    REFERENCE = "reference", "reference"
 
-    workspace: WorkspaceOptions
+
+class Difference(Public, frozen=True):
+    """A field of a resource that differs. A side is null if the field is not set there."""
+
+    address: Address
+    """The resource."""
+    resource_name: str
+    """Its name in the first environment."""
+    path: Path
+    """The path of the field."""
+    first: PublicField | None
+    """The field in the first environment."""
+    second: PublicField | None
+    """The field in the second environment."""
+    intended: Intent | None
+    """Why the difference is intended; null if it is not."""
+
+    @derived
+    def name(self) -> str:
+        """The path as text."""
+        return path_text(self.path)
+
+
+class OnlyIn(Public, frozen=True):
+    """A resource that one environment does not have."""
+
+    address: Address
+    name: str = field(name="resource_name")
+    at: Mark | None = None
+
+
+class EnvironmentComparison(Public, frozen=True):
+    """Two environments of the files: `compare --format json`."""
+
+    schema = "compare"
+    version = 2
+
     first: str
     second: str
-    live: bool = False
-    names: tuple[str, ...] = ()
+    only_first: tuple[OnlyIn, ...]
+    only_second: tuple[OnlyIn, ...]
+    differences: tuple[Difference, ...]
+    equal: Count
+    """Resources without a difference."""
+
+    @property
+    def unintended(self) -> tuple[Difference, ...]:
+        """The differences that `promote` removes."""
+        return tuple(item for item in self.differences if item.intended is None)
+
+    @derived
+    def is_equal(self) -> bool:
+        """Whether there are only intended differences."""
+        return not (self.only_first or self.only_second or self.unintended)
 
 
-class Pair(Struct, frozen=True):
-    """A workspace, loaded for two environments."""
+class Side(Struct, frozen=True):
+    """One environment of the files."""
 
-    first: Session
-    second: Session
+    loaded: Loaded
+    environ: Mapping[str, str]
 
-    @classmethod
-    def open(cls, options: WorkspaceOptions, names: tuple[str, str], runtime: Runtime) -> Pair:
-        """Load the workspace twice. Raises BadUsage unless it has both environments."""
-        if names[0] == names[1]:
-            raise BadUsage(f"cannot compare environment '{names[0]}' with itself")
-        sharing = runtime.sharing()
-        sessions = [Session.open(replace(options, environment=name), sharing) for name in names]
-        if not sessions[0].loaded.environments:
-            raise BadUsage("this workspace has no environments", hint="add them to reconciler.yaml")
-        return cls(*sessions)
+    @property
+    def name(self) -> str:
+        """The name of the environment."""
+        return self.loaded.desired.environment
 
-    def chosen(self, texts: Sequence[str]) -> frozenset[Address]:
-        """Return the resources that texts name, all without texts. Raises BadUsage."""
-        first, second = self.first.loaded.desired, self.second.loaded.desired
-        everything = {**second.resources, **first.resources}
-        if not texts:
-            return frozenset(everything)
-        return Names(map(Named.of_resource, everything.values())).addresses(texts)
+    @property
+    def resources(self) -> Mapping[Address, Resource]:
+        """Its resources."""
+        return self.loaded.desired.resources
 
-    def sides(self, address: Address) -> tuple[EnvironmentSide, EnvironmentSide]:
-        """Return a resource in both environments."""
-        return side_of(self.first.loaded, address), side_of(self.second.loaded, address)
+    def fields(self, address: Address) -> dict[Path, PublicField]:
+        """Return the fields of a resource by path."""
+        context = OriginContext(self.loaded.places[address], self.loaded.variables, self.environ)
+        kind = kinds_by_name()[address.kind]
+        fields = fields_with_origin(self.resources[address], kind, context)
+        return {item.path: item for item in fields if not item.unset}
+
+    def overrides(self, address: Address) -> JSONObject:
+        """Return the overrides of a resource as written."""
+        written = value_at(self.loaded.declared[address].body, ("overrides", self.name))
+        return written if isinstance(written, dict) else {}
 
 
-def side_of(loaded: Loaded, address: Address) -> EnvironmentSide:
-    """Return a resource in an environment, with its overrides as written."""
-    overrides = value_at(loaded.declared[address].body, ("overrides", loaded.desired.environment))
-    return EnvironmentSide(
-        loaded.desired.resources.get(address), overrides if isinstance(overrides, dict) else {}
+Pair = tuple[Side, Side]
+
+
+def open_pair(options: WorkspaceOptions, names: tuple[str, str], runtime: Runtime) -> Pair:
+    """Load a workspace for two environments. Raises BadUsage unless it has both."""
+    if names[0] == names[1]:
+        raise BadUsage(f"cannot compare environment '{names[0]}' with itself")
+    sharing = runtime.sharing()
+    first, second = (
+        Side(Session.open(replace(options, environment=name), sharing).loaded, runtime.environ)
+        for name in names
     )
+    if not first.loaded.environments:
+        raise BadUsage("this workspace has no environments", hint="add them to reconciler.yaml")
+    return first, second
 
 
-async def compare(request: CompareRequest, runtime: Runtime) -> Reported[EnvironmentComparison]:
-    """Compare two environments.
-
-    Raises:
-        InvalidConfiguration, BadUsage, AmbiguousIdentity, ServiceError.
-
-    """
-    pair = Pair.open(request.workspace, (request.first, request.second), runtime)
-    compared = compare_files(pair, request.names)
-    diagnostics = tuple(
-        dict.fromkeys((*pair.first.loaded.diagnostics, *pair.second.loaded.diagnostics))
-    )
-    if not request.live:
-        return Reported(compared, diagnostics)
-    async with pair.first.connected() as transport, pair.second.connected() as other:
-        first, second = await together(
-            (_live_side(pair.first, transport), _live_side(pair.second, other))
-        )
-        calls = transport.calls + other.calls
-    intents = {
-        resource.address: {field.path: field.intent for field in resource.intended}
-        for resource in compared.resources
-    }
-    comparison = compare_live(
-        first,
-        second,
-        intents=intents,
-        chosen=pair.chosen(request.names) if request.names else None,
-    )
-    return Reported(comparison, diagnostics, calls)
-
-
-async def _live_side(session: Session, transport: Transport) -> LiveSide:
-    """Read the live state of an environment, with the objects of its resources in full."""
-    desired = session.loaded.desired
-
-    def matched(live: Live) -> Matching:
-        matching = match(desired, live, policy=session.loaded.policy, kinds=all_kinds())
-        return with_integrations(matching, desired.resources)
-
-    matching, _ = await session.settled(
-        transport, await session.read(transport), matched, needs=needed_in_full
-    )
-    return LiveSide(desired.environment, matching)
-
-
-def compare_files(pair: Pair, names: Sequence[str] = ()) -> EnvironmentComparison:
-    """Compare the resources that names select in the files of two environments."""
-    first, second = pair.first.loaded.desired.resources, pair.second.loaded.desired.resources
-    chosen = pair.chosen(names)
+def compared(pair: Pair, names: Sequence[str] = ()) -> EnvironmentComparison:
+    """Return how two environments differ in the resources that names select. Raises BadUsage."""
+    first, second = (side.resources for side in pair)
+    everything = {**second, **first}
+    chosen = frozenset(everything)
+    if names:
+        chosen = Names(map(Named.of_resource, everything.values())).addresses(names)
     both = sorted(chosen & first.keys() & second.keys())
-    differing = tuple(filter(None, (_resource(pair, address) for address in both)))
+    differences = tuple(item for address in both for item in _differences(pair, address))
     return EnvironmentComparison(
-        first=pair.first.loaded.desired.environment,
-        second=pair.second.loaded.desired.environment,
-        live=False,
+        first=pair[0].name,
+        second=pair[1].name,
         only_first=_only(first, chosen - second.keys()),
         only_second=_only(second, chosen - first.keys()),
-        resources=differing,
-        equal=len(both) - len(differing),
+        differences=differences,
+        equal=len(both) - len({item.address for item in differences}),
     )
 
 
@@ -166,153 +175,279 @@ def _only(resources: Mapping[Address, Resource], only: Iterable[Address]) -> tup
     return tuple(OnlyIn(item.address, item.name, item.mark) for item in items)
 
 
-def _resource(pair: Pair, address: Address) -> ResourceDifference | None:
-    """Return what differs in a resource, None if nothing does."""
+def _differences(pair: Pair, address: Address) -> Iterator[Difference]:
+    before, after = (side.fields(address) for side in pair)
+    for path in {**before, **after}:
+        first, second = before.get(path), after.get(path)
+        if first is None or second is None or first.value != second.value:
+            name = pair[0].resources[address].name
+            intent = _intent(pair, address, path, (first, second))
+            yield Difference(address, name, path, first, second, intent)
+
+
+def _intent(
+    pair: Pair, address: Address, path: Path, fields: Sequence[PublicField | None]
+) -> Intent | None:
+    """Return why a difference is intended, None if only one environment overrides the field."""
+    if _is_identity(pair, address, path):
+        return Intent.IDENTITY
+    if all(item is not None and item.secret for item in fields):
+        return Intent.SECRET
+    places = _places(pair, address, path)
+    if None in places:
+        return Intent.REFERENCE if places == (None, None) else None
+    return Intent.OVERRIDES
+
+
+def _is_identity(pair: Pair, address: Address, path: Path) -> bool:
+    """Return whether a field identifies an object: ids of live parents and integrations, too."""
     kind = kinds_by_name()[address.kind]
-    sides = pair.sides(address)
-    differences = field_differences(kind, *sides)
-    if not differences:
-        return None
-    fields = tuple(_located(pair, address, difference) for difference in differences)
-    resource = pair.first.loaded.desired.resources[address]
-    return ResourceDifference(address, resource.name, fields)
+    resources = [side.resources[address] for side in pair if address in side.resources]
+    if path[0] == kind.parent_key:
+        return any(item.parent is not None and item.parent.key is None for item in resources)
+    if path in kind.integration_paths:
+        return any(str(value_at(item.spec, path)).isdigit() for item in resources)
+    return path in _IDENTITY
 
 
-def _located(pair: Pair, address: Address, difference: FieldDifference) -> FieldDifference:
-    """Return a difference with places and references."""
-    sides = [
-        _side(session, address, difference.path, side)
-        for session, side in ((pair.first, difference.first), (pair.second, difference.second))
+def _places(pair: Pair, address: Address, path: Path) -> tuple[Path | None, Path | None]:
+    """Return where the overrides of each environment set a field, None if they do not.
+
+    It may be a value that contains the field: an override with another type replaces a destination.
+    """
+    kind = kinds_by_name()[address.kind]
+    known = kind.field_named(str(path[0]))
+    names = (known.name, *known.aliases) if known is not None else (str(path[0]),)
+    variant = known.variant if known is not None else None
+    tags = [_tag(side, address, path[0], variant.tag) for side in pair] if variant else [None] * 2
+    places: list[Path | None] = []
+    for side in pair:
+        overrides = side.overrides(address)
+        at: Path | None = next(((name,) for name in names if name in overrides), None)
+        value = value_at(overrides, at) if at is not None else MISSING
+        if variant is None or tags[0] == tags[1] or not _has(value, variant.tag):
+            for part in path[1:]:
+                if at is None or not isinstance(value, Mapping):
+                    break
+                at = (*at, part) if part in value else None
+                value = value.get(part, MISSING)
+        places.append(at)
+    return places[0], places[1]
+
+
+def _tag(side: Side, address: Address, name: str | int, tag: str) -> JSON:
+    """Return the tag of a variant, that of the overrides if the environment lacks the resource."""
+    resource = side.resources.get(address)
+    return value_at(resource.spec if resource else side.overrides(address), (name, tag))
+
+
+def _has(value: JSON, tag: str) -> bool:
+    return not isinstance(value, Mapping) or tag in value
+
+
+class Promoted(EditedFiles, frozen=True, kw_only=True):
+    """A promotion: `promote --format json`."""
+
+    version = 2
+    schema = "promote"
+
+    first: str
+    """The environment that has the values."""
+    second: str
+    """The environment that gets them."""
+    edited: tuple[Address, ...]
+    """Resources whose overrides change."""
+    added: tuple[Address, ...] = ()
+    """Resources that come into the second environment."""
+    removed: tuple[Address, ...] = ()
+    """Resources that leave the second environment."""
+    left: tuple[OnlyIn, ...] = ()
+    """Other resources that only the second environment has."""
+
+
+def promote(
+    options: WorkspaceOptions,
+    pair: Pair,
+    names: Sequence[str] = (),
+    *,
+    prune: bool = False,
+    write: bool = True,
+) -> Promoted:
+    """Edit overrides and lists of environments: in all files, or in none.
+
+    Only of the resources that names select, all without names. `prune` takes resources out of the
+    second environment that the first does not have. Without `write`, nothing is changed.
+
+    Raises:
+        InvalidConfiguration: the files have errors, or would have.
+        BadUsage: an unknown environment or resource.
+        ReconcilerError: a place cannot be edited safely.
+
+    """
+    comparison = compared(pair, names)
+    changed: dict[Address, list[Path]] = {}
+    for item in comparison.unintended:
+        changed.setdefault(item.address, []).append(item.path)
+    added = _with_parents(pair, [item.address for item in comparison.only_first])
+    removed = [item.address for item in comparison.only_second] if prune else []
+    edits = {address: _overrides(pair, address, paths) for address, paths in changed.items()}
+    for address in sorted(added):
+        edits[address] = {**_listed(pair, address), **_overrides(pair, address)}
+    edits |= {address: _listed(pair, address, remove=True) for address in removed}
+    declared = pair[0].loaded.declared
+    pairs = [
+        (declared[address].document, Edit((*declared[address].path, *path), value))
+        for address, own in edits.items()
+        for path, value in own.items()
     ]
-    return replace(difference, first=sides[0], second=sides[1])
-
-
-def _side(session: Session, address: Address, path: Path, side: FieldSide) -> FieldSide:
-    resource = session.loaded.desired.resources[address]
-    top = resource.written.get(str(path[0]), path[0])
-    written = session.loaded.places[address].written((top, *path[1:]))
-    is_reference = isinstance(written, str) and "${" in written
-    is_secret = isinstance(side.value, SecretRef)
-    value: JSON = map_leaves(side.value, _without_secret)
-    return FieldSide(
-        value,
-        written if is_reference and not is_secret else None,
-        resource.near(path),
+    pairs.sort(key=lambda item: item[0].file)
+    texts = edited_texts(options.folder, pairs)
+    check_files(options.folder, pair[0].environ, texts)
+    if write:
+        write_files(options.folder, texts)
+    return Promoted(
+        first=comparison.first,
+        second=comparison.second,
+        texts=texts,
+        changes=file_changes((document for document, _ in pairs), texts),
+        edited=tuple(changed),
+        added=tuple(sorted(added)),
+        removed=tuple(removed),
+        left=() if prune else comparison.only_second,
+        written=write,
     )
 
 
-def _without_secret(leaf: JSON) -> JSON:
-    if not isinstance(leaf, SecretRef):
-        return leaf
-    return LITERAL_SECRET if leaf.is_literal else str(leaf)
+def _with_parents(pair: Pair, addresses: Iterable[Address]) -> set[Address]:
+    """Return resources to add to the second environment, with parents that it does not have."""
+    new = added = set(addresses)
+    while new:
+        above = (_parent_of(pair[0], address) for address in new)
+        new = {item for item in above if item and item not in pair[1].resources} - added
+        added = added | new
+    return added
+
+
+def _parent_of(side: Side, address: Address) -> Address | None:
+    parent, kind = side.resources[address].parent, kinds_by_name()[address.kind].parent
+    return Address(kind, parent.key) if parent and parent.key and kind else None
+
+
+def _overrides(
+    pair: Pair, address: Address, paths: Sequence[Path] | None = None
+) -> dict[Path, JSON]:
+    """Return the overrides to set, or `MISSING` to remove, in a resource, by path.
+
+    They are those at `paths`, by default all that only one environment has.
+    """
+    first, second = (side.overrides(address) for side in pair)
+    if paths is None:
+        kind = kinds_by_name()[address.kind]
+        written = [path for side in (first, second) for path, _ in leaves(side)]
+        known = [(kind.field_named(str(path[0])), path) for path in written]
+        named = [(item.name, *path[1:]) if item is not None else path for item, path in known]
+        paths = [path for path in named if not _is_identity(pair, address, path)]
+    edits: dict[Path, JSON] = {}
+    for path in paths:
+        places = _places(pair, address, path)
+        if None in places:
+            at = places[0] or places[1] or ()
+            edits["overrides", pair[1].name, *at] = value_at(first, at)
+    return edits
+
+
+def _listed(pair: Pair, address: Address, *, remove: bool = False) -> dict[Path, JSON]:
+    """Return the list of environments of a resource with the second one, or without it."""
+    given = pair[0].loaded.declared[address].body.get("environments")
+    names = given if isinstance(given, list) else pair[0].loaded.environments
+    kept = [name for name in names if name != pair[1].name]
+    return {("environments",): kept if remove else [*kept, pair[1].name]}
+
+
+def promotion_summary(promoted: Promoted) -> str:
+    """Return what was promoted, or that nothing is to promote, and what is left."""
+    first, second = printable(promoted.first), printable(promoted.second)
+    counts = {
+        f"changed in {second}": promoted.edited,
+        f"added to {second}": promoted.added,
+        f"taken out of {second}": promoted.removed,
+    }
+    parts = [f"{several(len(items), 'resource')} {verb}" for verb, items in counts.items() if items]
+    verb = "Promoted" if promoted.written else "Would promote"
+    text = f"{verb} {first} to {second}: {', '.join(parts)}\n"
+    if not promoted.texts:
+        text = f"Nothing to promote: {second} differs from {first} only as intended\n"
+    if promoted.left:
+        names = listed([item.address for item in promoted.left], _MOST_LISTED)
+        text += f"note: only in {second}, and left there: {printable(names)} (see --prune)\n"
+    return text
 
 
 def compared_document(comparison: EnvironmentComparison, options: RenderOptions) -> Document:
-    """Return the differences, then the intended ones (grouped unless verbose), and the counts."""
+    """Return the differences, the intended ones if verbose, and the counts."""
     first, second = comparison.first, comparison.second
-    where = "live state" if comparison.live else "configuration"
-    rows = (row for item in comparison.differing for row in _rows(item, item.unintended))
-    differing = Table(_columns(comparison), tuple(rows), headed=False, indent=6)
-    return Document(
-        (Cell(f"{first} and {second}"),),
-        (Cell(f"Environments {first} and {second} · {where}"),),
-        (
-            differing,
-            _only_table(first, comparison.only_first),
-            _only_table(second, comparison.only_second),
-            _intended(comparison, options),
-        ),
-        _summary(comparison),
-    )
-
-
-def _columns(comparison: EnvironmentComparison) -> tuple[Column, ...]:
-    return (
+    columns = (
         Column("field"),
-        Column(comparison.first, after=f" in {comparison.first},", padded=False),
-        Column(comparison.second, " ", f" in {comparison.second}", padded=False),
+        Column(first, after=f" in {first},", padded=False),
+        Column(second, " ", f" in {second}", padded=False),
         Column("why or where", padded=False),
     )
+    unintended = tuple(map(_row, comparison.unintended))
+    intended = [item for item in comparison.differences if item.intended is not None]
+    shown = tuple(map(_row, intended)) if options.verbose else ()
+    return Document(
+        (Cell(f"{first} and {second}"),),
+        (Cell(f"Environments {first} and {second} · configuration"),),
+        (
+            Table(columns, unintended, headed=False, indent=6),
+            _only_table(first, comparison.only_first),
+            _only_table(second, comparison.only_second),
+            Table(columns, shown, "Intended differences:", headed=False, indent=6),
+        ),
+        _summary(comparison, len(intended)),
+    )
 
 
-def _rows(item: ResourceDifference, fields: Sequence[FieldDifference]) -> Iterator[Row]:
-    name = Cell(str(item.address), code=True), Cell(quoted(item.name))
-    for field in fields:
-        sides = (_cell(side) for side in (field.first, field.second))
-        cells = Cell(path_text(field.path), code=True), *sides, Cell(_why(field), Colour.DIM)
-        yield Row(cells, group=Group(name, sign="~"))
+def _row(item: Difference) -> Row:
+    name = Cell(str(item.address), code=True), Cell(quoted(item.resource_name))
+    sides = item.first, item.second
+    shown = item.second if item.first is None else item.first
+    origin = shown.origin if shown is not None else None
+    where = f"{printable(origin.file)}:{origin.line}" if origin and origin.file else ""
+    written = {str(side.written) for side in sides if side is not None and side.written}
+    why = item.intended.meaning if item.intended is not None else where
+    if item.intended is Intent.REFERENCE and written:
+        why = ", ".join(shortened(text, _LONGEST) for text in sorted(written))
+    cells = Cell(path_text(item.path), code=True), *map(_cell, sides), Cell(why, Colour.DIM)
+    return Row(cells, group=Group(name, sign="~"))
 
 
-def _why(field: FieldDifference) -> str:
-    """Return why a difference is intended, or a place that sets the field."""
-    if field.intent is not None:
-        return f"({_reason(field)})"
-    return _at((field.second if field.first.value is MISSING else field.first).at)
+def _cell(side: PublicField | None) -> Cell:
+    if side is None:
+        return Cell("not set")
+    return Cell(shortened(yaml_line(side.value), _LONGEST), code=True)
 
 
 def _at(mark: Mark | None) -> str:
     return place_as_text(mark) if mark is not None else ""
 
 
-def _reason(field: FieldDifference) -> str:
-    written = {side.written for side in (field.first, field.second)}
-    if field.intent is Intent.REFERENCE and written:
-        return ", ".join(sorted(shortened(text, _LONGEST) for text in written if text))
-    return field.intent.meaning if field.intent is not None else ""
-
-
 def _only_table(environment: str, items: Sequence[OnlyIn]) -> Table:
     rows = (
-        Row(
-            (Cell(str(item.address), code=True), Cell(quoted(item.name)), Cell(_at(item.at))),
-            "+",
-            Colour.YELLOW,
-        )
+        (Cell(str(item.address), code=True), Cell(quoted(item.name)), Cell(_at(item.at)))
         for item in items
     )
     columns = unpadded({"address": "", "name": " ", "at": "  "})
-    return Table(columns, tuple(rows), f"Only in {environment}:", headed=False, indent=2)
+    title = f"Only in {environment}:"
+    signed = tuple(Row(row, "+", Colour.YELLOW) for row in rows)
+    return Table(columns, signed, title, headed=False, indent=2)
 
 
-def _intended(comparison: EnvironmentComparison, options: RenderOptions) -> Table:
-    if options.verbose:
-        title, columns = "Intended differences:", _columns(comparison)
-        rows = [row for item in comparison.intended for row in _rows(item, item.intended)]
-    else:
-        title = "Intended differences (values: --verbose):"
-        why = Column("why", after=":", padded=False)
-        columns = Column("field"), why, *unpadded({"resources": " "})
-        rows = [
-            Row((Cell(path, code=True), Cell(reason), Cell(listed(keys, _MOST_NAMES))))
-            for (path, reason), keys in _groups(comparison).items()
-        ]
-    return Table(columns, tuple(rows), title, headed=False, indent=6, folded=True)
-
-
-def _groups(comparison: EnvironmentComparison) -> Mapping[tuple[str, str], list[str]]:
-    """Return the keys of resources by field and reason of their intended differences."""
-    keys: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for item in comparison.intended:
-        for field in item.intended:
-            keys[path_text(field.path), _reason(field)].append(item.address.key)
-    return keys
-
-
-def _cell(side: FieldSide) -> Cell:
-    if side.value is MISSING:
-        return Cell("not set")
-    return Cell(shortened(yaml_line(side.value), _LONGEST), code=True)
-
-
-def _summary(comparison: EnvironmentComparison) -> str:
-    fields = sum(len(item.unintended) for item in comparison.differing)
-    where = several(len(comparison.differing), "resource")
-    counts = [f"{several(fields, 'difference')} in {where}"] if fields else []
-    for name, items in (
-        (comparison.first, comparison.only_first),
-        (comparison.second, comparison.only_second),
-    ):
-        counts += [f"{several(len(items), 'resource')} only in {name}"] if items else []
-    intended = sum(len(item.intended) for item in comparison.intended)
-    alike = f"{several(intended, 'intended difference')}, {comparison.equal:,} equal"
-    return f"{', '.join(counts) or 'No differences'} ({alike})."
+def _summary(comparison: EnvironmentComparison, intended: int) -> str:
+    unintended = comparison.unintended
+    resources = several(len({item.address for item in unintended}), "resource")
+    parts = [f"{several(len(unintended), 'difference')} in {resources}"] if unintended else []
+    sides = (comparison.first, comparison.only_first), (comparison.second, comparison.only_second)
+    parts += [f"{several(len(only), 'resource')} only in {name}" for name, only in sides if only]
+    alike = f"{several(intended, 'intended difference')} (--verbose), " if intended else ""
+    return f"{', '.join(parts) or 'No differences'}; {alike}{comparison.equal:,} equal."

@@ -248,40 +248,25 @@ def _print_files(files: tuple[str, ...]) -> None:
     examples=(
         ("mv web shop", "Rename the key of a resource in all files"),
         ("mv batch_export.orders orders-hourly --diff", "Show what would change"),
-        (
-            "mv orders --name 'Hourly orders'",
-            "Change the name in the service, keep the live object",
-        ),
     ),
     page="docs/configuration.md",
 )
 @folder_option
-@option("--name", metavar="NAME", help="Also set `name:`, which renames the live object.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
 @text_or_json_option()
 @click.argument("old", shell_complete=completing.resources)
-@click.argument("new", required=False)
-def mv_command(
-    folder: Path | None,
-    old: str,
-    new: str | None,
-    *,
-    name: str | None,
-    diff: bool,
-    output_format: str,
-) -> None:
-    """Rename the key of a resource in all files that mention it, without changing live state.
+@click.argument("new")
+def mv_command(folder: Path | None, old: str, new: str, *, diff: bool, output_format: str) -> None:
+    """Rename the key of a resource in all files that refer to it, without changing live state.
 
-    OLD is the address, key or name of a resource, NEW a key or an address of the same kind.
-    Changes the key, references of other resources, defaults and overrides to it, and in policies
-    scopes of `prune` and rules that name it in full. Everything else in the files stays as it is,
-    comments too. With a new name, the old one is added to `lifecycle.renamed_from`, unless `id:`
-    pins the object.
+    OLD is the address, key or name of a resource, NEW a key. Changes the key, and references of
+    other resources, defaults and overrides to it. Policies stay, and places that name the resource
+    are printed.
     """
     from reconciler.authoring.difference import changed_as_text
-    from reconciler.authoring.renaming import MoveOptions, move, move_summary
+    from reconciler.authoring.renaming import move, move_summary
 
-    moved = move(MoveOptions(folder_of(folder), old, new, name, write=not diff), os.environ)
+    moved = move(folder_of(folder), old, new, os.environ, write=not diff)
     text = changed_as_text(moved.texts, moved.changes, style_of(sys.stdout), diff=diff)
     write_result(as_json(moved) if output_format == "json" else text)
     write_note(move_summary(moved))

@@ -21,12 +21,13 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, style_of
+from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.streams import write_calls, write_note, write_result
 from reconciler.commands.options import PlanRequest
 from reconciler.errors import ExitCode
 from reconciler.model.public import as_json
 from reconciler.model.text import printable
+from reconciler.render.formats import writer_of
 
 
 @command(
@@ -131,7 +132,6 @@ def pull_command(
     "compare",
     examples=(
         ("compare staging production", "Show what differs in the files, without a network"),
-        ("compare staging production --live", "Compare what is live in both environments"),
         ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
     ),
     page="docs/operations.md",
@@ -141,30 +141,26 @@ def pull_command(
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @folder_option
 @files_options
-@option("--live", is_flag=True, help="Compare live state instead of files.")
 @format_option("compared")
-@client_options
 def compare_command(
-    first: str,
-    second: str,
-    names: tuple[str, ...],
-    *,
-    live: bool,
-    output_format: str,
-    **options: Any,
+    first: str, second: str, names: tuple[str, ...], *, output_format: str, **options: Any
 ) -> ExitCode:
-    """Show how environment B differs from A. Changes nothing.
+    """Show how environment B differs from A in the files. Changes nothing.
 
     NAME is an address, an id, a key, a name or a glob of resources. A difference is intended if it
     comes from a reference such as ${var:bucket}, if both environments override the field, or if it
     is a name, an id or a secret. Exits with 2 if there are other differences.
     """
-    from reconciler.authoring.comparing import CompareRequest, compare
-    from reconciler.cli.running import show_report
+    from reconciler.authoring.comparing import compared, open_pair
+    from reconciler.cli.running import runtime
 
-    request = CompareRequest(workspace_of(options), first, second, live, names)
-    result = show_report("compared", output_format, partial(compare, request))
-    return ExitCode.FINE if result.report.is_equal else ExitCode.CHANGES
+    world = runtime()
+    pair = open_pair(workspace_of(options), (first, second), world)
+    print_warnings(tuple(dict.fromkeys(item for side in pair for item in side.loaded.diagnostics)))
+    comparison = compared(pair, names)
+    masked = replace(render_options(), mask=world.mask if world.masks else None)
+    write_result(writer_of(output_format, "compared")(comparison, masked))
+    return ExitCode.FINE if comparison.is_equal else ExitCode.CHANGES
 
 
 @command(
@@ -195,52 +191,30 @@ def compare_command(
 )
 @option("--prune", is_flag=True, help="Also remove resources from B that A does not have.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
-@option("--no-plan", is_flag=True, help="Skip the plan of B, which needs an API key.")
 @text_or_json_option()
 @files_options
-@client_options
 def promote_command(
     names: tuple[str, ...],
     *,
     first: str,
     second: str,
     diff: bool,
-    no_plan: bool,
     output_format: str,
     **options: Any,
-) -> ExitCode:
-    """Edit the files so that environment B has the values of A, then show the plan of B.
+) -> None:
+    """Edit the files so that environment B has the values of A. Then plan B.
 
     NAME is an address, an id, a key, a name or a glob of resources. Copies overrides that only A
     has, removes those that only B has, and adds B to `environments:` of resources that only A has.
     Intended differences stay: references, fields that both override, names, ids and secrets.
     """
+    from reconciler.authoring.comparing import open_pair, promote, promotion_summary
     from reconciler.authoring.difference import differences_as_text
-    from reconciler.authoring.promoting import PromoteRequest, promote, promotion_summary
-    from reconciler.cli.running import cost_of, run_shown, runtime
-    from reconciler.commands.planning import plan
-    from reconciler.model.redaction import masked_in
-    from reconciler.render.plan_text import plan_as_text
+    from reconciler.cli.running import runtime
 
     workspace = workspace_of(options)
-    world = runtime()
-    what = PromoteRequest(workspace, first, second, names, prune=options["prune"], write=not diff)
-    promoted = promote(what, world)
-    is_json = output_format == "json"
-    if not is_json:
-        write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
+    pair = open_pair(workspace, (first, second), runtime())
+    promoted = promote(workspace, pair, names, prune=options["prune"], write=not diff)
+    text = differences_as_text(promoted.changes, style_of(sys.stdout))
+    write_result(as_json(promoted) if output_format == "json" else text)
     write_note(promotion_summary(promoted))
-    if no_plan or not promoted.texts:
-        if is_json:
-            write_result(as_json(promoted))
-        return ExitCode.FINE
-    request = PlanRequest(replace(workspace, environment=second))
-    drafts = promoted.texts if diff else None
-    result = run_shown(lambda world: plan(request, world, drafts=drafts), world)
-    print_warnings(result.diagnostics)
-    if is_json:
-        write_result(as_json(promoted.with_plan(masked_in(result.plan, world.mask))))
-    else:
-        how = replace(render_options(), cost=cost_of(result))
-        write_result(f"\n{plan_as_text(result.plan, how)}")
-    return exit_code_of_plan(result.plan, detailed=False)

@@ -21,6 +21,9 @@ COMMANDS: Mapping[str, str] = {
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "plan": {"--undo": "revert the commit and apply"},
     "apply": {"--undo": "revert the commit and apply"},
+    "compare": {"--live": "use `reconciler drift` of each environment"},
+    "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
+    "promote": {"--no-plan": "leave it out: promote changes files only"},
     "show": {"--resolved": "use `reconciler show NAME`"},
 }
 """The hint for each option, by command, then by name."""

@@ -1,6 +1,5 @@
 """HTTP: requests as values in, answers or our exceptions out. No other package uses httpx."""
 
-from reconciler.client.admission import Permit
 from reconciler.client.exchange import SecretResolver
 from reconciler.client.limits import ClientSettings, Readings
 from reconciler.client.pages import complete_list
@@ -9,7 +8,6 @@ from reconciler.client.waits import Stop, together
 
 __all__ = [
     "ClientSettings",
-    "Permit",
     "Readings",
     "SecretResolver",
     "Stop",

@@ -9,10 +9,10 @@ from __future__ import annotations
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpx
 import orjson
@@ -190,11 +190,8 @@ class Exchange(Struct, frozen=True):
         *,
         headers: Mapping[str, str],
         content: bytes | None,
-        check: Callable[[], None] | None = None,
     ) -> Received:
         """Send a request and return its response.
-
-        `check` is called just before the first byte is sent, when connecting is over; it may raise.
 
         Raises ServiceError.
         """
@@ -207,7 +204,6 @@ class Exchange(Struct, frozen=True):
                 params=dict(request.query) or None,
                 content=content,
                 headers=dict(headers),
-                extensions={"trace": _tracer(check)} if check else None,
             )
         except (httpx.InvalidURL, ValueError):
             raise not_a_url(self.base_url) from None
@@ -276,17 +272,6 @@ class _Body(Struct):
         return bytes(self._received) if self.problem is None else b""
 
 
-def _tracer(check: Callable[[], None]) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
-    """Return a trace function of httpcore that calls `check` before a request is written."""
-
-    async def trace(event: str, info: Mapping[str, Any]) -> None:
-        # A proxy gets a CONNECT before.
-        if event.endswith("send_request_headers.started") and info["request"].method != b"CONNECT":
-            check()
-
-    return trace
-
-
 def _too_deep(value: JSON) -> bool:
     """Return whether a value is nested deeper than MOST_LEVELS."""
     level: list[JSON] = [value] if value.__class__ in _CONTAINERS else []
@@ -337,7 +322,6 @@ def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
             timeout=httpx.Timeout(settings.timeout, connect=connect),
             limits=limits,
             verify=verify or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-            transport=_direct(verify, settings) if local or not _has_proxies() else None,
             # A proxy would receive what is sent to a service of this machine, with the key.
             trust_env=not local,
             follow_redirects=False,
@@ -351,12 +335,6 @@ def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
         )
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         raise _bad_proxy(error) from None
-
-
-def _direct(context: ssl.SSLContext | None, settings: ClientSettings) -> httpx.AsyncBaseTransport:
-    from reconciler.client.connections import DirectTransport  # It imports httpx.
-
-    return DirectTransport(context, most_idle=settings.parallelism, idle_seconds=IDLE_SECONDS)
 
 
 def _has_proxies() -> bool:

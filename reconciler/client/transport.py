@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
-from functools import cached_property
-from math import isinf
+from functools import cached_property, partial
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 from msgspec import Struct, field
 
-from reconciler.client.admission import Admission, Permit, Turn
 from reconciler.client.exchange import Exchange, Received, SecretResolver, open_http
 from reconciler.client.failures import (
     Attempts,
@@ -26,7 +26,7 @@ from reconciler.client.failures import (
     pause,
     with_path,
 )
-from reconciler.client.limits import ClientSettings, Estimate, estimate
+from reconciler.client.limits import ClientSettings, Estimate, Pace
 from reconciler.client.waits import Stop, Waits
 from reconciler.errors import (
     Expired,
@@ -70,7 +70,6 @@ class Transport(Struct, dict=True):
     stop: Stop = field(default_factory=Stop)
     calls: int = 0
     seconds: float = 0.0
-    _admission: Admission | None = None
     date: tuple[datetime, float] | None = None
     _reader: Transport | None = None
 
@@ -81,6 +80,16 @@ class Transport(Struct, dict=True):
     @cached_property
     def _breaker(self) -> Breaker:
         return Breaker(self.settings.retry_for)
+
+    @cached_property
+    def _places(self) -> asyncio.Semaphore:
+        """The calls that may be sent at once."""
+        return asyncio.Semaphore(self.settings.parallelism)
+
+    @cached_property
+    def _pace(self) -> Pace:
+        windows = self.settings.windows(self.connection.base_url)
+        return self.settings.paces.of(self._key_digest(), windows)
 
     @property
     def given_up(self) -> str | None:
@@ -104,41 +113,33 @@ class Transport(Struct, dict=True):
         return local if abs(current - local) <= _SKEW else current
 
     async def send(
-        self, request: Request, *, change_id: str | None = None, permit: Permit | None = None
+        self, request: Request, *, change_id: str | None = None, not_after: float = inf
     ) -> Answer:
         """Send a request, repeat it if that is safe, and return its answer.
 
-        `change_id` is for the events. With a `permit`, the first attempt waits for no rate limit.
+        `change_id` is for the events. `not_after` is a time of the clock: a request that relies on
+        what was read is not sent later.
 
         Raises:
             ServiceError: the service refused (4xx, not repeated), failed or can't be reached.
             AmbiguousOutcome: a write ended without a clear answer.
             GivenUp: the service was given up; nothing was sent.
             Interrupted: a stop was requested, and nothing can have taken effect.
-            Expired: the permit expired, and nothing can have taken effect.
+            Expired: its turn came after `not_after`, and nothing can have taken effect.
             SecretUnavailable: the key or a secret of the body can't be resolved.
 
         """
         attempts = Attempts(request)
         try:
-            answer = await self._sent(attempts, change_id, permit)
+            # A repeat keeps the place: an outage must not leave the outcome of all writes unknown.
+            async with self._places:
+                answer = await self._sent(attempts, change_id, not_after)
         except ServiceError as error:
             if not isinstance(error, GivenUp):
                 self._breaker.ended(error)
             raise
         self._breaker.ended(None)
         return answer
-
-    @asynccontextmanager
-    async def admitted(self, calls: int, *, spare: int = 0) -> AsyncIterator[Permit]:
-        """Wait until the rate limits have room for so many calls, and hold them for `send`.
-
-        At most half of a limit is held: of a small one fewer, and `send` waits for the others. Do
-        not ask for more while calls are held. After them there is room for `spare` calls more, at
-        most half of a limit in all. Raises Interrupted.
-        """
-        async with self._admitting().admitted(calls, spare) as permit:
-            yield permit
 
     async def once(self, what: str, read: Callable[[], Awaitable[_T]]) -> _T:
         """Return a reading, shared with the other environments of a report that use the key."""
@@ -161,20 +162,14 @@ class Transport(Struct, dict=True):
         """Return how long so many calls will take after those that were sent already."""
         timed = self if self.calls or self._reader is None else self._reader
         mean = timed.seconds / timed.calls if timed.calls else _USUAL_SECONDS
-        return estimate(
-            self._admitting().limiters,
-            calls,
-            now=self.clock(),
-            interval=mean / self.settings.parallelism,
-        )
+        interval = mean / self.settings.parallelism
+        return self._pace.estimate(calls, now=self.clock(), interval=interval)
 
     def close(self) -> None:
         """End what waits for a stop."""
         self._waits.close()
 
-    async def _sent(
-        self, attempts: Attempts, change_id: str | None, permit: Permit | None
-    ) -> Answer:
+    async def _sent(self, attempts: Attempts, change_id: str | None, not_after: float) -> Answer:
         failure: Failure | None = None
         while True:
             try:
@@ -184,7 +179,7 @@ class Transport(Struct, dict=True):
                         f"{attempts.request.label} answered {status}, attempt {attempts.count + 1}"
                     )
                     await self.pause(attempts.pause, reason, change_id)
-                return await self._attempt(attempts, change_id, permit)
+                return await self._attempt(attempts, change_id, not_after)
             except (Throttled, Unavailable) as error:
                 failure = error
                 too_long = self._wait_after(error, attempts)
@@ -195,9 +190,7 @@ class Transport(Struct, dict=True):
                     raise
                 raise self._final(failure, attempts) from None
 
-    async def _attempt(
-        self, attempts: Attempts, change_id: str | None, permit: Permit | None
-    ) -> Answer:
+    async def _attempt(self, attempts: Attempts, change_id: str | None, not_after: float) -> Answer:
         """Send a request once, when its turn has come."""
         request = attempts.request
         headers = {"Authorization": f"Bearer {self._key()}"}
@@ -205,33 +198,32 @@ class Transport(Struct, dict=True):
         if request.body is not None:
             content = orjson.dumps(self.secrets.fill(request.body))
             headers["Content-Type"] = "application/json"
-        async with self._admitting().turn(permit, change_id) as turn:
-            self._waits.check()
-            self._check_given_up(request, change_id)
-            repeats = attempts.may_have_applied
-            check = None if permit is None or repeats else self._expiry(request, permit)
-            if check is not None:
-                check()
-            attempts.begin(turn.began)
-            self.emit(Sending(request.method, request.path, attempts.count, change_id))
-            turn.reached = True
-            try:
-                received = await self._exchanged(attempts, headers, content, change_id, check)
-                body = received.body(request, mask=self.secrets.redactor.detail)
-            except ServiceError as caught:
-                error = with_path(caught, self.connection.base_url)
-                attempts.failed(error)
-                turn.reached = not isinstance(error, Unavailable) or error.sent
-                self._note(error, turn)
-                raise error from None
-            self._note(None, turn)
-            return Answer(received.status, body, attempts.count, attempts.unclear, attempts.sent)
+        now = await self._pace.turn(self.clock, partial(self._waits.sleep, change_id=change_id))
+        self._waits.check()
+        self._check_given_up(request, change_id)
+        if now > not_after and not attempts.may_have_applied:
+            raise Expired(f"{request.label}: not sent, since it had to wait too long")
+        attempts.begin(now)
+        self.emit(Sending(request.method, request.path, attempts.count, change_id))
+        try:
+            received = await self._exchanged(attempts, headers, content, change_id)
+            body = received.body(request, mask=self.secrets.redactor.detail)
+        except ServiceError as caught:
+            error = with_path(caught, self.connection.base_url)
+            attempts.failed(error)
+            self._note(error, attempts)
+            raise error from None
+        self._note(None, attempts)
+        return Answer(received.status, body, attempts.count, attempts.unclear, attempts.sent)
 
-    def _note(self, error: ServiceError | None, turn: Turn) -> None:
+    def _note(self, error: ServiceError | None, attempts: Attempts) -> None:
         """Note how an attempt ended, None for a success."""
-        self._breaker.attempted(error, began=turn.began, now=self.clock())
-        if not (isinstance(error, Throttled | Unavailable) and concerns_all(error)):
-            self._admitting().succeeded(turn)
+        self._breaker.attempted(error, began=attempts.sent, now=self.clock())
+        if isinstance(error, Throttled | Unavailable) and concerns_all(error):
+            return
+        # A call that was sent before the last pause ended says nothing.
+        if attempts.sent >= self._pace.resumes:
+            self._pace.failures = 0
 
     async def _exchanged(
         self,
@@ -239,7 +231,6 @@ class Transport(Struct, dict=True):
         headers: Mapping[str, str],
         content: bytes | None,
         change_id: str | None,
-        check: Callable[[], None] | None,
     ) -> Received:
         """Send a request, and report how that ended."""
         request = attempts.request
@@ -250,10 +241,10 @@ class Transport(Struct, dict=True):
         status: int | None = None
         problem: str | None = "cancelled"
         try:
-            received = await exchange.run(request, headers=headers, content=content, check=check)
+            received = await exchange.run(request, headers=headers, content=content)
             status, problem = received.status, None
             self._note_date(received)
-        except (ServiceError, Expired) as error:
+        except ServiceError as error:
             problem = error.message
             raise
         else:
@@ -285,14 +276,17 @@ class Transport(Struct, dict=True):
         """
         everybody = concerns_all(error)
         if everybody:
-            seconds = self._admitting().pause_after(error, began=attempts.sent)
+            # Calls that were sent together fail together: they count as one failure.
+            self._pace.failures += attempts.sent >= self._pace.resumes
+            failures = max(self._pace.failures, 1)
+            seconds = pause(failures, error, jitter=self.settings.jitter)
         elif attempts.is_step(error):
             seconds = 0.0
         else:
             seconds = pause(attempts.count, error, jitter=self.settings.jitter)
         if attempts.wait(error, seconds, max_wait=self.settings.max_wait):
             if everybody:
-                self._admitting().pause(seconds, error, began=attempts.sent)
+                self._pace.pause(self.clock() + seconds, _reason(error))
             return None
         asked = "the service asks" if error.retry_after is not None else "it needs"
         too_long = (
@@ -328,25 +322,6 @@ class Transport(Struct, dict=True):
                 hint="fix the cause, then run the command again",
             )
 
-    def _expiry(self, request: Request, permit: Permit) -> Callable[[], None] | None:
-        """Return a check that the permit has not expired, None if it never does."""
-
-        def check() -> None:
-            if self.clock() > permit.expires:
-                raise Expired(f"{request.label}: not sent, since it had to wait too long")
-
-        return None if isinf(permit.expires) else check
-
-    def _admitting(self) -> Admission:
-        """Return the admission to the limits of the key, and of the organization on its host."""
-        if self._admission is None:
-            settings, connection = self.settings, self.connection
-            windows = settings.windows(connection.base_url)
-            scopes = (self._key_digest(), (connection.base_url, connection.organization))
-            limiters = [settings.limiters.of(scope, windows) for scope in scopes]
-            self._admission = Admission(limiters, settings, self._waits)
-        return self._admission
-
     def _key_digest(self) -> bytes:
         return hashlib.sha256(self._key().encode()).digest()
 
@@ -377,6 +352,12 @@ class Transport(Struct, dict=True):
             yield
         finally:
             self.listen = before
+
+
+def _reason(error: Failure) -> str:
+    """Return why all calls have to wait."""
+    reasons = {None: "no response", 429: "rate limit of the service (429)"}
+    return reasons.get(error.status, f"service unavailable ({error.status})")
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import Permit, Transport, complete_list, together
+from reconciler.client import Transport, complete_list, together
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
 from reconciler.model.event import Reading
 from reconciler.model.kind import Dialect, Kind
@@ -339,7 +339,6 @@ async def read_object(
     live_id: str,
     *,
     change_id: str | None = None,
-    permit: Permit | None = None,
 ) -> LiveObject:
     """Return one object in full.
 
@@ -350,7 +349,7 @@ async def read_object(
 
     """
     request = routes.read(live_id)
-    body = (await transport.send(request, change_id=change_id, permit=permit)).body
+    body = (await transport.send(request, change_id=change_id)).body
     return live_object(routes, body, expected_id=live_id, complete=True, label=request.label)
 
 

@@ -220,7 +220,7 @@ def test_import_and_compare(emulator: RunningEmulator, tmp_path: Path) -> None:
     workspace_file["batch_exports"]["lake"] |= overrides
     write(tmp_path, {"a.yaml": json.dumps(workspace_file)})
     compared = api.run(api.compare(given, "a", "b"))
-    assert [str(item.address) for item in compared.differing] == ["batch_export.lake"]
+    assert [str(item.address) for item in compared.unintended] == ["batch_export.lake"]
 
 
 def test_errors_are_exceptions(emulator: RunningEmulator, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_promote_writes_overrides_over_the_defaults(folder: Path) -> None:
     compared = run(folder, "compare", "staging", "production")
     assert compared.code == 2
     assert "day in staging, hour in production" in compared.out
-    ran = run(folder, "promote", "--from", "staging", "--to", "production", "--no-plan")
+    ran = run(folder, "promote", "--from", "staging", "--to", "production")
     assert ran.code == 0, ran.err
     text = (folder / "lake.yaml").read_text()
     assert text.partition("batch_exports:")[0] == LAKE.partition("batch_exports:")[0]

@@ -217,19 +217,6 @@ def test_a_create_shows_names_and_ids(empty: RunningEmulator, tmp_path: Path) ->
     assert "integration flakes (202, Snowflake account acme)" in shown
 
 
-def test_live_states_are_compared_by_name(stored: RunningEmulator, tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    words = ("staging", "production", "--live")
-    assert "10 equal" in run(stored, folder, "compare", *words).out
-    new = create(stored, 2, "aws-s3", name="new")
-    export = bodies(stored, 2)["aws"]
-    destination = {**export["destination"], "integration": new}
-    path = f"/api/projects/2/batch_exports/{export['id']}/"
-    assert stored.call("PATCH", path, {"destination": destination}, key=KEY).status_code == 200
-    ran = run(stored, folder, "compare", *words)
-    assert "destination.integration  lake in staging, new in production" in ran.out, ran.out
-
-
 def test_ids_are_not_read_as_names(stored: RunningEmulator, tmp_path: Path) -> None:
     """Files without names need no list of integrations."""
     folder = workspace(tmp_path, resources("aws", "snowflake", aws=100, snowflake="102"))
@@ -427,7 +414,7 @@ def test_preflight_of_new_exports(empty: RunningEmulator, tmp_path: Path) -> Non
 def test_promote_keeps_names(stored: RunningEmulator, tmp_path: Path) -> None:
     """A promoted name is the integration of the other environment."""
     create(stored, 1, "aws-s3", name="new")
-    new = create(stored, 2, "aws-s3", name="new")
+    create(stored, 2, "aws-s3", name="new")
     text = resources("aws").replace(
         '"name": "aws",',
         '"name": "aws", "overrides": {"staging": {"destination": {"integration": "new"}}},',
@@ -435,7 +422,6 @@ def test_promote_keeps_names(stored: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path, text)
     ran = run(stored, folder, "promote", "--from", "staging", "--to", "production")
     assert ran.code == 0, ran.out + ran.err
-    assert f"new ({new})" in ran.out
     compared = run(stored, folder, "compare", "staging", "production")
     assert "integration" not in compared.out
 
@@ -450,7 +436,7 @@ def test_promote_leaves_ids(stored: RunningEmulator, tmp_path: Path) -> None:
     ran = run(stored, folder, "promote", "--from", "staging", "--to", "production")
     assert ran.code == 0, ran.out + ran.err
     assert (folder / "a.yaml").read_text() == text
-    compared = run(stored, folder, "compare", "staging", "production")
+    compared = run(stored, folder, "compare", "staging", "production", "--verbose")
     assert "identity of the object" in compared.out, compared.out
 
 

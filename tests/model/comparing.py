@@ -179,10 +179,9 @@ def _environments(clone: Clone) -> Iterator[str]:
     expected = compared(files, "one", "two")
     actual = clone.compare()
     fields = {
-        (str(item.address), ".".join(map(str, changed.path))): bool(changed.intent)
-        for item in actual.resources
-        for changed in item.fields
-        if changed.path[0] not in ("project", "lifecycle")
+        (str(item.address), ".".join(map(str, item.path))): bool(item.intended)
+        for item in actual.differences
+        if item.path[0] not in ("project", "lifecycle")
     }
     yield from differing("compare", _items(expected), _items(fields))
     one, two = declared(files, "one"), declared(files, "two")

@@ -13,10 +13,13 @@ from typing import Any
 
 import yaml
 
-from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.comparing import (
+    EnvironmentComparison,
+    compared,
+    open_pair,
+    promote,
+)
 from reconciler.authoring.drift import Drift, DriftRequest, drift
-from reconciler.authoring.environments import EnvironmentComparison
-from reconciler.authoring.promoting import PromoteRequest, promote
 from reconciler.authoring.pulling import PullRequest, pull
 from reconciler.cli.output import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
@@ -119,12 +122,12 @@ class Clone:
         return 3 if pulled.left_out or drifted.deleted or drifted.renamed else 0
 
     def compare(self) -> EnvironmentComparison:
-        return compare_files(Pair.open(self.options, ("one", "two"), self.runtime()))
+        return compared(open_pair(self.options, ("one", "two"), self.runtime()))
 
     def promote(self) -> str:
         """Promote the first environment to the second; return the error, if any."""
         try:
-            promote(PromoteRequest(self.options, "one", "two"), self.runtime())
+            promote(self.options, open_pair(self.options, ("one", "two"), self.runtime()))
         except ReconcilerError as error:
             return _failed(error).text
         return ""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.authoring.renaming import MoveOptions, move
+from reconciler.authoring.renaming import move
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.workspace.loading import load
 from tests.conftest import LONG
@@ -55,8 +55,6 @@ def _workspaces(draw: st.DrawFn) -> tuple[dict[str, str], list[str], str]:
     projects = draw(st.lists(st.sampled_from(_KEYS), min_size=1, max_size=3, unique=True))
     top = ["version: 1", "environments: {one: {}, two: {}}", "defaults:", "  batch_export:"]
     top += [f"    project: {draw(st.sampled_from(projects))}{draw(_comments)}"]
-    if draw(st.booleans()):
-        top += ["policy:", "  prune:", f"    project.{projects[0]}: git{draw(_comments)}"]
     declared = [f"  {key}: {{name: P {key}}}{draw(_comments)}" for key in projects]
     exports = draw(_exports(projects))
     below = exports[exports.index("batch_exports:") + 1 :]
@@ -99,7 +97,7 @@ def test_a_rename_changes_the_key_and_nothing_else(
     with TemporaryDirectory() as name:
         folder = write(Path(name), files)
         before, was = _desired(folder), _texts(folder)
-        moved = move(MoveOptions(folder, old, new), {})
+        moved = move(folder, old, new, {}, write=True)
         after = _desired(folder)
         for first, second in zip(before, after, strict=True):
             expected = [_renamed(item, moved.old, moved.new) for item in first.in_order()]
@@ -110,5 +108,5 @@ def test_a_rename_changes_the_key_and_nothing_else(
         for file, text in _texts(folder).items():
             comments = [line.partition(b"#")[2] for line in text.splitlines()]
             assert comments == [line.partition(b"#")[2] for line in was[file].splitlines()]
-        move(MoveOptions(folder, str(moved.new), moved.old.key), {})
+        move(folder, str(moved.new), moved.old.key, {}, write=True)
         assert _texts(folder) == was

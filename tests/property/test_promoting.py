@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.authoring.comparing import Pair, compare_files
-from reconciler.authoring.environments import Intent
-from reconciler.authoring.promoting import PromoteRequest, promote
+from reconciler.authoring.comparing import compared, open_pair, promote
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ReconcilerError
@@ -127,23 +125,21 @@ def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], pru
         folder = write(Path(name), files)
         options = WorkspaceOptions(folder, trust_workspace=True)
         before = {other: _resolved(folder, other) for other in ("one", "three")}
-        compared = compare_files(Pair.open(options, ("one", "two"), RUNTIME))
+        before_it = compared(open_pair(options, ("one", "two"), RUNTIME))
         try:
-            promoted = promote(PromoteRequest(options, "one", "two", prune=prune), RUNTIME)
+            promoted = promote(options, open_pair(options, ("one", "two"), RUNTIME), prune=prune)
         except ReconcilerError as error:
             # Comments at several lines of a value that is written anew have no place.
             if not error.message.endswith("cannot edit this place safely; nothing was written"):
                 raise
             assert {path: (folder / path).read_text() for path in files} == files
             return
-        after = compare_files(Pair.open(options, ("one", "two"), RUNTIME))
-        assert not after.differing
+        after = compared(open_pair(options, ("one", "two"), RUNTIME))
+        assert not after.unintended
         assert not after.only_first
-        left = [] if prune else [item.address for item in compared.only_second]
+        left = [] if prune else [item.address for item in before_it.only_second]
         assert [item.address for item in after.only_second] == left
-        kept = {Intent.IDENTITY, Intent.SECRET, Intent.OVERRIDES, Intent.REFERENCE}
-        assert all(field.intent in kept for item in after.resources for field in item.fields)
         assert before == {other: _resolved(folder, other) for other in ("one", "three")}
-        again = promote(PromoteRequest(options, "one", "two", prune=prune), RUNTIME)
+        again = promote(options, open_pair(options, ("one", "two"), RUNTIME), prune=prune)
         assert not again.texts
         assert bool(promoted.texts) == bool(promoted.edited or promoted.added or promoted.removed)

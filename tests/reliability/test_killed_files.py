@@ -36,7 +36,7 @@ FILES = {
 COMMANDS = {
     "mv": ("mv", "project.web", "project.shop"),
     "pull": ("pull", "-e", "production"),
-    "promote": ("promote", "--from", "staging", "--to", "production", "--no-plan"),
+    "promote": ("promote", "--from", "staging", "--to", "production"),
 }
 MOST = 60
 POINTS = [

@@ -317,22 +317,21 @@ def test_failed_creates_give_the_id_that_exists(world_2026: World) -> None:
     assert failed.error.startswith("created (id 2), not finished: PATCH ")
 
 
-def test_apply_a7_a_create_that_is_late_when_it_is_written_looks_again(world: World) -> None:
+def test_apply_a7_a_create_that_had_to_wait_looks_again(world: World) -> None:
     world.create(project())
     change, live = plan(world, project(), lake())
-    created: list[str] = []
+    world.fail({"method": "POST", "times": 1}, fault="throttle", retry_after=31)
 
-    def stop_and_continue() -> None:
-        """Another client creates the export while this process is stopped."""
-        if not created:
-            created.append(world.post(EXPORTS, LAKE)["id"])  # The only POST.
-            world.clock.now += 100
+    def react(event: Event) -> None:
+        """Create the export as another client in the meantime."""
+        if isinstance(event, Waiting):
+            world.post(EXPORTS, LAKE)
 
-    before_create(world, stop_and_continue)
+    world.react = react
     (failed,) = world.apply(change, live=live).failed
     assert "created by another client since the plan was made" in failed.error
     assert not failed.unknown
-    assert (world.posts(), world.names()) == (1, ["Lake", "Web"])
+    assert world.names() == ["Lake", "Web"]
 
 
 def theirs(world: World, kind: str) -> dict[str, Any]:

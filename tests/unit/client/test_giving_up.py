@@ -90,7 +90,7 @@ def test_f11_retry_after_may_be_a_date(emulator: RunningEmulator) -> None:
     assert 6 <= clock.pauses[0] <= 8  # dates have whole seconds
 
 
-def test_f11_a_429_pauses_all_calls_and_one_goes_first() -> None:
+def test_f11_a_429_pauses_all_calls() -> None:
     def answer(number: int) -> httpx.Response:
         return throttled(**{"Retry-After": "40"}) if number <= 8 else ok()
 
@@ -99,40 +99,18 @@ def test_f11_a_429_pauses_all_calls_and_one_goes_first() -> None:
     first, later = world.times[:8], world.times[8:]
     assert first == [0.0] * 8
     assert len(later) == 30
-    # The probe at 40.1 s, then two, four, and from then on eight at once.
-    assert [round(time, 1) for time in later[:7]] == [40.1, 40.2, 40.2, 40.3, 40.3, 40.3, 40.3]
+    assert min(later) == pytest.approx(40.1)
     assert world.waits()[-1] == (40, "rate limit of the service (429)")
 
 
-def test_f11_a_503_pauses_all_calls_and_one_goes_first() -> None:
+def test_f11_a_503_pauses_all_calls() -> None:
     world = World(lambda number: httpx.Response(503) if number <= 10 else ok())
     assert all(isinstance(result, Answer) for result in world.send(*[READ] * 20))
     assert len(world.times) == 30
-    pauses = [round(time, 2) for time in world.times[7:11]]
-    assert pauses == [0.0, 0.35, 0.95, 2.05]
+    assert [round(time, 2) for time in world.times[7:9]] == [0.0, 0.35]
 
 
-def test_a_429_below_our_own_count_halves_the_rate() -> None:
-    """Other clients use the key: the service counts their calls, too."""
-
-    def answer(number: int) -> httpx.Response:
-        return throttled(**{"Retry-After": "1"}) if number == 2 else ok()
-
-    async def main(transport: Transport) -> None:
-        await transport.send(READ)
-        await transport.pause(60.0, "a question")
-        await asyncio.gather(*(transport.send(READ) for _ in range(29)))
-
-    world = World(answer, rate=(Window(40, 60.0),))
-    world.run(main)
-    reason = (
-        "rate limit of the service (429); other clients use this key, so the rate is halved to "
-        "20 a minute"
-    )
-    assert world.waits()[1:] == [(1, reason), (59, "rate limit (20 a minute)")]
-
-
-def test_performance_a_429_for_calls_before_the_run_does_not_halve_the_rate() -> None:
+def test_performance_a_429_for_calls_of_others_pauses_and_changes_no_rate() -> None:
     """A plan and an apply with one key: the service still counts the calls of the plan."""
 
     def answer(number: int) -> httpx.Response:
@@ -201,7 +179,7 @@ def test_failures_with_a_success_between_do_not_end_the_run() -> None:
 
 
 @pytest.mark.parametrize("answer", [httpx.Response(503), httpx.ConnectError("refused")])
-def test_f11_a_service_that_died_costs_few_calls(answer: Any) -> None:
+def test_f11_a_service_that_died_ends_the_run(answer: Any) -> None:
     def answers(number: int) -> httpx.Response:
         if number <= 30:
             return ok()
@@ -211,7 +189,7 @@ def test_f11_a_service_that_died_costs_few_calls(answer: Any) -> None:
 
     world = World(answers)
     errors = [error for error in world.send(*[PATCH] * 200) if isinstance(error, Exception)]
-    assert len(world.times) <= 30 + 8 + 25
+    assert len(world.times) <= 30 + 8 * 26
     assert any(isinstance(error, GivenUp) for error in errors)
     assert world.times[-1] <= 320
 

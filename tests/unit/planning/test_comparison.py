@@ -7,30 +7,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from reconciler.authoring.environments import (
-    EnvironmentSide,
-    LiveSide,
-    compare_live,
-    field_differences,
-)
 from reconciler.model.comparison import compared, is_equal, is_identical
 from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Field
 from reconciler.model.live import Live
-from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired, Lifecycle, State
+from reconciler.model.resource import Desired
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.base import Declared
 from reconciler.planning.differ import difference
-from reconciler.planning.matcher import match
 from tests.support.worlds import (
     BY_NAME,
-    KINDS,
-    desired_of,
     export,
     live_export,
-    live_of,
-    live_project,
     s3,
     with_secrets,
     worlds,
@@ -87,41 +75,6 @@ def test_both_values_are_returned_in_the_compared_form() -> None:
 def test_the_fast_path_compares_literally(declared: Any, live: Any, identical: bool) -> None:
     spec = export(**declared).spec
     assert is_identical(EXPORT, spec, live_export(**live).body) is identical
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "path"),
-    [
-        ({"filters": [True]}, {"filters": [1]}, ("filters",)),
-        ({"parent": "web"}, {"parent": "app"}, ("project",)),
-        ({}, {"state": State.ABSENT}, ("state",)),
-        ({}, {"lifecycle": Lifecycle(protect=True)}, ("lifecycle", "protect")),
-        ({"secret_version": "1"}, {"secret_version": "2"}, ("secret_version",)),
-    ],
-)
-def test_environments_differ_in_one_place(first: Any, second: Any, path: Any) -> None:
-    sides = [EnvironmentSide(export(**parts), {}) for parts in (first, second)]
-    assert [item.path for item in field_differences(EXPORT, *sides)] == [path]
-
-
-def test_unmanaged_objects_are_compared_by_project_and_name() -> None:
-    lives = [
-        live_of(
-            live_project(web),
-            live_project(app, "App"),
-            live_export(f"e{web}", parent=web),
-            live_export(f"e{app}", parent=app, filters=[value]),
-        )
-        for web, app, value in ((1, 2, True), (8, 7, 1))
-    ]
-    sides = [
-        LiveSide(name, match(desired_of(), live, policy=Policy(), kinds=KINDS))
-        for name, live in zip(("staging", "production"), lives, strict=True)
-    ]
-    compared = compare_live(*sides, intents={})
-    (lake,) = compared.resources
-    assert (lake.address.key, [field.path for field in lake.fields]) == ("id:e2", [("filters",)])
-    assert (compared.only_first, compared.only_second, compared.equal) == ((), (), 3)
 
 
 @given(worlds())
