@@ -1,7 +1,7 @@
 """Exchange one request for its response over HTTP: with secrets, encrypted, within bounds.
 
-A reference that can't be resolved, or is empty, is an error before any request: servers store an
-empty or a placeholder secret (service.md, 1.5).
+A reference that can't be resolved, or has a value that no secret can be, is an error before any
+request: servers store an empty or a placeholder secret (service.md, 1.5).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from reconciler.model.request import Request
 from reconciler.model.text import printable
 from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue, map_leaves
 from reconciler.providers import providers
+from reconciler.providers.flaws import Flaw, flaw_of
 from reconciler.providers.provider import SecretContext
 from reconciler.version import __version__
 
@@ -71,7 +72,11 @@ class SecretResolver:
             part if isinstance(part, str) else self._value(part, for_api_key=for_api_key).reveal()
             for part in ref.parts
         ]
-        return SecretValue("".join(parts))
+        value = "".join(parts)
+        flaw = flaw_of(value) if len(parts) > 1 else None
+        if flaw is not None:
+            raise _unusable(", ".join(map(str, ref.sources)), flaw)
+        return SecretValue(value)
 
     def fill(self, body: JSON) -> JSON:
         """Return the body of a request with every reference replaced by its value."""
@@ -126,13 +131,16 @@ class SecretResolver:
             if provider is None or provider.look_up is None:
                 raise SecretUnavailable(f"unknown provider in {source}")
             value = provider.look_up(source, replace(self._context, for_api_key=for_api_key))
-            if not value.strip():
-                raise SecretUnavailable(
-                    f"secret {source} is empty", hint=f"set a value for {source}"
-                )
+            if (flaw := flaw_of(value, self._context.settings.folder)) is not None:
+                raise _unusable(str(source), flaw)
             self._values[wanted] = SecretValue(value)
             self._redactor = None
         return self._values[wanted]
+
+
+def _unusable(sources: str, flaw: Flaw) -> SecretUnavailable:
+    what, fix = flaw
+    return SecretUnavailable(f"secret {sources} {what}", hint=f"{fix}; it is not sent")
 
 
 class Received(Struct, frozen=True):

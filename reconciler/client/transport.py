@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
@@ -41,12 +40,12 @@ from reconciler.errors import (
 from reconciler.model.connection import Connection
 from reconciler.model.event import Event, Listener, Sending, Sent
 from reconciler.model.request import Answer, Request
+from reconciler.providers.flaws import key_flaw_of
 
 if TYPE_CHECKING:
     import httpx
 
 _T = TypeVar("_T")
-_KEY = re.compile(r"[!-~]+")
 _USUAL_SECONDS = 0.2
 """Seconds for a call, as long as none was made."""
 _SKEW = timedelta(minutes=1)
@@ -331,12 +330,9 @@ class Transport(Struct, dict=True):
             key = self.secrets.resolve(reference, for_api_key=True).reveal()
         except SecretUnavailable as error:
             raise error.naming(str(reference), self.connection.written_key) from None
-        if not _KEY.fullmatch(key):
-            raise SecretUnavailable(
-                f"api_key of environment {self.connection.environment} contains whitespace or "
-                "characters that no key has",
-                hint="check for a line break or quotes in its value",
-            )
+        if (flaw := key_flaw_of(key)) is not None:
+            name = f"api_key of environment {self.connection.environment}"
+            raise SecretUnavailable(f"{name} {flaw[0]}", hint=flaw[1])
         return key
 
     def emit(self, event: Event) -> None:

@@ -51,8 +51,6 @@ def _fill(argument: str, context: FillContext) -> JSON:
 
 def _refused_as_secret(name: str, context: FillContext) -> tuple[str, str, str] | None:
     """Return the error for a variable that may be secret, None for others."""
-    if name.startswith(PLAIN_PREFIX):
-        return None
     secrets = context.rules.declared.secrets | context.rules.trusted.secrets
     if name.startswith(SECRET_PREFIX) or name in secrets:
         reason = "is a secret of this workspace"
@@ -63,7 +61,7 @@ def _refused_as_secret(name: str, context: FillContext) -> tuple[str, str, str] 
     return (
         "credential-in-plain-field",
         f"environment variable {name} {reason}, and ${{env:NAME}} is for plain values",
-        f"use ${{secret:env:{name}}} in a secret field; a variable {PLAIN_PREFIX}… is never secret",
+        f"use ${{secret:env:{name}}} in a secret field, or rename a variable that is not secret",
     )
 
 

@@ -152,7 +152,7 @@ def _content(written: str, context: SecretContext) -> str:
             f"{written} is not a regular file of at most {MOST_BYTES >> 20} MB",
             hint="use a file that contains only the secret",
         )
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8-sig")
 
 
 def _origin(path: str, _: Mapping[str, str]) -> FieldOrigin:

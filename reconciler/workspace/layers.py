@@ -35,6 +35,7 @@ from reconciler.model.values import (
     path_text,
     value_at,
 )
+from reconciler.providers.flaws import flaw_of
 from reconciler.workspace.references import References, reads_environment
 from reconciler.workspace.resource_files import Declaration, Undetermined
 from reconciler.workspace.schema.annotations import (
@@ -556,6 +557,8 @@ def replace_literals(
         if literal is None:
             _report_literal(path, places, check, in_url=path in urls)
             continue
+        if (flaw := flaw_of(_known_text(value))) is not None:
+            check.error("unusable-secret", path, f"{check.named(path)} {flaw[0]}", flaw[1])
         holder: Any = spec
         for part in path[:-1]:
             holder[part] = dict(holder[part])
@@ -574,6 +577,12 @@ def _reference_to(value: JSON, argument: str, references: References) -> SecretR
     if isinstance(value, SecretRef):
         return references.without_literals(argument, value)
     return references.literal(argument, value) if str(value).strip() else None
+
+
+def _known_text(value: JSON) -> str:
+    """Return a text that contains literals, with a letter in place of each secret."""
+    parts = value.parts if isinstance(value, SecretRef) else (str(value),)
+    return "".join(part if isinstance(part, str) else "x" for part in parts)
 
 
 def _is_reference(value: JSON) -> bool:

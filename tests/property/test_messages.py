@@ -12,6 +12,7 @@ from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import Plan, encode
 from reconciler.model.text import is_breaking
 from reconciler.model.values import SecretRef
+from reconciler.providers.flaws import flaw_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
@@ -84,8 +85,9 @@ def test_an_ambiguous_name_cannot_forge_a_line(name: str, identity: str) -> None
 
 
 def _is_no_word(text: str) -> bool:
-    """Return whether a secret is not a word of the tool, which is left where it is."""
-    return not all(character.isalnum() or character.isspace() for character in text)
+    """Return whether a secret is one, and not a word of the tool, which is left where it is."""
+    is_word = all(character.isalnum() or character.isspace() for character in text)
+    return flaw_of(text) is None and not is_word
 
 
 @given(_HOSTILE.filter(_is_no_word), st.sampled_from(["", "'", "`\"'"]))

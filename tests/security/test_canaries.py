@@ -23,7 +23,7 @@ _LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ"
 SHAPES = {
     "three characters": "q7Z",
     "quotes": 'it\'s "q7Z4" `x`',
-    "lines": "first-line-q7Z4-1\nsecond-line-q7Z4-2\n\tthird-line-q7Z4-3",
+    "lines": "{first-line-q7Z4-1\nsecond-line-q7Z4-2\n\tthird-line-q7Z4-3}",
     "pem": "-----BEGIN PRIVATE KEY-----\n"
     + "\n".join(f"{_LINE}{number:02}/q7+" for number in range(24))
     + "\n-----END PRIVATE KEY-----",

@@ -89,7 +89,7 @@ batch_exports:
 }
 APPLY = ("apply", "--auto-approve", "--no-base", "-C")
 COMMON_WORDS = (
-    *("acme", "name", "http", "2026", "null", "true", "lake", "web", "hour", "config", "project"),
+    *("acme", "name", "http", "2026", "none", "true", "lake", "web", "hour", "config", "project"),
     *("create", "update", "main", "json", "table_name", "default"),
 )
 

@@ -271,7 +271,7 @@ def test_a_key_that_no_header_can_hold_is_reported(emulator: RunningEmulator, ke
             await transport.send(READ)
 
     emulator.clear_requests()
-    with pytest.raises(ReconcilerError, match="api_key of environment test contains") as raised:
+    with pytest.raises(ReconcilerError, match=r"api_key of .* contains|has a line break") as raised:
         asyncio.run(run())
     assert key not in str(raised.value)
     assert emulator.requests() == []
