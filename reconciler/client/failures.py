@@ -65,6 +65,7 @@ _HINTS: Mapping[int, Mapping[str, str]] = {
     },
 }
 """By status and words of the detail. The first one that fits counts."""
+_BY_PROXY = "a proxy or firewall probably answered, not the service: check `base_url` and its rules"
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 """Seconds before the second attempt, and the limit up to which they double."""
@@ -104,9 +105,13 @@ def service_error(
     place = f" ({attr})" if attr else ""
     reason = f": {detail}" if detail else ""
     error_type = _BY_STATUS.get(status) or (Invalid if status < 500 else Unavailable)
+    hint = _hint(status, str(body.get("detail")))
+    if content and not body and error_type in (Unauthorized, Forbidden):
+        # Nothing follows about the key: the service says in JSON why it refuses one.
+        error_type, reason, hint = ServiceError, ": not the service's form of an error", _BY_PROXY
     return error_type(
         f"{request.label}: {status}{place}{reason}",
-        hint=_hint(status, str(body.get("detail"))),
+        hint=hint,
         status=status,
         code=_text(body.get("code"), str),
         attr=attr,

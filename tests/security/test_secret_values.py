@@ -153,3 +153,17 @@ def test_t4_a_variable_named_like_a_secret_is_not_printed(
     environ = {variable: "hunter2-of-the-machine"}
     ran = run(workspace(tmp_path, text), "plan", environ=environ, service=service)
     assert_refused(ran, service, f"{variable} looks like a credential", "rename")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_s5_the_page_of_a_firewall_says_nothing_about_the_key(
+    tmp_path: Path, service: RunningEmulator, status: int
+) -> None:
+    """S5: the survey of projects is not taken for one that the key may not list."""
+    service.admin("PUT", "faults", [{"fault": "html", "status": status}])
+    folder = workspace(tmp_path, "projects: {web: {name: Web}}\n")
+    ran = run(folder, "plan", environ={}, service=service)
+    assert ran.code == 1
+    assert f"{status}: not the service's form of an error" in ran.err
+    assert "a proxy or firewall probably answered" in ran.err
+    assert "key" not in ran.err
