@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export.query import code_of, hides_code
 from reconciler.model.behaviour import Outcome, RuleContext, Rules
 from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect
@@ -317,7 +318,7 @@ def persons_exported(context: RuleContext) -> Outcome:
     """
     models, queries = context.sides("model"), context.sides("sql_query")
     before, after = (
-        model == "persons" or re.search(_PERSONS, str(query)) is not None
+        model == "persons" or re.search(_PERSONS, code_of(query)) is not None
         for model, query in zip(models, queries, strict=True)
     )
     text = "persons with their properties are exported; check who can read the destination"
@@ -329,12 +330,25 @@ def query_without_interval(context: RuleContext) -> Outcome:
     """A query of model hogql without `{data_interval_start}`: each run exports all rows.
 
     The destination gets the same rows again and again. Compare a time with
-    `{data_interval_start}` and `{data_interval_end}`, or set `incremental_mode: MERGE`.
+    `{data_interval_start}` and `{data_interval_end}`, or set `incremental_mode: MERGE`. A comment
+    or a text does not count.
     """
     (_, model), (_, query) = context.sides("model"), context.sides("sql_query")
-    if model != "hogql" or re.search(r"{\s*data_interval_start\s*}", str(query)):
+    if model != "hogql" or re.search(r"{\s*data_interval_start\s*}", code_of(query)):
         return None
     return "the query has no {data_interval_start}: each run exports all rows again"
+
+
+@RULES.rule("query-in-comment", Severity.WARNING, Effect.FORM, on=_WRITES, of=["sql_query"])
+def query_in_comment(context: RuleContext) -> Outcome:
+    """A query of one line has a `--` comment, and what follows looks like a part of the query.
+
+    The comment ends with the line, and a folded block (`>`) has one line. Write the query as a
+    literal block (`|`), or the comment as `/* … */`.
+    """
+    _, query = context.sides("sql_query")
+    text = "the query has one line, and a `--` comment hides the rest of it; write it as a block |"
+    return text if hides_code(query) else None
 
 
 @RULES.rule("events-changed", Severity.WARNING, Effect.LOST, on=_CHANGES, of=_EVENTS)

@@ -53,6 +53,8 @@ _BINARY = {
     "%": (7, "modulo"),
 }
 
+_SQL = r"(?i)\b(?:select|from|where|prewhere|having|limit|(?:group|order)\s+by)\b|[{=<>]"
+"""What is in the rest of a query, and seldom in a comment about one."""
 _NEGATED = {"in": "notIn", "like": "notLike", "ilike": "notILike"}
 _FLATTENED = frozenset({"and", "or", "concat"})
 """Functions that servers print with all operands of a chain: `and(a, b, c)`."""
@@ -65,6 +67,29 @@ _LONGEST = 100_000
 
 class _Unsupported(Exception):
     """The grammar does not cover the text."""
+
+
+def code_of(query: JSON) -> str:
+    """Return a query without comments, and without what is inside of string literals."""
+    return re.sub(_LEXEMES, _code, query if isinstance(query, str) else "")
+
+
+def _code(lexeme: re.Match[str]) -> str:
+    if lexeme[0].startswith(("--", "/*")):
+        return " "
+    return "''" if lexeme["text"] else lexeme[0]
+
+
+def hides_code(query: JSON) -> bool:
+    """Return whether the query has one line, and ends in a `--` comment that looks like SQL.
+
+    A folded block of YAML (`>`) joins the lines, so that the comment of one has the rest.
+    """
+    text = query.strip() if isinstance(query, str) else ""
+    comments = (lexeme[0] for lexeme in re.finditer(_LEXEMES, text))
+    return "\n" not in text and any(
+        comment.startswith("--") and re.search(_SQL, comment) for comment in comments
+    )
 
 
 class _Call(Struct, frozen=True):

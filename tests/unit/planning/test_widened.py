@@ -155,6 +155,7 @@ READS_PERSONS: list[tuple[dict[str, Any] | None, dict[str, Any], bool]] = [
     (None, {"model": "hogql", "sql_query": "select id from persons"}, True),
     (None, {"model": "hogql", "sql_query": "select person.properties.email from events"}, True),
     (None, {"model": "hogql", "sql_query": "select person_id from events"}, False),
+    (None, {"model": "hogql", "sql_query": "select 'person' from events /* persons */"}, False),
     ({"model": "persons"}, {"model": "events"}, False),
 ]
 
@@ -171,17 +172,39 @@ QUERIES: list[tuple[str, bool]] = [
     ("select event from events where timestamp >= {data_interval_start}", False),
     ("select event from events where timestamp >= { data_interval_start }", False),
     ("select event from events where timestamp < {data_interval_end}", True),
+    ("select 1 from events -- where timestamp >= {data_interval_start}", True),
+    ("select 1 /* {data_interval_start} */ from events", True),
+    ("select '{data_interval_start}' from events", True),
+    ("select '--', 'it''s' from events where timestamp >= {data_interval_start}", False),
+    ("-- all\nselect 1 from events where timestamp >= {data_interval_start}", False),
 ]
 
 
 @pytest.mark.parametrize(("query", "expected"), QUERIES)
 def test_plan_v5_a_query_without_the_interval_exports_all_rows(query: str, expected: bool) -> None:
+    """S3: comments and texts do not count."""
     rule, declared = "query-without-interval", {"model": "hogql", "sql_query": query}
     assert (rule in of_export(None, declared)) == expected
     live = {"model": "hogql", "sql_query": "select 2"}
     assert (rule in of_export(live, declared)) == expected
     assert rule not in of_export({**declared}, {**declared, "interval": "day"})
     assert rule not in of_export(None, {"sql_query": query}, Dialect.V2025)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("select 1 -- note from events where timestamp >= {data_interval_start}", True),
+        ("-- note select 1", True),
+        ("select 1 from events -- all of them", False),
+        ("select '-- from' from events", False),
+        ("select 1 /* -- */ from events", False),
+        ("select 1 -- from here\nfrom events", False),
+    ],
+)
+def test_s3_a_comment_that_hides_the_rest_of_a_folded_query(query: str, expected: bool) -> None:
+    declared = {"model": "hogql", "sql_query": query}
+    assert ("query-in-comment" in of_export(None, declared)) == expected
 
 
 EVENTS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
