@@ -73,8 +73,7 @@ class SecretResolver:
             for part in ref.parts
         ]
         value = "".join(parts)
-        flaw = flaw_of(value) if len(parts) > 1 else None
-        if flaw is not None:
+        if len(parts) > 1 and (flaw := flaw_of(value)) is not None:
             raise _unusable(", ".join(map(str, ref.sources)), flaw)
         return SecretValue(value)
 

@@ -34,12 +34,13 @@ COMPLETE: Fields = {
     "NoOp": {},
 }
 _texts = st.sampled_from(["a/", "b/", "${var:size}/", "$${b/"])
+_names = st.sampled_from(["a", "b", "${var:size}"])
 _configs = {
     "S3": st.fixed_dictionaries(
         {},
         optional={
             "prefix": _texts,
-            "bucket_name": _texts,
+            "bucket_name": _names,
             "compression": st.sampled_from(["gzip", None]),
             "exclude_events": st.lists(st.sampled_from("ab"), max_size=2),
             "aws_access_key_id": st.sampled_from(["${secret:env:KEY}", "${secret:env:OTHER}"]),

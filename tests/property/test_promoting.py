@@ -37,6 +37,7 @@ defaults:
 """
 PROJECTS = "projects:\n  web: {name: Web}\n  app: {name: App, environments: [one, three]}\n"
 _texts = st.sampled_from(["a/", "b/", "${var:size}/", "x ${var:size}"])
+_names = st.sampled_from(["a", "b", "${var:size}"])
 _intervals = st.sampled_from(["hour", "day", "${var:kind}"])
 _keys = st.sampled_from(["${secret:env:KEY}", "${secret:env:OTHER}"])
 _S3 = {
@@ -47,7 +48,7 @@ _S3 = {
     "aws_secret_access_key": "${secret:env:KEY}",
 }
 _configs = st.fixed_dictionaries(
-    {}, optional={"prefix": _texts, "bucket_name": _texts, "aws_access_key_id": _keys}
+    {}, optional={"prefix": _texts, "bucket_name": _names, "aws_access_key_id": _keys}
 )
 _destinations = st.one_of(
     _configs.map(lambda config: {"config": config} if config else {"type": "S3"}),

@@ -32,7 +32,7 @@ Foreign: TypeAlias = "Mapping[str | int, Foreign] | None"
 
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _HOLDS_SECRETS = "x-holds-secrets"
-_TEXT_WORDS = frozenset({"x-open-enum", "x-url", "x-placeholders"})
+_TEXT_WORDS = frozenset({"x-form", "x-open-enum", "x-url", "x-placeholders"})
 _NULLS = frozenset({"", "none", "null", "nil"})
 _PUNCTUATION = re.compile(r"[\W_]+")
 
@@ -101,8 +101,8 @@ class TextRule(Struct, frozen=True):
 
     `known` are the values of an open enumeration: the service may accept others. `flagged` ones
     require a feature flag. `misnamed` are the right values for frequent wrong ones. `nullable`:
-    null is a value too. `placeholders` are those that the text may have. `ordinary` texts have no
-    problem.
+    null is a value too. `placeholders` are those that the text may have. `form` is what a text must
+    be, unless another field is set. `ordinary` texts have no problem.
     """
 
     known: tuple[str, ...]
@@ -111,6 +111,7 @@ class TextRule(Struct, frozen=True):
     nullable: bool
     is_url: bool
     placeholders: tuple[str, ...]
+    form: Mapping[str, str]
     ordinary: frozenset[str]
 
     @classmethod
@@ -127,6 +128,7 @@ class TextRule(Struct, frozen=True):
             nullable="null" in node.get("type", ()),
             is_url=is_url,
             placeholders=placeholders,
+            form=node.get("x-form", {}),
             ordinary=frozenset(() if is_url or placeholders else known).difference(flagged),
         )
 

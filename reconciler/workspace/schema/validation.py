@@ -25,6 +25,7 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     holds_reference,
+    mapping_of,
     path_text,
     references_in,
     value_at,
@@ -45,6 +46,8 @@ _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
 PLACEHOLDER = "(secret)"
 NOT_FILLED = "references are not filled in here: write the value itself"
 _LONGEST = 60
+_VARIABLE = r"\$\([A-Za-z_][\w.]*\)|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]*%"
+"""Placeholders of pipelines and shells, which are legal in the names of files."""
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -252,6 +255,12 @@ def _check_outline(
         for key, rule in members:
             if holder[key] not in rule.ordinary:
                 _check_text(rule, holder[key], context, (*path, *inside, key))
+            if (
+                rule.form
+                and holder[key]
+                and not mapping_of(holder).get(rule.form.get("unless", ""))
+            ):
+                _check_form(rule.form, holder[key], context, (*path, *inside, key))
     for inside in parts.misplaced:
         at = (*path, *inside)
         message = f"{context.named(at)} is not a secret field: everyone with read access sees it"
@@ -286,6 +295,18 @@ def _check_text(rule: TextRule, value: str, context: CheckContext, path: Path) -
         context.error_if_strict("bad-url", path, message, hint)
     if rule.placeholders and ("{" in value or "}" in value):
         _check_placeholders(rule.placeholders, value, context, path)
+    if rule.placeholders and (variable := re.search(_VARIABLE, value)) is not None:
+        message = f"{variable[0]} in {named} is not replaced: it becomes a part of every name"
+        hint = "use ${env:NAME}, and set NAME in the pipeline"
+        context.warning("unknown-placeholder", path, message, hint)
+
+
+def _check_form(form: Mapping[str, str], value: str, context: CheckContext, path: Path) -> None:
+    """Report a text that no server of the destination accepts."""
+    if re.fullmatch(form["pattern"], value) is None:
+        given = "" if "@" in value else f", not {shown(value)}"  # It may contain a password.
+        message = f"{context.named(path)} must {form['must']}{given}"
+        context.error("bad-form", path, message, form["hint"])
 
 
 def _report_unknown_text(rule: TextRule, value: str, context: CheckContext, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
@@ -20,6 +21,15 @@ from reconciler.workspace.yaml.document import Unknown
 
 _ORDERED = "x-ordered"
 _BODIES = "x-variants"
+_SYSTEM_EVENTS = {
+    name.replace("_", "").removeprefix("$"): name
+    for name in (
+        *("$autocapture", "$copy_autocapture", "$create_alias", "$dead_click", "$groupidentify"),
+        *("$feature_flag_called", "$identify", "$opt_in", "$pageleave", "$pageview", "$rageclick"),
+        *("$web_vitals", "$ai_generation", "$ai_span", "$ai_trace"),
+    )
+}
+"""Events of PostHog by their plain names. Those that are words, such as `$screen`, are left out."""
 _MACHINE_ZONES = frozenset({"localtime"})
 """Zones whose meaning depends on the machine."""
 
@@ -146,6 +156,33 @@ def _check_compressions(context: _ResourceContext, places: _Places) -> None:
             context.check.error("compression-mismatch", at, message, hint)
 
 
+def _check_events(context: _ResourceContext, places: _Places) -> None:
+    """Report names that are probably no events, and events in both lists of a body."""
+    lists = [
+        ((*path, word), value if isinstance(value, list) else [])
+        for path, node in places
+        for word in node["x-events"]
+        for value in [value_at(context.spec, (*path, word))]
+    ]
+    for number, (path, names) in enumerate(lists):
+        for position, name in enumerate(names):
+            if not isinstance(name, str) or isinstance(name, Unknown):
+                continue
+            code, named, hint = "event-name", f"'{name}' in {context.check.named(path)}", ""
+            right = _SYSTEM_EVENTS.get(re.sub(r"[\s_]+", "", name).casefold())
+            if right is not None:
+                message = f"{named} is not the event of PostHog, whose name begins with $"
+                hint = f"write {right}"
+            elif re.search(r"\$\w+\s*[,;]\s*\$", name):
+                message = f"{named} is one name: it is not split at commas"
+                hint = "write each event as an item"
+            elif any(name in others for _, others in lists[:number]):
+                code, hint = "no-effect", "remove it from one of the lists"
+                message = f"event '{name}' is included and excluded: it is not exported"
+            if hint:
+                context.check.warning(code, (*path, position), message, hint)
+
+
 def _check_whitespace(context: _ResourceContext, places: _Places) -> None:
     for path, _ in places:
         value = value_at(context.spec, path)
@@ -203,6 +240,7 @@ _CHECKS: Mapping[str, Callable[[_ResourceContext, _Places], None]] = {
     "format": _check_timestamps,
     _ORDERED: _check_order,
     "x-compressions": _check_compressions,
+    "x-events": _check_events,
     "x-not-blank": _check_whitespace,
     "x-only-with": _check_requirements,
     "x-integration": _check_integrations,
