@@ -27,7 +27,7 @@ from reconciler.model.connection import SecretSettings, is_loopback
 from reconciler.model.redaction import Mask, Redactor
 from reconciler.model.request import Request
 from reconciler.model.text import printable
-from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue, map_leaves
+from reconciler.model.values import CLEARED, JSON, SecretRef, SecretSource, SecretValue, map_leaves
 from reconciler.providers import providers
 from reconciler.providers.flaws import Flaw, flaw_of
 from reconciler.providers.provider import SecretContext
@@ -81,8 +81,11 @@ class SecretResolver:
         """Return the body of a request with every reference replaced by its value."""
         return map_leaves(
             body,
-            lambda leaf: self.resolve(leaf).reveal() if isinstance(leaf, SecretRef) else leaf,
+            lambda leaf: self._sent(leaf) if isinstance(leaf, SecretRef) else leaf,
         )
+
+    def _sent(self, ref: SecretRef) -> str | None:
+        return None if ref == CLEARED else self.resolve(ref).reveal()
 
     def resolve_effortless(self, ref: SecretRef, *, for_api_key: bool = False) -> None:
         """Resolve a secret, so that it is masked, if that has no effect and takes no time."""

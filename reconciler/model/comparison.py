@@ -13,7 +13,7 @@ from msgspec import Struct
 from reconciler.model.field_types import DecimalText, MergedObject, OpenObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
 from reconciler.model.schemas import looks_secret
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text
+from reconciler.model.values import CLEARED, JSON, MISSING, JSONObject, Path, SecretRef, path_text
 
 
 def is_same(first: JSON, second: JSON) -> bool:
@@ -149,8 +149,10 @@ def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
         if is_same(live, declared):
             continue
         field = kind.field_named(name)
-        if field is None or not (
-            field.secret or (field.variant and _is_identical_variant(field.variant, declared, live))
+        if field is None or (declared == CLEARED and live not in (None, MISSING)):
+            return False
+        if not field.secret and not (
+            field.variant and _is_identical_variant(field.variant, declared, live)
         ):
             return False
     return True

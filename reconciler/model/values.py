@@ -102,6 +102,10 @@ class SecretRef(Struct, frozen=True):
         return "".join(str(part) for part in self.parts)
 
 
+CLEARED = SecretRef(("null",))
+"""What stands for null in a secret field: like a reference, it cannot be compared with live."""
+
+
 class SecretValue:
     """A resolved secret: can't be printed, pickled, formatted, hashed or compared by accident."""
 

@@ -27,7 +27,7 @@ from reconciler.model.comparison import (
     stamp_of,
 )
 from reconciler.model.field_types import time_text
-from reconciler.model.kind import Action, Kind
+from reconciler.model.kind import Action, Field, Kind
 from reconciler.model.live import Identity, Live, LiveObject, parse_marked_name
 from reconciler.model.plan import (
     Change,
@@ -218,7 +218,7 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
         Note(
             "stays-as-it-is",
             f"{printable(path_text(path))} was removed from the configuration, but is not reset: "
-            "it keeps its live value",
+            f"it keeps its live value{_how_to_clear(kind.field_at(path, resource.spec))}",
             about=resource.address,
         )
         for path in differs.unreset
@@ -231,6 +231,10 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
     if reasons:
         return (_replacement(match, live, differs, reasons, context),), notes
     return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
+
+
+def _how_to_clear(field: Field | None) -> str:
+    return "; write null to clear it" if field and field.secret and field.clearable else ""
 
 
 def interrupted_notes(objects: Iterable[LiveObject]) -> Iterator[Note]:
@@ -265,7 +269,9 @@ def _secrets(
     if always is None and address in context.rotate:
         always = SecretUse.ROTATE
     versions = context.declared(match, live).versions if live is not None else ()
-    return secret_notes(match.kind, match.resource, changes, versions=versions, always=always)
+    return secret_notes(
+        match.kind, match.resource, changes, versions=versions, always=always, live=live
+    )
 
 
 def _unchanged(match: Match, context: ChangeContext) -> Change:

@@ -44,6 +44,7 @@ from reconciler.model.plan import FieldChange, Origin, SecretNote, SecretUse
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.schemas import looks_like_address
 from reconciler.model.values import (
+    CLEARED,
     JSON,
     MISSING,
     JSONObject,
@@ -269,21 +270,26 @@ def secret_notes(
     *,
     versions: Sequence[Resource],
     always: SecretUse | None,
+    live: LiveObject | None,
 ) -> tuple[SecretNote, ...]:
     """Return every secret of the resource with the reason why it is or isn't sent.
 
     One that differs from any of the `versions` since the git base is sent, but for those of
-    `ignore_changes`. `always`: why all are sent in any case.
+    `ignore_changes`. `always`: why all are sent in any case. Whether one is cleared already is seen
+    where the live object shows it, as older projects do.
     """
     notes = []
     for path, ref in secret_refs(resource.spec):
         since = () if is_ignored(path, resource.lifecycle) else versions
         former = [old for item in since if (old := value_at(item.spec, path)) != ref]
+        shown = value_at(live.body, path) if live is not None and ref == CLEARED else MISSING
         if always is not None:
             use = always
         elif any(version.secret_version != resource.secret_version for version in since):
             use = SecretUse.VERSION_CHANGED
-        elif former:
+        elif shown is None:
+            use = SecretUse.UNREADABLE
+        elif former or shown is not MISSING:
             use = SecretUse.REFERENCE_CHANGED
         elif any(_requires_secret(kind, change.path, path) for change in changes):
             use = SecretUse.NEEDED

@@ -521,7 +521,7 @@ class _Judge(Struct, frozen=True):
         is_mere = self.reach.address in users and not self.reach.inside
         for note in sent:
             is_new = is_mere and any(source not in receivers for source in note.ref.sources)
-            if note.former or is_new:
+            if note.ref.sources and (note.former or is_new):
                 names = ", ".join(source.origin for source in note.ref.sources)
                 text = f"{note.path[-1]} {names} -> {self.reach.receiver}"
                 yield NewPlace(Novelty.REFERENCE, text, self.reach.address, note.former)

@@ -25,6 +25,7 @@ from reconciler.model.resource import (
 )
 from reconciler.model.schemas import common_properties, holds_secret, looks_like_address
 from reconciler.model.values import (
+    CLEARED,
     JSON,
     MISSING,
     UNSET,
@@ -550,14 +551,15 @@ def replace_literals(
     urls = [path for path in managed.with_at if holds_secret(value_at(spec, path))]
     for path in (*managed.secret, *urls) if urls else managed.secret:
         value = value_at(spec, path)
-        if _is_reference(value) or value is None or is_misread(value):
+        if _is_reference(value) or is_misread(value):
             continue
         argument = f"{check.subject}:{path_text(path)}{_host_of(path, value)}"
-        literal = _reference_to(value, argument, references)
+        literal = CLEARED if value is None else _reference_to(value, argument, references)
         if literal is None:
             _report_literal(path, places, check, in_url=path in urls)
             continue
-        if (flaw := flaw_of(_known_text(value))) is not None:
+        flaw = flaw_of(_known_text(value)) if value is not None else None
+        if flaw is not None:
             check.error("unusable-secret", path, f"{check.named(path)} {flaw[0]}", flaw[1])
         holder: Any = spec
         for part in path[:-1]:
@@ -602,6 +604,9 @@ def _report_literal(path: Path, places: Places, check: CheckContext, *, in_url: 
     elif isinstance(written, str) and holds_reference(written):
         message = f"{named} is a secret, but this reference is filled in as plain text"
         hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
+    elif not str(written).strip():
+        message = f"{named} is a secret and must not be empty"
+        hint = "use a reference such as ${secret:env:NAME}, or null to clear what the service has"
     else:
         message = f"{named} is a secret and must not be written in a file"
         hint = (

@@ -400,7 +400,11 @@ def secret_reference_changed(context: RuleContext) -> Outcome:
 
     Check that the destination may know it.
     """
-    changed = [note.path[-1] for note in context.change.secrets if note.former and note.use.sent]
+    changed = [
+        note.path[-1]
+        for note in context.change.secrets
+        if note.former and note.use.sent and note.ref.sources
+    ]
     text = f"{listed(changed, _MOST_NAMES)}: another secret is sent; check that it may go there"
     return text if changed else None
 

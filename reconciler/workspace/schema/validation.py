@@ -434,7 +434,8 @@ def type_hint(
         return NOT_FILLED
     by_node = _hint_by_node(node)
     if by_node is not None:
-        return by_node
+        keeps = ", or remove the line: the service keeps its value, and cannot clear it"
+        return by_node + keeps if value is None and node.get("x-secret") else by_node
     if value is None:
         return "add a value, or remove the line"
     if isinstance(value, Input):
