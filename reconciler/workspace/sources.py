@@ -20,8 +20,6 @@ from reconciler.providers.file import is_hidden
 
 WORKSPACE_FILE = "reconciler.yaml"
 YAML_SUFFIXES = (".yaml", ".yml")
-JOURNAL = ".reconciler.journal"
-"""What a command that was killed leaves beside the workspace file."""
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 MAX_FILE_BYTES = 10_000_000
 MAX_FILES = 50_000
@@ -73,15 +71,11 @@ class FolderSource:
             raise ReconcilerError(
                 f"folder {folder} does not exist", hint="use -C to name the workspace folder"
             )
-        _check_place(folder)
-        if os.path.lexists(folder / JOURNAL):
-            from reconciler.workspace.writing import settle
-
-            settle(folder)
         self._seen: dict[str, tuple[int, ...]] = {}
 
     @cached_property
     def _root(self) -> Path:
+        _check_place(self.folder)
         return self.folder.resolve()
 
     def names(self) -> Sequence[str]:
@@ -118,7 +112,7 @@ class FolderSource:
         if prefix.count("/") > MAX_FOLDER_DEPTH:
             raise ReconcilerError(f"folder {prefix} is more than {MAX_FOLDER_DEPTH} levels deep")
         try:
-            with os.scandir(self.folder / prefix) as entries:
+            with os.scandir(self._root / prefix) as entries:
                 return list(entries)
         except OSError as error:
             raise ReconcilerError(
