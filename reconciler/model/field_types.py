@@ -17,6 +17,9 @@ from reconciler.model.values import JSON, SecretRef
 
 _TRUE_WORDS = frozenset({"true", "1", "yes", "y", "t", "on"})
 _FALSE_WORDS = frozenset({"false", "0", "no", "n", "f", "off"})
+EARLIEST: Final = datetime(1900, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2299, 12, 31, 23, 59, 59, tzinfo=UTC)
+"""The times of events: DateTime64 of ClickHouse. Exports before and after it have no data."""
 
 
 class FieldType(Protocol):
@@ -118,9 +121,15 @@ class DecimalText(Struct, frozen=True):
 
 
 def instant_of(text: str) -> datetime:
-    """Return the time of an ISO 8601 text, in UTC without an offset. Raises ValueError."""
+    """Return the time of an ISO 8601 text in UTC, which is also its zone without an offset.
+
+    A time before EARLIEST or after LATEST becomes that one, so that every caller can add to it and
+    subtract from it: services return such times for "always" and "never". Raises ValueError.
+    """
     moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    # Compared before it is converted: the conversion fails at the ends of the calendar.
+    return max(EARLIEST, min(moment, LATEST)).astimezone(UTC)
 
 
 class Instant(Struct, frozen=True):
@@ -143,10 +152,9 @@ class Instant(Struct, frozen=True):
 
 
 def moment(value: JSON) -> datetime | None:
-    """Return the time of an ISO 8601 text, in UTC without an offset; None for another value."""
-    canonical = Instant().canonical(value)
+    """Return the time of an ISO 8601 text as `instant_of` does; None for another value."""
     try:
-        return datetime.fromisoformat(canonical) if isinstance(canonical, str) else None
+        return instant_of(value.strip()) if isinstance(value, str) else None
     except ValueError:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import takewhile
 
@@ -200,7 +200,7 @@ def moment_at(body: JSONObject, name: str) -> datetime | None:
     if text is None:
         return None
     try:
-        return instant_of(text).astimezone(UTC)
+        return instant_of(text)
     except ValueError:
         raise InvalidRun(f"{name} is {json_shown(text)}, a time was expected") from None
 

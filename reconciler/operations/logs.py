@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Forbidden, InvalidResponse
-from reconciler.model.field_types import time_text
+from reconciler.model.field_types import instant_of, time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.request import Query
 from reconciler.model.run import LogEntry, LogReport, Matched, Run
@@ -74,15 +74,10 @@ def interval_in(message: str) -> tuple[datetime | None, datetime] | None:
     if match is None:
         return None
     try:
-        start = None if match["start"] == "None" else _moment(match["start"])
-        return start, _moment(match["end"])
+        start = None if match["start"] == "None" else instant_of(match["start"])
+        return start, instant_of(match["end"])
     except ValueError:
         return None
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 class LogFilter(Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from reconciler.model.field_types import moment
+from reconciler.model.field_types import EARLIEST, LATEST, moment
 from reconciler.model.kind import IntegrationField, Kind
 from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
@@ -116,11 +116,18 @@ def _check_rates(context: _ResourceContext, places: _Places) -> None:
 
 def _check_timestamps(context: _ResourceContext, places: _Places) -> None:
     for path, value, node in context.known(places):
-        is_timestamp = node["format"] == "date-time" and isinstance(value, str)
-        if is_timestamp and moment(value) is None:
-            message = f"invalid timestamp '{value}' for {context.check.named(path)}"
+        if node["format"] != "date-time" or not isinstance(value, str):
+            continue
+        instant, named = moment(value), context.check.named(path)
+        if instant is None:
             hint = "use ISO 8601, such as 2026-01-31T00:00:00Z"
-            context.check.error("bad-timestamp", path, message, hint)
+            message = f"invalid timestamp '{value}' for {named}"
+        elif instant in (EARLIEST, LATEST):
+            hint = "remove it, or use a time in that range"
+            message = f"{named} must be from {EARLIEST:%Y} to {LATEST:%Y}, not '{value}'"
+        else:
+            continue
+        context.check.error("bad-timestamp", path, message, hint)
 
 
 def _check_order(context: _ResourceContext, places: _Places) -> None:
