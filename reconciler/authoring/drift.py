@@ -43,7 +43,7 @@ _WITHOUT_PLAN = 402
 _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
 _PAUSED_BY_SERVICE = "paused-by-service"
-"""The consequence of an unpause that says that the service probably paused the object."""
+"""The consequence of an unpause that says that the service paused the object."""
 _DRIFT = (Origin.LIVE, Origin.BOTH)
 _MOST_LISTED = 5
 _COLUMNS = (
@@ -53,7 +53,7 @@ _COLUMNS = (
     Column("changed", "  (", ")", padded=False),
 )
 _UNATTRIBUTED = "by the service or an API key"
-_BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
+_BY_SERVICE = "paused by the service after failures; fix the cause before it is unpaused"
 
 
 class Attribution(Public, frozen=True):
@@ -115,7 +115,7 @@ class DriftedObject(Public, frozen=True):
     at: Mark | None = None
     """The resource in the files."""
     paused_by_service: bool = False
-    """The service probably paused it after failures."""
+    """The service paused it after failures."""
 
 
 class Drift(FromSource, frozen=True):

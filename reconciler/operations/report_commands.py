@@ -135,7 +135,7 @@ def status_command(
     how = replace(how, verbose=listed, links=options["links"])
 
     def code_of(report: StatusReport) -> ExitCode:
-        failed = any(export.state in fail_on for export in report.exports)
+        failed = any(export.is_any_of(fail_on) for export in report.exports)
         return ExitCode.CHANGES if failed else ExitCode.FINE
 
     reporting = Reporting(status, request, environments, code_of)

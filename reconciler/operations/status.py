@@ -18,14 +18,13 @@ from reconciler.errors import AmbiguousIdentity
 from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live
+from reconciler.model.pause import Cause, cause_of_pause, pause_began
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.run import (
     BILLING,
-    FAILURES_OF_A_PAUSE,
     InvalidRun,
     Run,
-    failures_in_a_row,
     moment_at,
 )
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text, several
@@ -42,6 +41,11 @@ _LEAST_LIMIT = timedelta(minutes=20)
 _SCHEDULE_KEPT = timedelta(days=7)
 """How long after `end_at` the service keeps the schedule of an export (service.md, 7.3)."""
 _MOST_MISSED = 100_000
+_STATES = {
+    Cause.SERVICE: State.FAILING,
+    Cause.UNKNOWN: State.PAUSED_UNKNOWN,
+    Cause.INTENDED: State.PAUSED,
+}
 _ORDER = {state: position for position, state in enumerate(State)}
 
 
@@ -112,6 +116,9 @@ class _Case:
         body = item.live.body
         self.gaps = command_text("gaps", item.address, environment=environment)
         self.schedule = Schedule.of(body, dialect)
+        self.is_declared = item.declares_pause
+        self.cause = cause_of_pause(body, declared=self.is_declared)
+        self.paused_since = pause_began(body)
         self.runs = _latest_runs(body)
         self.updated_at = moment_at(body, "last_updated_at")
         self.now = now
@@ -205,9 +212,9 @@ class _Case:
 
     @property
     def state(self) -> State:
-        """Return the worst state that applies. A paused export neither fails nor lags now."""
-        if self.schedule.paused:
-            return State.PAUSED
+        """Return the worst state that applies. A pause that is intended neither fails nor lags."""
+        if self.cause is not None:
+            return _STATES[self.cause]
         if self.failures:
             return State.FAILING
         if self.ended:
@@ -230,28 +237,9 @@ class _Case:
             "rows_a_day": self.rows_a_day,
             "next_run": self.schedule.next_tick(self.now),
             "paused_since": self.paused_since,
-            "paused_by_service": self.paused_by_service,
+            "paused_by_service": self.cause is Cause.SERVICE,
             "missed": self.missed,
         }
-
-    @property
-    def paused_by_service(self) -> bool:
-        """Return whether the service probably paused it: no field gives the reason of a pause."""
-        failed = failures_in_a_row(run.status for run in self.runs)
-        return self.schedule.paused and failed >= FAILURES_OF_A_PAUSE
-
-    @cached_property
-    def paused_since(self) -> datetime | None:
-        """Return when the pause began, None if unknown or not paused.
-
-        An update that pauses an export leaves the time of an earlier pause (service.md, 1.7):
-        then the schedule has run since.
-        """
-        since = self.schedule.last_paused_at
-        if not self.schedule.paused or since is None:
-            return None
-        scheduled = (run.end for run in self.runs if run.backfill is None and run.end is not None)
-        return None if any(end > since for end in scheduled) else since
 
     @cached_property
     def missed(self) -> int | None:
@@ -297,10 +285,16 @@ class _Case:
             return [StatusNote("billing-limit", text)]
         if newest is not None:
             text = newest.error or f"its last run ended as {newest.status}"
-            if self.paused_by_service:
+            if self.cause is Cause.SERVICE:
                 count = several(self.failures, "failure")
-                text = f"probably paused by the service after {count}: {text}"
+                text = f"paused by the service after {count}: {text}"
+            elif self.cause is Cause.UNKNOWN:
+                text = f"paused, cause unknown; its last run failed: {text}"
             return [StatusNote("failing", text)]
+        if self.cause is Cause.SERVICE:
+            return [StatusNote("failing", "paused by the service after failures")]
+        if self.cause is Cause.UNKNOWN:
+            return [StatusNote("failing", "paused, cause unknown")]
         if self.unsettled and state is not State.PAUSED:
             failed, left = sum(run.failed for run in self.runs), len(self.unsettled)
             text = f"{several(failed, 'failed run')} among its last {len(self.runs)}"
@@ -309,7 +303,7 @@ class _Case:
         return []
 
     def _notes_of_a_pause(self) -> list[StatusNote]:
-        if not self.schedule.paused:
+        if not self.schedule.paused or self.is_declared:
             return []
         if self.paused_since is None:
             return [StatusNote("paused", "the time of the pause is unknown")]

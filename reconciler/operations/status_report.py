@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -21,9 +21,13 @@ from reconciler.render.words import duration_as_text, short_count
 class State(Term):
     """The state of an export, the worst first."""
 
-    FAILING = "failing", "Its last runs failed."
+    FAILING = "failing", "Its last runs failed, and the service may have paused it for that."
+    PAUSED_UNKNOWN = (
+        "paused-unknown",
+        "It is paused after a failed run: whether the service paused it is unknown.",
+    )
     LAGGING = "lagging", "An interval whose run is due is not exported."
-    PAUSED = "paused", "It is paused, so it does not run."
+    PAUSED = "paused", "It is paused on purpose, so it does not run."
     NEVER_RUN = "never-run", "It has not run, and no run is due."
     UNKNOWN = "unknown", "Its schedule or its runs cannot be read."
     ENDED = "ended", "Its end has passed."
@@ -72,7 +76,7 @@ class ExportStatus(Public, frozen=True):
     paused_since: datetime | None = None
     """When its pause began, null if it is not paused, or if that is unknown."""
     paused_by_service: bool = False
-    """Whether the service probably paused it."""
+    """Whether the service paused it after failures, by its runs and the time of the pause."""
     missed: Count | None = None
     """Runs that its pause has skipped, null if it is not paused, or if that is unknown."""
     notes: tuple[StatusNote, ...] = ()
@@ -86,6 +90,14 @@ class ExportStatus(Public, frozen=True):
     def lag_seconds(self) -> float | None:
         """How long the first interval that is not exported is over, null if none is due."""
         return None if self.lag is None else self.lag.total_seconds()
+
+    def is_any_of(self, states: Collection[State]) -> bool:
+        """Return whether its state is one of some, as `--fail-on` takes them.
+
+        A pause of unknown cause counts as failing while the newest run that ended failed.
+        """
+        fails = self.state is State.PAUSED_UNKNOWN and self.failures > 0
+        return self.state in states or (fails and State.FAILING in states)
 
     @property
     def last_run(self) -> Run | None:
@@ -125,6 +137,7 @@ class StatusReport(Public, frozen=True):
 SIGNS = {
     State.FAILING: "✗",
     State.LAGGING: "▲",
+    State.PAUSED_UNKNOWN: "‖",
     State.PAUSED: "‖",
     State.NEVER_RUN: "○",
     State.UNKNOWN: "?",
@@ -134,16 +147,18 @@ SIGNS = {
 _COLOURS = {
     State.FAILING: Colour.RED,
     State.LAGGING: Colour.YELLOW,
+    State.PAUSED_UNKNOWN: Colour.YELLOW,
     State.PAUSED: Colour.CYAN,
     State.NEVER_RUN: Colour.DIM,
     State.UNKNOWN: Colour.MAGENTA,
     State.ENDED: Colour.DIM,
     State.OK: Colour.GREEN,
 }
+_IN_WORDS = {State.PAUSED_UNKNOWN: "paused (cause unknown)", State.NEVER_RUN: "never run"}
 _FAILED, _OTHER = "×", "·"
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII = str.maketrans(
-    f"{''.join(SIGNS.values())}{_LEVELS}{_FAILED}{_OTHER}…≥", "x^=o?#+_.:-=+*#x.~>"
+    f"{''.join(dict.fromkeys(SIGNS.values()))}{_LEVELS}{_FAILED}{_OTHER}…≥", "x^=o?#+_.:-=+*#x.~>"
 )
 _LONGEST_NOTE = 120
 _LONGEST_NAME = 48
@@ -211,7 +226,7 @@ def where(report: StatusReport) -> str:
 def counts(report: StatusReport) -> str:
     """Return `9 exports: 1 failing, 2 paused, 6 ok; 2 unmanaged.`."""
     states = [
-        f"{len(report.of(state)):,} {state.replace('-', ' ')}"
+        f"{len(report.of(state)):,} {_IN_WORDS.get(state, state)}"
         for state in State
         if report.of(state)
     ]

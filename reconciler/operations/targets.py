@@ -35,6 +35,11 @@ class Target(Struct, frozen=True):
     resource: Resource | None = None
     parent_name: str | None = None
 
+    @property
+    def declares_pause(self) -> bool:
+        """Whether the configuration pauses it."""
+        return self.resource is not None and self.resource.spec.get("paused") is True
+
     def page(self, base_url: str, query: str = "") -> str | None:
         """Return its page on the service, None if it is unknown."""
         template, live = self.kind.page, self.live

@@ -171,7 +171,7 @@ def test_a_pause_by_the_service_is_named(applied: Applied) -> None:
     applied.running.advance(hours=12)
     (daily,) = applied.drift().report.objects
     assert (set(fields(daily)), daily.paused_by_service) == ({"paused"}, True)
-    assert "probably paused by the service after failures" in written(
+    assert "paused by the service after failures" in written(
         "drift", "text", applied.drift().report
     )
     # The service is no person.

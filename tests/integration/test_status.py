@@ -169,7 +169,7 @@ def test_the_text_says_what_a_reader_needs(
     )
 
 
-def test_a_pause_by_the_service_is_named_as_probable(
+def test_m2_a_pause_by_the_service_is_a_failure_unless_the_files_declare_it(
     service_of: StartService, tmp_path: Path
 ) -> None:
     running = service_of(NEW, "--dialect", "2026")
@@ -177,9 +177,11 @@ def test_a_pause_by_the_service_is_named_as_probable(
     running.admin("PUT", "outcomes", [outcome("Orders", "Failed", error="no such bucket")])
     running.advance(hours=5)
     orders = by_name(read(running, workspace(tmp_path)))["Orders"]
-    assert (orders.state, orders.paused_by_service) == (State.PAUSED, True)
-    text = "probably paused by the service after 3 failures: no such bucket"
+    assert (orders.state, orders.paused_by_service) == (State.FAILING, True)
+    text = "paused by the service after 3 failures: no such bucket"
     assert orders.notes[0].message == text
+    files = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders"), "paused": True})
+    assert by_name(read(running, files))["Orders"].state is State.PAUSED
 
 
 def test_a_change_of_daylight_saving_is_no_lag(service_of: StartService, tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from reconciler.model.behaviour import Outcome, RuleContext, Rules
 from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
+from reconciler.model.pause import Cause, cause_of_pause
 from reconciler.model.plan import Effect, FieldChange, Novelty, Severity
-from reconciler.model.run import BILLING, COMPLETED, FAILURES_OF_A_PAUSE, failures_in_a_row
+from reconciler.model.run import BILLING, COMPLETED, FAILED, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import command_text, listed, quoted, several, shortened
 from reconciler.model.times import moment_as_option, step_of
@@ -185,22 +186,23 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
 
 @RULES.rule("paused-by-service", Severity.WARNING, Effect.DELAYED, on=(Action.UNPAUSE,))
 def paused_by_service(context: RuleContext) -> Outcome:
-    """The last runs failed, so the service probably paused the export.
+    """The last runs failed, so the service paused the export.
 
     The failures still count: one more pauses it again, and cancels its backfills. Fix the cause,
     then backfill a short range.
     """
     runs = runs_of(context.live)
-    failed = failures_in_a_row(str(run.get("status")) for run in runs)
-    if failed < FAILURES_OF_A_PAUSE:
+    if context.live is None or cause_of_pause(context.live.body) is not Cause.SERVICE:
         return None
+    ended = [run for run in runs if run.get("status") in {COMPLETED, *FAILED}]
+    failed = failures_in_a_row(str(run.get("status")) for run in ended)
     which = f"{'at least ' if failed == len(runs) else ''}its last {failed} runs"
-    error = runs[0].get("latest_error")
+    error = ended[0].get("latest_error")
     line = " ".join(error.split()) if isinstance(error, str) else ""
     text = shortened(line, _LONGEST_ERROR)
     reason = f" (last error: {text})" if text else ""
     return (
-        f"the service probably paused it: {which} failed{reason}; fix the cause first, since one "
+        f"the service paused it: {which} failed{reason}; fix the cause first, since one "
         "more failure pauses it again"
     )
 

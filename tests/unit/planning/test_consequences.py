@@ -305,7 +305,7 @@ FAILED = run("Failed", None, latest_error="NoSuchBucket: the bucket\n\x1b[31macm
         ([FAILED] * 10, "at least its last 10 runs failed"),
         ([FAILED] * 2 + [run()], None),
         ([run(), FAILED, FAILED, FAILED], None),
-        ([run("Cancelled"), FAILED, FAILED, FAILED], None),
+        ([run("Cancelled"), FAILED, FAILED, FAILED], "its last 3 runs failed"),
         ([], None),
     ],
 )

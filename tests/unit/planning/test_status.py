@@ -202,16 +202,51 @@ def test_a_pause_by_an_update_leaves_the_time_of_an_earlier_pause() -> None:
     assert judged([run(at(12, 7), backfill="b1")], **earlier).paused_since is not None
 
 
-def test_three_failures_before_a_pause_suggest_that_the_service_paused_it() -> None:
-    paused = {"paused": True, "last_paused_at": "2026-06-10T12:15:00Z"}
-    failed = hourly(10, 11, 12, status="Failed")
-    export = judged([*failed, *hourly(9)], **paused)
-    assert (export.paused_by_service, export.state) == (True, State.PAUSED)
-    text = "probably paused by the service after 3 failures: access denied"
-    assert export.notes[0].message == text
-    assert not judged([*failed[:2], *hourly(10)], **paused).paused_by_service
-    billing = hourly(10, 11, 12, status="FailedBilling")
-    assert not judged([*billing, *hourly(9)], **paused).paused_by_service
+_ENDED = {"finished_at": "2026-06-10T12:14:00Z"}
+_AT_ONCE = "2026-06-10T12:15:00Z"
+
+
+@pytest.mark.parametrize(
+    ("runs", "since", "state"),
+    [
+        pytest.param(["Failed"] * 3, _AT_ONCE, State.FAILING, id="at once"),
+        pytest.param(["Failed"] * 3, None, State.FAILING, id="unknown time"),
+        pytest.param(["Failed"] * 3, "2026-06-01T12:15:00Z", State.FAILING, id="earlier pause"),
+        pytest.param(["Failed"] * 3, "2026-06-10T12:25:00Z", State.PAUSED_UNKNOWN, id="later"),
+        pytest.param(["Failed"] * 2, _AT_ONCE, State.PAUSED_UNKNOWN, id="two"),
+        pytest.param(["Failed"], None, State.PAUSED_UNKNOWN, id="one"),
+        pytest.param(["FailedBilling"] * 3, _AT_ONCE, State.PAUSED, id="billing"),
+        pytest.param(["Cancelled", *["Failed"] * 3], _AT_ONCE, State.FAILING, id="cancelled"),
+        pytest.param(["Running", *["Failed"] * 3], _AT_ONCE, State.FAILING, id="running"),
+        pytest.param(["Completed", *["Failed"] * 3], _AT_ONCE, State.PAUSED, id="completed"),
+        pytest.param([], _AT_ONCE, State.PAUSED, id="no run"),
+    ],
+)
+def test_m2_the_runs_and_the_time_of_a_pause_decide_who_paused(
+    runs: list[str], since: str | None, state: State
+) -> None:
+    """M2: an export that the service paused after failures is failing."""
+    failed = [run(at(12 - number), status, **_ENDED) for number, status in enumerate(runs)]
+    export = judged([*failed, *hourly(7)], paused=True, last_paused_at=since)
+    assert export.state is state
+    assert export.paused_by_service == (state is State.FAILING)
+    assert export.is_any_of({State.FAILING}) == (state is not State.PAUSED)
+    failures = f"{runs.count('Failed')} failures"
+    words = {
+        State.FAILING: f"paused by the service after {failures}: access denied",
+        State.PAUSED_UNKNOWN: "paused, cause unknown; its last run failed: access denied",
+    }
+    if state in words:
+        assert export.notes[0].message == words[state]
+
+
+def test_m2_a_backfill_of_a_pause_by_the_service_ends_no_failure() -> None:
+    """M2: the export still does not run."""
+    failed = [run(at(hour), "Failed", **_ENDED) for hour in (12, 11, 10)]
+    repeat = run(at(12), backfill="b", finished_at="2026-06-10T12:29:00Z")
+    export = judged([repeat, *failed, *hourly(9)], paused=True, last_paused_at=_AT_ONCE)
+    assert (export.state, export.failures) == (State.FAILING, 0)
+    assert export.notes[0].message == "paused by the service after failures"
 
 
 def test_ticks_of_a_pause_that_ended_do_not_lag() -> None:
