@@ -161,8 +161,9 @@ KINDS: dict[str, Kind] = {
     "ambiguous": Kind(exports=[_live("Lake", paused=True), *LIVE]),
     "calendar": Kind(
         stored={
-            "Lake": {"end_at": LAST, "created_at": FIRST, "last_updated_at": FIRST},
-            "Orders": {"end_at": LAST, "last_updated_at": LAST},
+            "Lake": {"start_at": FIRST, "end_at": LAST, "created_at": FIRST},
+            "Orders": {"start_at": LAST, "end_at": LAST, "created_at": LAST},
+            "Stray": {"start_at": FIRST, "end_at": FIRST, "last_updated_at": LAST},
         }
     ),
     "unknown-type": Kind(
