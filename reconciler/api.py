@@ -243,7 +243,6 @@ async def import_(  # noqa: PLR0913 - the options of the command
     projects: Sequence[str] = (),
     kinds: Sequence[str] = (),
     into: str = "",
-    force: bool = False,
     dry_run: bool = False,
 ) -> Imported:
     """Write live objects into files of the workspace. `dry_run` writes nothing.
@@ -254,9 +253,7 @@ async def import_(  # noqa: PLR0913 - the options of the command
     from reconciler.authoring.import_choice import Choice
 
     choice = Choice(tuple(names), tuple(ids), tuple(projects), tuple(kinds))
-    options = importing.ImportOptions(
-        _options_of(workspace), choice, into=into, force=force, dry_run=dry_run
-    )
+    options = importing.ImportOptions(_options_of(workspace), choice, into=into, dry_run=dry_run)
     return await _masked(workspace, partial(importing.import_live, options))
 
 

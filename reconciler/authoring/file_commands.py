@@ -33,7 +33,6 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.connection import ADDRESS, API_KEY
-from reconciler.model.files import Layout
 from reconciler.model.public import as_json
 from reconciler.model.text import printable
 from reconciler.render.formats import DEFAULT, writer_of
@@ -41,15 +40,6 @@ from reconciler.render.formats import DEFAULT, writer_of
 if TYPE_CHECKING:
     from reconciler.authoring.importing import ImportOptions
     from reconciler.authoring.initialising import InitOptions
-
-
-layout_option = option(
-    "--layout",
-    type=click.Choice([layout.value for layout in Layout]),
-    callback=lambda _, __, layout: Layout(layout) if layout is not None else None,
-    help="How to distribute resources over files. Default: to the file with the other exports of "
-    "the project, otherwise by-project.",
-)
 
 
 _KINDS = ", ".join(kinds_by_name())
@@ -79,13 +69,7 @@ _KINDS = ", ".join(kinds_by_name())
     metavar="ID",
     help="Only the object with this id, even if no list shows it.",
 )
-@layout_option
 @option("--into", default="", metavar="PATH", help="File or folder in the workspace to write to.")
-@option(
-    "--force",
-    is_flag=True,
-    help="Overwrite existing files with live state, and report what is lost.",
-)
 @option(
     "--share-secrets",
     is_flag=True,
@@ -113,9 +97,7 @@ def import_command(*, output_format: str, **options: Any) -> int:
             parents=options["project"],
             kinds=options["kind"],
         ),
-        layout=options["layout"],
         into=options["into"],
-        force=options["force"],
         dry_run=options["dry_run"],
         share_secrets=options["share_secrets"],
     )
@@ -177,7 +159,6 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     help="Environment variable with the API key.",
 )
 @option("--import", "with_import", is_flag=True, help="Also import live state.")
-@layout_option
 @option(
     "--ci",
     "host",
@@ -189,7 +170,7 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     is_flag=True,
     help="Only write JSON Schemas to .reconciler/: of files, plans, events.",
 )
-def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **options: Any) -> int:
+def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
@@ -225,7 +206,7 @@ def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **op
         return ExitCode.FINE
     # Its reconciler.yaml contains only what the options say.
     created = WorkspaceOptions(workspace.folder, workspace.environment, trust_workspace=True)
-    return import_and_print(ImportOptions(created, layout=layout))
+    return import_and_print(ImportOptions(created))
 
 
 def _print_recipe(host: str, workspace: InitOptions) -> None:

@@ -29,7 +29,7 @@ from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.files import Left, NeededSecret
 from reconciler.model.kind import Integrations, Kind
 from reconciler.model.policy import UNKNOWN_VALUE
-from reconciler.model.resource import ParentRef, Resource, State
+from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.schemas import (
     holds_secret,
     looks_secret,
@@ -66,8 +66,8 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 class Drafting(Struct):
     """Makes drafts, and notes what is left out and which secrets they refer to.
 
-    `resources` are those of the files: their references to secrets are kept. `dropped` are fields
-    to leave out, with the reason. `variables` are those in use, `shared` those of accounts.
+    `resources` are those of the files: their variables are not used again. `dropped` are fields to
+    leave out, with the reason. `variables` are those in use, `shared` those of accounts.
     """
 
     context: ImportContext
@@ -110,11 +110,8 @@ class Drafting(Struct):
         for path, reason in left_out:
             self._leave(adoption, path, reason)
         ordered = in_schema_order(kind, _without_given(kind, values, defaults))
-        resource = self.resources.get(address)
-        existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
         for _, ref in secret_refs(ordered):
-            if ref not in existing:
-                self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
+            self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
         return Draft(kind.collection, address.key, ordered, dict(self._comments(adoption, ordered)))
 
     def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
@@ -161,16 +158,12 @@ class Drafting(Struct):
         return values
 
     def _reference(self, adoption: Adoption, path: Path, values: JSONObject) -> SecretRef:
-        address = adoption.address
-        resource = self.resources.get(address)
-        written = value_at(resource.spec, path) if resource is not None else MISSING
-        # A literal secret is not copied to another file.
-        if isinstance(written, SecretRef) and not written.is_literal:
-            return written
         account = self._account(adoption.kind, values, path)
         if account in self.shared:
             return self.shared[account]
-        variable = variable_for(account[1] if account else address.key, path, self.variables)
+        variable = variable_for(
+            account[1] if account else adoption.address.key, path, self.variables
+        )
         self.variables.add(variable)
         made = SecretRef.of("env", variable)
         if account is not None:
@@ -182,15 +175,15 @@ class Drafting(Struct):
 
     def _common(self, adoption: Adoption) -> dict[str, JSON]:
         """Return the keys that resources of all kinds have."""
-        kind, resource = adoption.kind, self.resources.get(adoption.address)
+        kind = adoption.kind
         values: dict[str, JSON] = {}
         if kind.parent_key is not None and adoption.parent is not None:
             values[kind.parent_key] = _parent_value(adoption.parent)
-        if adoption.pinned or (resource is not None and resource.pinned_id):
+        if adoption.pinned:
             values["id"] = _identity(adoption.live.id)
         if self.context.environment:
             values["environments"] = [self.context.environment]
-        return {**values, **_kept(resource)} if resource is not None else values
+        return values
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
         together = "\n".join(leaves_of(values, str))
@@ -219,17 +212,6 @@ def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) ->
     if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:
         del values[parent]
     return values
-
-
-def _kept(resource: Resource) -> dict[str, JSON]:
-    """Return what a resource of the files says and no live object has."""
-    lifecycle = resource.lifecycle.given()
-    kept: dict[str, JSON] = {"lifecycle": lifecycle} if lifecycle else {}
-    if resource.state is not State.PRESENT:
-        kept["state"] = resource.state.value
-    if resource.secret_version is not None:
-        kept["secret_version"] = _identity(resource.secret_version)
-    return kept
 
 
 def _parent_value(ref: ParentRef) -> JSON:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -23,17 +22,14 @@ from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address, PathGlob
-from reconciler.model.files import FileChange, Layout, Left, Lost, Namesake, Side
+from reconciler.model.files import FileChange, Left, Namesake, Side
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Plan
-from reconciler.model.redaction import redact_line
 from reconciler.model.resource import ParentRef, Resource
-from reconciler.model.values import JSON, Path, leaves, path_text, references_in, secret_refs
+from reconciler.model.values import Path, path_text
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.redaction import redact_file
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
-from reconciler.workspace.workspace_file import DEFAULTS
-from reconciler.workspace.yaml.document import Parser
 from reconciler.workspace.yaml.loader import parse
 
 _ROUNDS = 4
@@ -51,7 +47,6 @@ _EXTENSIONS = (".yaml", ".yml")
 
 Family: TypeAlias = tuple[str, ParentRef | None]
 """The kind of a resource, and its parent."""
-_MERGE_KEY = "<<"
 
 
 class Attempt(Struct, frozen=True):
@@ -110,7 +105,7 @@ def _drafted(
     drafted: dict[Address, tuple[Adoption, str]] = {}
     for adoption in new:
         file = filing.file_of(adoption)
-        defaults = loaded.defaults_in("" if filing.overwrite else file)
+        defaults = loaded.defaults_in(file)
         draft = drafting.draft(adoption, defaults.get(adoption.kind.name, {}))
         if draft is not None:
             drafts.setdefault(file, []).append(draft)
@@ -150,21 +145,16 @@ def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
 class Filing(Struct, frozen=True):
     """Where files are written: the source they extend, and the globs that must include them.
 
-    `into` is a file or a folder of the workspace, "" for the workspace itself. Without a layout,
-    resources are written beside their siblings, otherwise by parent. `siblings` are the files by
-    kind and parent.
+    `into` is a file or a folder of the workspace, "" for the workspace itself. Without it,
+    resources are written beside their siblings. `siblings` are the files by kind and parent.
     """
 
     source: Source
     globs: tuple[str, ...]
-    layout: Layout | None = None
     into: str = ""
-    overwrite: bool = False
     siblings: Mapping[Family, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self._is_file and self.layout is not None:
-            raise BadUsage(f"--layout has no effect with the file --into {self.into}")
         if PurePosixPath(self.into).name == WORKSPACE_FILE:
             raise BadUsage(f"{WORKSPACE_FILE} contains no resources", hint="use another file")
         if leaves_workspace(self.into):
@@ -190,18 +180,13 @@ class Filing(Struct, frozen=True):
         if self._is_file:
             return str(PurePosixPath(self.into))
         beside = self.siblings.get((kind.name, adoption.parent))
-        if beside is not None and self.layout is None and not (self.into or self.overwrite):
+        if beside is not None and not self.into:
             return beside
-        if self.layout is Layout.SINGLE:
-            parts = ["resources"]
-        elif kind.parent is None:
+        if kind.parent is None:
             parts = [kind.collection, _part(kind, adoption.address.key)]
-        elif self.layout is not Layout.BY_RESOURCE:
+        else:
             parent = kinds_by_name()[kind.parent]
             parts = [parent.collection, _part(parent, _parent_stem(adoption))]
-        else:
-            stem = _part(kind, _parent_stem(adoption))
-            parts = [kind.collection, stem, _part(kind, adoption.address.key)]
         return str(PurePosixPath(self.into, *parts)) + ".yaml"
 
     def texts(self, drafts: Mapping[str, Sequence[Draft]]) -> dict[str, tuple[str, str]]:
@@ -224,7 +209,7 @@ class Filing(Struct, frozen=True):
             raw = self.source.read(name)
             if raw is None and name in existing:
                 raise ReconcilerError(f"{name} exists and can't be read")
-            if raw is None or self.overwrite:
+            if raw is None:
                 return name, new_file(drafts, head=schema_line(name, self.source, SCHEMA_FILE))
             text = extended_file(raw, drafts)
             if text is not None:
@@ -245,7 +230,7 @@ class Filing(Struct, frozen=True):
             raise ReconcilerError(
                 f"{name} would not be read: no glob of `resources:` includes it",
                 hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '
-                "reconciler.yaml, or choose another place with --into or --layout",
+                "reconciler.yaml, or choose another place with --into",
             )
 
 
@@ -272,81 +257,6 @@ def _parent_stem(adoption: Adoption) -> str:
     if ref is None:
         return _WITHOUT_PARENT
     return ref.key or key_of(ref.name or "") or ref.id or _WITHOUT_PARENT
-
-
-def check_overwriting(loaded: Loaded, attempt: Attempt) -> None:
-    """Raise ReconcilerError if a resource would be lost, or changed for other environments."""
-    overwritten = {
-        address: declaration
-        for address, declaration in sorted(loaded.declared.items(), key=lambda item: str(item[0]))
-        if declaration.document.file in attempt.texts
-    }
-    lost = [
-        f"{address} ({declaration.document.file})"
-        for address, declaration in overwritten.items()
-        if address not in attempt.written
-    ]
-    if lost:
-        raise ReconcilerError(
-            f"--force would remove resources that are not imported: {', '.join(lost)}; "
-            "nothing was written",
-            hint="import them too, or move them to another file first",
-        )
-    environment = loaded.desired.environment
-    shared = [
-        str(address)
-        for address, declaration in overwritten.items()
-        if set(declaration.body.get("environments", loaded.environments)) - {environment}
-    ]
-    if shared:
-        raise ReconcilerError(
-            f"--force would write live state of {environment} to resources of other environments, "
-            f"too: {', '.join(shared)}; nothing was written",
-            hint="edit them manually, or import into other files",
-        )
-
-
-def removed_from_files(
-    loaded: Loaded, attempt: Attempt, before: Mapping[str, str]
-) -> Iterator[Lost]:
-    """Yield what the files no longer have: overrides, references, comments."""
-    for address, (_, file) in attempt.written.items():
-        declaration = loaded.declared.get(address)
-        if declaration is None or declaration.document.file != file:
-            continue
-        if declaration.body.get("overrides"):
-            yield Lost(file, f"overrides of {address}")
-        for path, ref in secret_refs(loaded.desired.resources[address].spec):
-            if ref.is_literal:
-                yield Lost(file, f"the literal secret in {path_text(path)} of {address}")
-        for path, value in leaves(dict(declaration.body)):
-            if "overrides" not in path[:1] and _has_plain_reference(value):
-                what = f"{value} in {path_text(path)} of {address} (replaced by its value)"
-                yield Lost(file, what)
-    for file, text in before.items():
-        if file in loaded.defaults:
-            yield Lost(file, f"its `{DEFAULTS}` (resources have the values)")
-        yield from (Lost(file, what) for what in _removed_extras(text, attempt.texts[file]))
-
-
-def _removed_extras(before: str, after: str) -> Iterator[str]:
-    """Yield each comment, anchor, alias and merge key of a text that another one lacks."""
-    kept = {line.strip() for line in after.splitlines()}
-    for extra in extras_in(before):
-        if extra.text not in kept:
-            yield f"{_described(extra)} in line {extra.line}"
-
-
-def _described(extra: Extra) -> str:
-    if extra.text.startswith("*"):
-        return f"alias {extra.text} (replaced by its value)"
-    if extra.text.startswith("&"):
-        return f"anchor {extra.text}"
-    return f"comment {redact_line(extra.text)}" if extra.text.startswith("#") else "merge key"
-
-
-def _has_plain_reference(value: JSON) -> bool:
-    return isinstance(value, str) and any(not ref.is_secret for ref in references_in(value))
 
 
 def namesakes(attempt: Attempt, context: ImportContext, loaded: Loaded) -> Iterator[Namesake]:
@@ -393,38 +303,3 @@ def changes_of(texts: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
             Side(tuple(text.splitlines(keepends=True)), after),
         )
     return changes
-
-
-class Extra(Struct, frozen=True):
-    """A comment, or another part of a text that its values do not show. Lines count from 1."""
-
-    line: int
-    text: str
-
-
-def extras_in(text: str) -> Iterator[Extra]:
-    """Yield the comments, anchors, aliases and merge keys of a valid text, line by line."""
-    lines = text.splitlines()
-    ends: dict[int, int] = {}
-    inside: set[int] = set()
-    extras: list[Extra] = []
-    for token in yaml.scan(text, Loader=Parser):
-        start, end = token.start_mark, token.end_mark
-        if end.index == start.index:
-            continue
-        written = lines[start.line][start.column : end.column] if start.line == end.line else ""
-        if isinstance(token, (yaml.AnchorToken, yaml.AliasToken)) or written == _MERGE_KEY:
-            extras.append(Extra(start.line + 1, written))
-        if isinstance(token, yaml.ScalarToken) and token.style in ("|", ">"):
-            last = end.line if end.column else end.line - 1
-            inside.update(range(start.line + 1, last + 1))
-            ends[start.line] = start.column + 1
-            continue
-        inside.update(range(start.line, end.line))
-        ends[end.line] = max(ends.get(end.line, 0), end.column)
-    for number, line in enumerate(lines):
-        rest = line[ends.get(number, 0) :]
-        _, sign, comment = rest.partition("#")
-        if sign and number not in inside:
-            extras.append(Extra(number + 1, f"#{comment}".rstrip()))
-    yield from sorted(extras, key=lambda extra: extra.line)

@@ -27,7 +27,7 @@ from reconciler.commands.session import Session
 from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.files import Adopted, Imported, Layout, Left
+from reconciler.model.files import Adopted, Imported, Left
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Identity, Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
@@ -40,7 +40,6 @@ from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
 from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
 from reconciler.render.options import RenderOptions
-from reconciler.workspace.loading import Loaded
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.writing import write_files
 
@@ -52,16 +51,14 @@ _COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
 class ImportOptions(Struct, frozen=True):
     """What to import, and into which files.
 
-    Without a layout, resources are written beside those of the same parent. `into` is a folder or
-    a file. `force` overwrites existing files with live state; `dry_run` writes nothing. With
-    `share_secrets`, exports with the same account refer to the same variables.
+    Resources are written beside those of the same parent, or into the folder or file `into`.
+    `dry_run` writes nothing. With `share_secrets`, exports with the same account refer to the same
+    variables.
     """
 
     workspace: WorkspaceOptions
     choice: Choice = field(default_factory=Choice)
-    layout: Layout | None = None
     into: str = ""
-    force: bool = False
     dry_run: bool = False
     share_secrets: bool = False
 
@@ -94,9 +91,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     filing = Filing(
         FolderSource(options.workspace.folder),
         session.loaded.globs,
-        options.layout,
         options.into,
-        options.force,
         siblings_of(session.loaded.desired.in_order()),
     )
     depth = Depth(
@@ -130,7 +125,7 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         share_secrets=options.share_secrets,
     )
     renamed = _renamed(session, live, matching)
-    selected = _selected(options.choice, context, matching, loaded, filing, renamed)
+    selected = _selected(options.choice, context, matching, renamed)
     users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
     if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
         raise IntegrationsNotRead(frozenset(unread))
@@ -146,9 +141,6 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         for name in attempt.texts
         if (raw := filing.source.read(name)) is not None
     }
-    if options.force:
-        effects.check_overwriting(loaded, attempt)
-    gone = effects.removed_from_files(loaded, attempt, before) if options.force else ()
     drafting = attempt.drafting
     return Imported(
         files=attempt.texts,
@@ -164,7 +156,6 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         secrets=tuple(drafting.secrets),
         calls=0,
         beside=attempt.beside,
-        gone=tuple(gone),
         namesakes=tuple(effects.namesakes(attempt, context, loaded)),
         changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
         unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
@@ -185,11 +176,9 @@ def _selected(
     choice: Choice,
     context: ImportContext,
     matching: Matching,
-    loaded: Loaded,
-    filing: Filing,
     renamed: Mapping[Identity, Address],
 ) -> _Selected:
-    """Select the objects to write. With `--force`, those in overwritten files are written again.
+    """Select the objects to write.
 
     Raises BadUsage if a part of the choice matches no object.
     """
@@ -200,11 +189,7 @@ def _selected(
     among = None if choice.names or choice.ids else renamed
     reasons = {live.identity: _reason_against(live, context, among) for live in wanted}
     every = adoptions([live for live in wanted if reasons[live.identity] is None], context)
-    new = tuple(
-        adoption
-        for adoption in every
-        if adoption.live.identity not in context.claims or _is_overwritten(adoption, loaded, filing)
-    )
+    new = tuple(item for item in every if item.live.identity not in context.claims)
     refused = (Left(live, (), reason) for live in wanted if (reason := reasons[live.identity]))
     return _Selected(new, len(every) - len(new), ignored, tuple(refused))
 
@@ -242,16 +227,6 @@ def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identi
             doubled = duplicates_of(matching, base, now, elsewhere=elsewhere)
         return {item.live.identity: item.match.resource.address for item in doubled}
     return {}
-
-
-def _is_overwritten(adoption: Adoption, loaded: Loaded, filing: Filing) -> bool:
-    """Return whether the resource of a claimed object is in a file that `--force` overwrites."""
-    declaration = loaded.declared.get(adoption.address)
-    return (
-        filing.overwrite
-        and declaration is not None
-        and declaration.document.file == filing.file_of(adoption)
-    )
 
 
 def imported_document(imported: Imported, options: RenderOptions) -> Document:
@@ -297,7 +272,6 @@ def remarks_on_import(imported: Imported) -> str:
         printable(f"{file} can't be extended and is unchanged. New resources are in {beside}")
         for file, beside in imported.beside.items()
     ]
-    lines += [printable(f"Removed from {lost.file}: {lost.what}") for lost in imported.gone]
     if imported.namesakes:
         pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
         lines.append(f"Same name as a resource of another environment: {listed(pairs, _MOST)}")

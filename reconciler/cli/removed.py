@@ -22,6 +22,11 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "plan": {"--undo": "revert the commit and apply"},
     "apply": {"--undo": "revert the commit and apply"},
     "compare": {"--live": "use `reconciler drift` of each environment"},
+    "import": {
+        "--force": "delete the file in git, and import again",
+        "--layout": "use --into, or move the resources afterwards",
+    },
+    "init": {"--layout": "run `import --into` afterwards"},
     "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
     "promote": {"--no-plan": "leave it out: promote changes files only"},
     "show": {"--resolved": "use `reconciler show NAME`"},

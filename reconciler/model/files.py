@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec import field as named
@@ -26,14 +25,6 @@ class FileChange(Struct, frozen=True):
 
     before: Side
     after: Side
-
-
-class Layout(StrEnum):
-    """How imported resources are distributed over files."""
-
-    BY_PARENT = "by-project"
-    BY_RESOURCE = "by-resource"
-    SINGLE = "single"
 
 
 class LiveName(Public, frozen=True):
@@ -114,13 +105,6 @@ class NeededSecret(Public, frozen=True):
     address: Address
 
 
-class Lost(Public, frozen=True):
-    """What an overwritten file loses."""
-
-    file: str
-    what: str
-
-
 class Imported(Public, frozen=True):
     """What an import did, or would do if not `written`, as `import --format json` prints it.
 
@@ -152,7 +136,6 @@ class Imported(Public, frozen=True):
     calls: int
     beside: Mapping[str, str] = {}
     """Files that cannot be extended, with those that were written instead."""
-    gone: tuple[Lost, ...] = named(default=(), name="dropped")
     namesakes: tuple[Namesake, ...] = ()
     changes: Mapping[str, FileChange] = {}
     unlisted: tuple[str, ...] = ()

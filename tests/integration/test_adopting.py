@@ -82,12 +82,11 @@ def test_a_folder_outside_the_globs_is_refused(
     assert files(folder) == ["reconciler.yaml"]
 
 
-@pytest.mark.parametrize("layout", ["by-project", "by-resource"])
-def test_every_name_gets_a_valid_file_name(tmp_path: Path, layout: str) -> None:
+def test_every_name_gets_a_valid_file_name(tmp_path: Path) -> None:
     exports = [export("con"), export("venv")]
     with service(tmp_path, {"venv": exports, "nul": [export("x")]}) as running:
         folder = workspace(tmp_path)
-        assert run(folder, running, "--layout", layout).code == 0
+        assert run(folder, running).code == 0
         assert not {"venv", "con.yaml", "nul.yaml"} & {
             part for name in files(folder) for part in name.split("/")
         }
@@ -184,7 +183,7 @@ def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
     )
     allowed = "version: 1\npolicy: {allow_literal_secrets: true}\n"
     folder = workspace(tmp_path, allowed, **{"resources.yaml": there})
-    ran = run(folder, shop, "--dry-run", "--layout", "single")
+    ran = run(folder, shop, "--dry-run", "--into", "resources.yaml")
     assert ran.code == 0, ran.err
     assert "Would import: 2 projects, 2 batch_exports into 1 file (1 existing)" in ran.err
     assert "  RECONCILER_SECRET_ORDERS_PASSWORD  batch_export.orders\n" in ran.err
@@ -219,7 +218,6 @@ def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) 
         "left_out": [],
         "not_imported": [],
         "ignored": [],
-        "dropped": [],
         "namesakes": [],
         "in_the_files_already": 0,
         "calls": result["calls"],
@@ -249,56 +247,6 @@ def test_a_second_environment_gets_its_own_keys_and_a_message(
     (folder / "projects/shop-production.yaml").unlink()
     for environment in ("staging", "production"):
         assert planned(folder, shop, "-e", environment).code == 0
-
-
-def test_force_changes_nothing_for_other_environments(
-    shop: RunningEmulator, tmp_path: Path
-) -> None:
-    folder = workspace(tmp_path, TWO)
-    assert run(folder, shop, "-e", "staging").code == 0
-    path = folder / "projects/shop.yaml"
-    both = path.read_text().replace("[staging]", "[staging, production]")
-    path.write_text(both)
-    ran = run(folder, shop, "-e", "staging", "--project", "shop", "--force")
-    assert ran.code == 1
-    assert "to resources of other environments, too: batch_export.orders" in ran.err
-    assert path.read_text() == both
-
-
-def test_force_keeps_settings_of_files_and_reports_dropped_ones(
-    shop: RunningEmulator, tmp_path: Path
-) -> None:
-    text = "version: 1\nvars: {host: h.example.com}\npolicy: {allow_literal_secrets: true}\n"
-    folder = workspace(tmp_path, text)
-    assert run(folder, shop).code == 0
-    path = folder / "projects/shop.yaml"
-    edited = (
-        path.read_text()
-        .replace("  orders:\n", "  # ours\n  orders:\n    lifecycle: {protect: true}\n", 1)
-        .replace("    interval: hour\n", "    interval: hour\n    secret_version: 2\n", 1)
-        .replace("h.example.com", "${var:host}", 1)
-        .replace("${secret:env:RECONCILER_SECRET_ORDERS_PASSWORD}", SECRET)
-        .replace(
-            "${secret:env:RECONCILER_SECRET_ORDERS_USER}", "${secret:env:RECONCILER_SECRET_MINE}"
-        )
-    )
-    path.write_text(edited)
-    ran = run(folder, shop, "--project", "shop", "--force")
-    assert ran.code == 0, ran.err
-    orders = declared(folder)["batch_exports"]["orders"]
-    assert orders["lifecycle"] == {"protect": True}
-    assert orders["secret_version"] == 2
-    config = orders["destination"]["config"]
-    assert config["host"] == "h.example.com"
-    assert config["user"] == "${secret:env:RECONCILER_SECRET_MINE}"
-    assert config["password"] == "${secret:env:RECONCILER_SECRET_ORDERS_PASSWORD}"
-    removed = [line for line in ran.err.splitlines() if line.startswith("Removed from")]
-    assert any("${var:host} in destination.config.host" in line for line in removed)
-    assert any("literal secret in destination.config.password" in line for line in removed)
-    assert any("comment # ours in line " in line for line in removed)
-    assert SECRET not in ran.out + ran.err + path.read_text()
-    assert "  RECONCILER_SECRET_ORDERS_PASSWORD  batch_export.orders\n" in ran.out
-    assert "MINE" not in ran.out
 
 
 def test_an_unknown_type_is_written_without_fields_named_like_secrets(tmp_path: Path) -> None:

@@ -230,14 +230,6 @@ def test_import_knows_the_project_of_the_defaults_in_another_environment(
     assert f"{expected}(batch_export.lake-web)\n" in ran.err
 
 
-def test_import_with_force_reports_the_lost_defaults(applied: Applied) -> None:
-    ran = run_import(applied.folder, applied.running, "--into", "lake.yaml", "--force", **SECRETS)
-    assert ran.code == 0, ran.err
-    assert "Removed from lake.yaml: its `defaults` (resources have the values)\n" in ran.err
-    assert "defaults" not in yaml.safe_load(applied.text("lake.yaml"))
-    assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
-
-
 def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
     page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     text = page.partition("```yaml\n# lake.yaml\n")[2].partition("```")[0]

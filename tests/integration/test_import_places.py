@@ -1,4 +1,4 @@
-"""`import`: where resources are written, what defaults already give, and what --force removes."""
+"""`import`: where resources are written, and what defaults already give."""
 
 from __future__ import annotations
 
@@ -61,12 +61,9 @@ def test_experience_31_an_export_goes_to_the_file_of_its_siblings(
 @pytest.mark.parametrize(
     ("options", "file"),
     [
-        (("--layout", "by-project"), "projects/home.yaml"),
-        (("--layout", "by-resource"), "batch_exports/home/lake.yaml"),
         (("--into", "more"), "more/projects/home.yaml"),
         (("--into", "exports/lake.yml"), "exports/lake.yml"),
         (("--into", "exports/web.yaml"), "exports/web.yaml"),
-        (("--force",), "projects/home.yaml"),
     ],
 )
 def test_experience_31_options_select_another_file(
@@ -82,7 +79,6 @@ def test_experience_31_options_select_another_file(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--into", "a.yaml", "--layout", "single"), "--layout has no effect"),
         (("--into", "reconciler.yaml"), "contains no resources"),
         (("--into", "inner/a.yaml"), "is in another workspace"),
         (("--into", "inner"), "is in another workspace"),
@@ -129,46 +125,6 @@ def test_experience_31_values_of_defaults_are_not_written(
     assert lake["destination"]["type"] == "Postgres"
     assert not {"port", "database"} & config.keys()
     assert config["host"] == "h.example.com"
-    assert plan(folder, populated).code == 0
-
-
-def test_configuration_10_force_names_each_lost_part_of_a_file(
-    populated: RunningEmulator, tmp_path: Path
-) -> None:
-    folder = workspace(tmp_path, populated)
-    path = folder / "exports/web.yaml"
-    path.write_text(
-        "# Ours\n"
-        "batch_exports:\n"
-        "  orders: &orders  # the first\n"
-        "    project: home\n"
-        "    name: Orders\n"
-        "    interval: hour\n"
-        "    destination: {type: NoOp, config: {}}\n"
-        "  # password: hunter22\n"
-        "  lake:\n"
-        "    <<: *orders\n"
-        "    name: Lake\n"
-        "    destination:\n"
-        "      type: Postgres\n"
-        "      config:\n"
-        "        host: h\n"
-        "        database: d\n"
-        "        user: ${secret:env:RECONCILER_SECRET_U}\n"
-        "        password: ${secret:env:RECONCILER_SECRET_P}\n"
-    )
-    ran = run(folder, populated, "--force", "--into", "exports/web.yaml", "--kind", "batch_export")
-    assert ran.code == 0, ran.err
-    for what in (
-        "comment # Ours in line 1",
-        "anchor &orders in line 3",
-        "comment # the first in line 3",
-        "comment # password: *** in line 8",
-        "alias *orders (replaced by its value) in line 10",
-        "merge key in line 10",
-    ):
-        assert f"Removed from exports/web.yaml: {what}\n" in ran.err
-    assert "hunter22" not in ran.err
     assert plan(folder, populated).code == 0
 
 

@@ -161,19 +161,6 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     assert again.out == "Imported: nothing; 205 already in the configuration\n"
 
 
-@pytest.mark.parametrize("dialect", ["interface"])
-@pytest.mark.parametrize("layout", ["by-resource", "single"])
-def test_the_layout_distributes_resources_over_files(
-    seeded: RunningEmulator, dialect: str, layout: str, tmp_path: Path
-) -> None:
-    folder = new_workspace(tmp_path / "workspace")
-    ran = reconciler("import", "-C", folder, "--layout", layout, environ=seeded.environ())
-    assert ran.code == 0, ran.err
-    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.yaml"))
-    assert len(files) == {"by-resource": 206, "single": 2}[layout]
-    assert plan(folder, seeded).code == 0
-
-
 @pytest.fixture
 def populated(emulator: RunningEmulator) -> RunningEmulator:
     """Run a service with two exports of one name, another export and a second project."""
@@ -372,33 +359,11 @@ def test_a_new_file_is_written_beside_one_that_cannot_be_extended(
     assert plan(folder, populated).code == 0
 
 
-def test_force_overwrites_files_and_loses_no_resource(
-    populated: RunningEmulator, tmp_path: Path
-) -> None:
-    folder = new_workspace(tmp_path)
-    assert run(folder, populated, "--project", "Shop").code == 0
-    path = folder / "projects/shop.yaml"
-    fresh = path.read_text()
-    path.write_text("# old\n" + fresh.replace("port: 5432", "port: 1"))
-    assert run(folder, populated, "--project", "Shop", "--force").code == 0
-    assert path.read_text() == fresh
-    path.write_text(f"{fresh}\n  mine:\n    project: shop\n    name: Mine\n")
-    with_mine = fresh.rstrip("\n") + (
-        "\n\n  mine: {project: shop, name: Mine, interval: hour, "
-        "destination: {type: NoOp, config: {}}}\n"
-    )
-    path.write_text(with_mine)
-    ran = run(folder, populated, "--project", "Shop", "--force")
-    assert ran.code == 1
-    assert "batch_export.mine (projects/shop.yaml)" in ran.err
-    assert path.read_text() == with_mine
-
-
 def test_a_dry_run_shows_a_difference_and_writes_nothing(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = new_workspace(tmp_path)
-    ran = run(folder, populated, "--dry-run", "--layout", "single")
+    ran = run(folder, populated, "--dry-run", "--into", "resources.yaml")
     assert ran.code == 0
     assert "+++ b/resources.yaml\n" in ran.out
     assert list(folder.iterdir()) == [folder / "reconciler.yaml"]

@@ -267,17 +267,3 @@ def test_experience_33_a_missing_workspace_is_reported_before_a_missing_terminal
     assert ran.code == 1
     assert "reconciler.yaml" in ran.err
     assert "terminal" not in ran.err
-
-
-def test_an_import_by_key_overwrites_a_project_in_full(
-    service: RunningEmulator, tmp_path: Path
-) -> None:
-    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
-    service.call("PATCH", "/api/projects/1/", {"surveys_opt_in": True}).raise_for_status()
-    assert run(folder, service, "import", "--project", "Team 03").code == 0
-    (file,) = folder.glob("projects/*.yaml")
-    before = file.read_text()
-    assert "surveys_opt_in" in before
-    ran = run(folder, service, "import", "--project", "team-03", "--force")
-    assert ran.code == 0, ran.err
-    assert file.read_text() == before

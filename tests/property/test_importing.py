@@ -30,7 +30,6 @@ from reconciler.model.field_types import (
     OpenObject,
     SetOf,
 )
-from reconciler.model.files import Layout
 from reconciler.model.kind import Action, Field, Kind
 from reconciler.model.schemas import schema
 from tests.conftest import LONG
@@ -160,17 +159,15 @@ def create(service: RunningEmulator, path: str, body: dict[str, Any]) -> int | N
     # Shrinking would take minutes: a failure is reported as it is.
     phases=[Phase.explicit, Phase.generate],
 )
-@given(world=worlds, layout=st.sampled_from(list(Layout)))
-def test_the_plan_after_an_import_is_empty(
-    service: RunningEmulator, world: list[Any], layout: Layout
-) -> None:
+@given(world=worlds)
+def test_the_plan_after_an_import_is_empty(service: RunningEmulator, world: list[Any]) -> None:
     populate(service, world)
     runtime = Runtime(service.environ(), now=lambda: datetime(2026, 6, 1, tzinfo=UTC))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "reconciler.yaml").write_text("version: 1\n")
         workspace = WorkspaceOptions(folder)
-        done = asyncio.run(import_live(ImportOptions(workspace, layout=layout), runtime))
+        done = asyncio.run(import_live(ImportOptions(workspace), runtime))
         planned = asyncio.run(plan(PlanRequest(workspace), runtime)).plan
     changed = [change for change in planned.changes if change.action is not Action.NO_OP]
     assert changed == []
