@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import Enum, auto
 from math import inf
 from typing import TypeAlias
 
@@ -40,10 +39,6 @@ class Complete(Struct, frozen=True):
     more: JSONObject
 
 
-class Await(Struct, frozen=True):
-    """Wait until lists show that no other client created the same object."""
-
-
 class Patch(Struct, frozen=True):
     """Set fields of the object of the change: of a replacement, of the new one."""
 
@@ -60,7 +55,7 @@ class Delete(Struct, frozen=True):
     """Delete the object of the change."""
 
 
-Step: TypeAlias = Check | CheckNew | Create | Complete | Await | Patch | Toggle | Delete
+Step: TypeAlias = Check | CheckNew | Create | Complete | Patch | Toggle | Delete
 
 
 def steps_of(change: Change) -> tuple[Step, ...]:
@@ -89,14 +84,14 @@ def _steps_of_replacement(change: Change, body: JSONObject) -> tuple[Step, ...]:
         return Check(), CheckNew(), Delete(), Patch(body)
     marked = {**body, "name": marked_name(change.name, change.live_id or "")}
     create = (Check(), Create(marked), Complete(marked, change.after_create or {}))
-    return *create, Await(), Check(), Delete(), Patch({"name": change.name})
+    return *create, Check(), Delete(), Patch({"name": change.name})
 
 
 def unit_of(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Return the first steps that are admitted together: a check and the requests after it."""
     size = 1
     if isinstance(steps[0], Check):
-        while size < len(steps) and not isinstance(steps[size], (Check, Complete, Await)):
+        while size < len(steps) and not isinstance(steps[size], (Check, Complete)):
             size += 1
     return tuple(steps[:size])
 
@@ -133,53 +128,26 @@ def _by_depth(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...]:
     return tuple(map(tuple, levels))
 
 
-class Stage(Enum):
-    """Where a change is in a run, until its end."""
-
-    QUEUED = auto()
-    """Its next step may be taken."""
-    UNKNOWN = auto()
-    """A create was sent, and its object is to be searched for."""
-    WAITING = auto()
-    """The new object of a replacement is to be checked for duplicates."""
-
-
-class Checked(Enum):
-    """How far an object of this run was checked for duplicates of other clients."""
-
-    NONE = auto()
-    """There is no object, or its change ended otherwise."""
-    DUE = auto()
-    """Its scope was not read since the create."""
-    LAST = auto()
-    """After the last changes."""
-    EARLIER = auto()
-    """Before the last changes, so that it is to be checked again."""
-
-
 class Creation(Struct):
     """A create that was sent.
 
-    names
-        The name that was sent, and the one that the object gets at the end.
+    name
+        The name that was sent.
     before
         The ids of the list that was read before.
-    sent_at
-        When it was sent, in seconds of the clock.
     live_id
         The id of the new object, None while the outcome is unknown.
     confirmed
         Whether the answer had the id.
     stored
-        The object in full after the last write of this run, None if that is not known.
+        The object as its create or a search returned it, None if that is not known.
     """
 
     scope: Scope
     routes: Routes
     sent: JSONObject
-    names: tuple[str, ...]
+    name: str
     before: frozenset[str]
-    sent_at: float
     live_id: str | None = None
     confirmed: bool = False
     stored: JSONObject | None = None
@@ -200,8 +168,8 @@ class ChangeRun(Struct):
         Whether a write was sent and its answer was not handled.
     made
         What was done so far, for messages.
-    stage, checked
-        Where it is in the run. `cause` is the error of a create whose outcome is unknown.
+    cause
+        The error of a create whose outcome is unknown.
     """
 
     change: Change
@@ -214,8 +182,6 @@ class ChangeRun(Struct):
     writing: bool = False
     made: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    stage: Stage = Stage.QUEUED
-    checked: Checked = Checked.NONE
     cause: str = ""
 
     @property
@@ -239,10 +205,6 @@ class ChangeRun(Struct):
     def outcome_unknown(self) -> bool:
         """Whether a create was sent, and no object of it is known."""
         return self.creation is not None and self.creation.live_id is None
-
-    def pass_check(self) -> None:
-        """Continue after the check for duplicates."""
-        self.steps = self.steps[1:]
 
     def done(self) -> Done:
         """Return the end of the change after its last step."""

@@ -8,27 +8,22 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from math import inf
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from reconciler.applying.change_run import (
     ChangeRun,
     Check,
-    Checked,
-    Creation,
-    Stage,
     levels_of,
     steps_of,
 )
 from reconciler.applying.checks import Checks
 from reconciler.applying.scopes import Scopes
-from reconciler.applying.twins import NOT_SEARCHED, SHOWN_WITHIN, Search, TwinCheck, unchecked
+from reconciler.applying.search import NOT_SEARCHED, Search
 from reconciler.applying.worker import Worker
 from reconciler.client import Stop, Transport
 from reconciler.errors import (
@@ -48,8 +43,6 @@ from reconciler.model.event import (
     Result,
     Skipped,
     Started,
-    Twins,
-    Withdrawn,
 )
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
@@ -57,8 +50,6 @@ from reconciler.model.plan import Change, Plan
 from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
 
-CHECKED_WITHIN = 60.0
-"""Seconds after a create in which the lists are checked for duplicates, also in a long level."""
 INTERRUPTED = "the run was interrupted"
 _REFUSALS = (400, 401, 403, 409, 415, 422)
 _REST = "plan again: the plan then does the rest of the replacement"
@@ -70,12 +61,10 @@ async def execute(
     *,
     listen: Listener,
     live: Live,
-    withdraw: bool = True,
 ) -> Report:
     """Apply every change of the plan and report how each ended.
 
-    `live` is what the plan was made from. `withdraw` allows the run to delete an export that it
-    created, if another client created the same one before.
+    `live` is what the plan was made from.
 
     Raises SecretUnavailable: a secret that would be sent can't be resolved; nothing was sent.
     """
@@ -92,7 +81,6 @@ async def execute(
         scopes,
         Worker(scopes, mask, Checks(scopes, mask, plan.deleted_inside)),
         Search(scopes),
-        TwinCheck(scopes, listen, withdraw),
         listen,
         mask,
         plan.deleted_inside,
@@ -101,7 +89,6 @@ async def execute(
     try:
         for level in levels_of(plan.sending):
             await run.apply(level)
-        await run.check_again()
     except Exception as error:  # noqa: BLE001 - a run always ends with a report
         run.halt(error)
     finally:
@@ -120,10 +107,8 @@ async def _announce(stop: Stop, listen: Listener) -> None:
 class _Run(Struct):
     """The state of a run.
 
-    runs
-        The changes of all levels so far, with their stages.
-    unchecked_since
-        When the first create was sent whose check for duplicates is due.
+    unknown
+        The creates with an unknown outcome, whose objects are to be searched for.
     inside
         `Plan.deleted_inside`.
     halted
@@ -133,20 +118,16 @@ class _Run(Struct):
     scopes: Scopes
     worker: Worker
     search: Search
-    twin_check: TwinCheck
     listen: Listener
     mask: Mask
     inside: Mapping[str, Sequence[Change]]
     ended: dict[str, Result] = field(default_factory=dict)
-    twins: dict[str, Twins] = field(default_factory=dict)
-    runs: list[ChangeRun] = field(default_factory=list)
-    unchecked_since: float = inf
+    unknown: list[ChangeRun] = field(default_factory=list)
     halted: str | None = None
 
     async def apply(self, changes: Sequence[Change]) -> None:
-        """Apply the changes of a level, and check what they created."""
+        """Apply the changes of a level, and search for creates whose outcome is unknown."""
         queue = deque(sorted(map(self._run_of, changes), key=self._turn))
-        self.runs += queue
         self.scopes.checks = Counter(
             self.worker.scope_of_checked(run.change)
             for run in queue
@@ -154,11 +135,8 @@ class _Run(Struct):
         )
         scopes = [self.worker.scope_of(run.change) for run in queue if run.creates]
         self.scopes.pending = Counter(scope for scope in scopes if scope is not None)
-        while queue:
-            for run in self._checked(Checked.LAST):
-                run.checked = Checked.EARLIER
-            await self._work(queue, until_check=True)
-            await self._settle()
+        await self._work(queue)
+        await self._search()
 
     def _run_of(self, change: Change) -> ChangeRun:
         """Return the run of a change. What the plan was made from is a look at its object.
@@ -178,21 +156,6 @@ class _Run(Struct):
         scope = self.worker.scope_of_checked(run.change)
         return not self.worker.checks.is_recent(run), scope.kind, scope.parent_id or ""
 
-    async def check_again(self) -> None:
-        """Check for duplicates once more, after the last changes.
-
-        An object that was adopted may be of another client, and that of this run may be shown
-        later: so lists are not believed before they must show it.
-        """
-        adopted = (run for run in self._checked(Checked.LAST) if run.adopted)
-        runs = [run for run in (*self._checked(Checked.EARLIER), *adopted) if self._is_done(run)]
-        sent = [run.creation.sent_at for run in runs if run.creation is not None and run.adopted]
-        with suppress(Interrupted):
-            if sent:
-                left = max(sent) + SHOWN_WITHIN - self.scopes.transport.clock()
-                await self.scopes.transport.pause(max(left, 0.0), "check for duplicates")
-            await self._check(runs)
-
     def halt(self, error: Exception) -> None:
         """Start nothing new after an error of this program."""
         self.halted = self.halted or text_of_unexpected(error)
@@ -207,19 +170,15 @@ class _Run(Struct):
             done=tuple(end for end in ends if isinstance(end, Done)),
             failed=tuple(end for end in ends if isinstance(end, Failed)),
             skipped=tuple(end for end in ends if isinstance(end, Skipped)),
-            withdrawn=tuple(end for end in ends if isinstance(end, Withdrawn)),
-            twins=tuple(self.twins[change.id] for change in changes if change.id in self.twins),
             interrupted=self.scopes.transport.stop.requested.is_set(),
         )
 
-    async def _work(self, queue: deque[ChangeRun], *, until_check: bool = False) -> None:
-        """Advance changes concurrently, until the queue is empty or, if wanted, a check is due."""
+    async def _work(self, queue: deque[ChangeRun]) -> None:
+        """Advance changes concurrently, until the queue is empty."""
         running: set[asyncio.Task[None]] = set()
         try:
             while queue or running:
                 while queue and len(running) < self.scopes.transport.settings.parallelism:
-                    if until_check and self._is_check_due():
-                        break
                     run = queue.popleft()
                     because = None if run.started else self._obstacle(run.change)
                     if because is not None:
@@ -235,24 +194,6 @@ class _Run(Struct):
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-
-    def _is_check_due(self) -> bool:
-        return self.scopes.transport.clock() - self.unchecked_since > CHECKED_WITHIN
-
-    def _checked(self, how_far: Checked) -> list[ChangeRun]:
-        return [run for run in self.runs if run.checked is how_far]
-
-    def _take(self, stage: Stage) -> list[ChangeRun]:
-        """Return the changes in a stage, which are queued from now on."""
-        runs = [run for run in self.runs if run.stage is stage]
-        for run in runs:
-            run.stage = Stage.QUEUED
-        return runs
-
-    def _to_check(self, run: ChangeRun, creation: Creation) -> None:
-        """Note that the scope of a create is to be checked for duplicates."""
-        run.checked = Checked.DUE
-        self.unchecked_since = min(creation.sent_at, self.unchecked_since)
 
     def _obstacle(self, change: Change) -> str | None:
         """Return why a change can't be started, None if it can."""
@@ -270,10 +211,6 @@ class _Run(Struct):
                 ended = "failed"
             case Skipped():
                 ended = "was skipped"
-            case Withdrawn():
-                ended = "was withdrawn"
-            case Done() if end.change.id in self.twins:
-                ended = "may have made a duplicate"
             case Done():
                 return None
         return f"{end.change.action} of {end.change.address} {ended}"
@@ -283,43 +220,25 @@ class _Run(Struct):
         if not run.started:
             run.started = True
             self.listen(Started(run.change))
-        known = run.creation
         try:
-            is_done = await self.worker.advance(run)
+            await self.worker.advance(run)
         except Interrupted:
             self._end(stopped(run, INTERRUPTED))
         except ReconcilerError as error:
             if isinstance(error, AmbiguousOutcome) and run.outcome_unknown:
-                run.stage, run.cause = Stage.UNKNOWN, error.message
+                run.cause = error.message
+                self.unknown.append(run)
             else:
                 self._end(failed(run, error, self.mask))
         except Exception as error:  # noqa: BLE001 - a run always ends with a report
             self.halt(error)
             self._end(unexpected(run, error))
         else:
-            if is_done:
-                self._end(run.done())
-            else:
-                run.stage = Stage.WAITING
-        if run.creation is not None and run.creation is not known and run.live_id is not None:
-            self._to_check(run, run.creation)
-
-    async def _settle(self) -> None:
-        """Search for what is unknown, check for duplicates, finish the replacements."""
-        await self._search()
-        created, self.unchecked_since = self._checked(Checked.DUE), inf
-        await self._check(created)
-        for run in created:
-            run.checked = Checked.LAST if self._is_done(run) else Checked.NONE
-        waiting = self._take(Stage.WAITING)
-        left = deque(run for run in waiting if run.change.id not in self.ended)
-        for run in left:
-            run.pass_check()
-        await self._work(left)
+            self._end(run.done())
 
     async def _search(self) -> None:
         """Find the objects of creates whose outcome is unknown, and finish these creates."""
-        runs = self._take(Stage.UNKNOWN)
+        runs, self.unknown = self.unknown, []
         if not runs:
             return
         problems = dict.fromkeys((run.change.id for run in runs), NOT_SEARCHED)
@@ -335,35 +254,8 @@ class _Run(Struct):
                 problem = problems.get(run.change.id, NOT_SEARCHED)
                 self._end(unknown_create(run, self.mask(f"{run.cause}; {problem}")))
             else:
-                self._to_check(run, run.creation)
                 adopted.append(run)
         await self._work(adopted)
-
-    async def _check(self, runs: Sequence[ChangeRun]) -> None:
-        """Check creates for duplicates of other clients, and report what was decided."""
-        if not runs:
-            return
-        try:
-            results = await self.twin_check.run(runs)
-        except Exception as error:  # noqa: BLE001 - a run always ends with a report
-            self.halt(error)
-            results = {run.change.id: unchecked(run, text_of_unexpected(error)) for run in runs}
-        for run in runs:
-            if run.change.id in results:
-                self._note_check(run, results[run.change.id])
-
-    def _note_check(self, run: ChangeRun, result: Withdrawn | Twins | None) -> None:
-        """Note what a check showed. Without a check at all, a change is as it was before."""
-        before = self.twins.pop(run.change.id, None)
-        if isinstance(result, Withdrawn):
-            self._end(result)
-        elif result is not None:
-            masked = replace(result, because=self.mask(result.because), hint=self.mask(result.hint))
-            self.twins[run.change.id] = masked
-            if masked != before:
-                self.listen(masked)
-            if run.change.id not in self.ended:
-                self._end(stopped(run, masked.because, masked.hint))
 
     def _end(self, end: Result) -> None:
         self.ended[end.change.id] = end
@@ -371,9 +263,6 @@ class _Run(Struct):
         for change in self.inside.get(end.change.id, ()):
             if change.id not in self.ended:
                 self._end(deleted_with(change, end, self._not_done(end)))
-
-    def _is_done(self, run: ChangeRun) -> bool:
-        return isinstance(self.ended.get(run.change.id, Done(run.change, None)), Done)
 
 
 def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:

@@ -55,8 +55,7 @@ class Scopes:
 
     `created` are the ids that this run created, by kind. `pending` counts the creates of each scope
     that are still to be sent, `checks` the objects that are still to be checked. `hidden` are the
-    fields that a list of a kind does not show, as far as is known. `unchecked` are the
-    scopes of creates since the last check for duplicates by kind, with the calls of their lists.
+    fields that a list of a kind does not show, as far as is known.
     """
 
     transport: Transport

@@ -9,7 +9,6 @@ from math import inf
 from msgspec import Struct, field
 
 from reconciler.applying.change_run import (
-    Await,
     ChangeRun,
     Check,
     CheckNew,
@@ -65,8 +64,8 @@ class Worker(Struct):
     checks: Checks
     created: dict[Address, str] = field(default_factory=dict)
 
-    async def advance(self, run: ChangeRun) -> bool:
-        """Take the next steps. Return whether the change is done, or waits for the other creates.
+    async def advance(self, run: ChangeRun) -> None:
+        """Take the steps that are left.
 
         Raises:
             StalePlan: the object was modified; nothing was sent.
@@ -76,8 +75,6 @@ class Worker(Struct):
         """
         while run.steps:
             unit = unit_of(run.steps)
-            if isinstance(unit[0], Await):
-                return False
             # A step is taken off before it is sent, so that nothing can send a create twice.
             run.steps = run.steps[len(unit) :]
             if isinstance(unit[0], Complete):
@@ -86,7 +83,6 @@ class Worker(Struct):
                 await self._take(run, unit)
                 if isinstance(unit[0], Check):
                     self.scopes.checks[self.scope_of_checked(run.change)] -= 1
-        return True
 
     def scope_of(self, change: Change) -> Scope | None:
         """Return the scope in which a change creates an object, None without its parent."""
@@ -239,9 +235,7 @@ class Worker(Struct):
         routes, live_id = self._routes(run.change), run.live_id or ""
         answer = await self._write(run, routes.patch(live_id, step.body), not_after)
         run.made.append("updated")
-        stored = await self._stored_after(run, routes, answer, sent=step.body)
-        if run.creation is not None:
-            run.creation.stored = stored
+        await self._note_altered(run, routes, answer, sent=step.body)
 
     async def _complete(self, run: ChangeRun, step: Complete) -> None:
         """Send what the create did not set; after a search the secrets, too."""
@@ -249,40 +243,33 @@ class Worker(Struct):
         if creation is None or creation.live_id is None:
             return
         kind, live_id = creation.routes.kind, creation.live_id
-        creation.stored, altered = await self._compared(
-            run, creation.routes, creation.stored, sent=step.sent
-        )
+        altered = await self._altered(run, creation.routes, creation.stored, sent=step.sent)
         patch = {**body_of_altered(kind, step.sent, altered), **step.more}
         if run.adopted:
             patch |= {name: value for name, value in step.sent.items() if secret_refs(value)}
         if patch:
             answer = await self._write(run, creation.routes.patch(live_id, patch), inf)
-            sent = {**step.sent, **patch}
-            creation.stored = await self._stored_after(run, creation.routes, answer, sent=sent)
+            await self._note_altered(run, creation.routes, answer, sent={**step.sent, **patch})
         self.created[run.change.address] = live_id
 
-    async def _stored_after(
+    async def _note_altered(
         self, run: ChangeRun, routes: Routes, answer: Answer, *, sent: JSONObject
-    ) -> JSONObject | None:
-        """Return the object after a PATCH, and note what the server did not keep.
-
-        If it can't be read, it is None: the PATCH was acknowledged.
-        """
+    ) -> None:
+        """Note what the server did not keep of a PATCH, which was acknowledged."""
         try:
-            stored, altered = await self._compared(run, routes, answer.body, sent=sent)
+            altered = await self._altered(run, routes, answer.body, sent=sent)
         except (ServiceError, Interrupted) as error:
             run.notices.append(f"not compared with what was sent: {self.mask(error.message)}")
-            return None
+            return
         run.notices += [
             f"the server ignored or altered {path_text(path)}: it reads back different"
             for path in altered
         ]
-        return stored
 
-    async def _compared(
+    async def _altered(
         self, run: ChangeRun, routes: Routes, answer: JSON, *, sent: JSONObject
-    ) -> tuple[JSONObject, Collection[Path]]:
-        """Return the object after a write, and the paths of sent fields that it alters.
+    ) -> Collection[Path]:
+        """Return the paths of sent fields that the object has otherwise after a write.
 
         It is read if the answer lacks a field. Raises ServiceError.
         """
@@ -290,9 +277,8 @@ class Worker(Struct):
         if isinstance(answer, Mapping) and id_text(answer.get("id")) == live_id:
             altered = altered_paths(kind, sent, answer)
             if not lacks_fields(kind, answer, altered):
-                return answer, altered
-        stored = (await self.checks.read(run, routes, live_id)).body
-        return stored, altered_paths(kind, sent, stored)
+                return altered
+        return altered_paths(kind, sent, (await self.checks.read(run, routes, live_id)).body)
 
     async def _took_effect(self, run: ChangeRun, step: Step) -> bool:
         """Return whether a write without a clear answer reads back as done.
@@ -364,11 +350,9 @@ class Worker(Struct):
             ServiceError: it was not created.
 
         """
-        request, now = routes.create(step.body), self.scopes.transport.clock()
-        creation = Creation(
-            _scope(routes), routes, step.body, _names(run, step), listing.ids, sent_at=now
-        )
-        run.creation = creation
+        request = routes.create(step.body)
+        name = str(step.body.get("name"))
+        run.creation = creation = Creation(_scope(routes), routes, step.body, name, listing.ids)
         try:
             answer = await self.scopes.transport.send(
                 request, change_id=run.change.id, not_after=not_after
@@ -420,7 +404,7 @@ def _as_unknown(error: ServiceError) -> ServiceError:
 def _differing(body: JSONObject, creation: Creation) -> str | None:
     """Return the field in which an answer differs from this create: its name, or its parent."""
     name, kind = body.get("name"), creation.routes.kind
-    if not isinstance(name, str) or name.strip() != creation.names[0].strip():
+    if not isinstance(name, str) or name.strip() != creation.name.strip():
         return "name"
     if kind.parent_field is None or creation.scope.parent_id is None:
         return None

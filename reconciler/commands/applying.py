@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.applying import execute
-from reconciler.applying.events import Bus
 from reconciler.client import Transport
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult
@@ -20,6 +19,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import SavedPlan, saved_plan
 from reconciler.commands.session import Session
 from reconciler.errors import (
+    AmbiguousIdentity,
     BadUsage,
     GitUnavailable,
     Interrupted,
@@ -38,6 +38,8 @@ from reconciler.model.text import listed, several
 
 _PAUSES = (1.0, 2.0, 4.0)
 """Seconds before a list that may be behind the writes of the run is read again."""
+_LATE = 10.0
+"""Seconds before a plan after a create without a clear answer, which may take effect late."""
 
 
 Again: TypeAlias = Callable[[], Awaitable[Plan]]
@@ -68,6 +70,8 @@ async def verify(
     """
     done = {result.change.address for result in report.done}
     try:
+        if any(result.adopted for result in report.done):
+            await transport.pause(_LATE, "a create without a clear answer")
         for pause in _PAUSES:
             with suppress(InvalidResponse):
                 left = _without_secrets(await again(), done)
@@ -222,7 +226,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
 
         bus = stack.enter_context(recording(request.outputs, runtime, session.mask, masked=masked))
         stack.enter_context(transport.reporting_to(bus))
-        report = await _execute(planned, session, transport, bus)
+        report = await execute(planned.plan, transport, listen=bus, live=planned.live)
         screen.report(redact_report(report, session.mask, bus.changes))
         verification = await _verification(request, planned, session, transport, report)
         if isinstance(verification.error, Interrupted):
@@ -309,16 +313,6 @@ async def _check_approval(request: ApplyRequest, plan: Plan, screen: Screen) -> 
         raise ReconcilerError("not approved; nothing was sent")
 
 
-async def _execute(planned: SavedPlan, session: Session, transport: Transport, bus: Bus) -> Report:
-    return await execute(
-        planned.plan,
-        transport,
-        listen=bus,
-        live=planned.live,
-        withdraw=session.loaded.policy.withdraw,
-    )
-
-
 async def _verification(
     request: ApplyRequest,
     planned: SavedPlan,
@@ -326,9 +320,12 @@ async def _verification(
     transport: Transport,
     report: Report,
 ) -> Verification:
-    """Verify a complete run."""
+    """Plan again after a complete run. After another one, look for duplicates of its creates.
+
+    Runs that share no lock may create the same: the last of them to create sees both objects.
+    """
     plan = planned.plan
-    if plan.empty or not report.complete or not request.verify:
+    if plan.empty or not request.verify or not (report.complete or report.has_created):
         return Verification()
     transport.emit(Verifying())
     applied = frozenset(change.address for change in plan.effective)
@@ -347,7 +344,20 @@ async def _verification(
             left, _ = await session.planned(transport, options, planned.base)
         return left
 
-    return await verify(session, transport, again, report)
+    if report.complete:
+        return await verify(session, transport, again, report)
+    with suppress(ReconcilerError):
+        return await _duplicates(again)
+    return Verification()
+
+
+async def _duplicates(again: Again) -> Verification:
+    """Return the error of a plan that finds several objects for one resource, if it does."""
+    try:
+        await again()
+    except AmbiguousIdentity as error:
+        return Verification(error=error)
+    return Verification()
 
 
 def _recorded(applied: Applied, session: Session, request: ApplyRequest) -> Applied:

@@ -36,9 +36,6 @@ from reconciler.model.event import (
     Sending,
     Sent,
     Skipped,
-    Twins,
-    Withdrawing,
-    Withdrawn,
 )
 from reconciler.model.plan import Change, Plan
 from reconciler.model.public import Positive, Public, Term, as_json, members
@@ -58,7 +55,6 @@ class Ending(Term):
     STALE = "stale", "The object was modified since the plan was made; nothing was sent."
     UNKNOWN = "unknown", "A request may have taken effect."
     SKIPPED = "skipped", "It was not started."
-    WITHDRAWN = "withdrawn", "Its object was deleted again, because an older twin exists."
     NOT_SENT = "not sent", "The run ended before a request changed anything."
 
 
@@ -104,8 +100,6 @@ class LoggedChange(Struct, frozen=True):
         The error, or why it was skipped.
     wrote
         Whether a request that writes was sent and not refused.
-    twin_ids
-        Objects of the same name and scope that stayed.
     """
 
     change: Change
@@ -113,7 +107,6 @@ class LoggedChange(Struct, frozen=True):
     live_id: str | None = None
     detail: str | None = None
     wrote: bool = False
-    twin_ids: tuple[str, ...] = ()
 
 
 class LoggedRun(Struct, frozen=True):
@@ -140,15 +133,6 @@ class LoggedRun(Struct, frozen=True):
     def unknown(self) -> tuple[LoggedChange, ...]:
         """The changes with an unknown outcome."""
         return tuple(change for change in self.changes if change.ending is Ending.UNKNOWN)
-
-    @property
-    def twins(self) -> tuple[LoggedChange, ...]:
-        """The changes whose object has a twin that stays."""
-        return tuple(
-            change
-            for change in self.changes
-            if change.twin_ids and change.ending is not Ending.WITHDRAWN
-        )
 
     @property
     def unknown_requests(self) -> tuple[LoggedRequest, ...]:
@@ -348,7 +332,6 @@ def _writes(lines: Iterable[Event]) -> tuple[LoggedRequest, ...]:
 def _change(change: Change, lines: Sequence[OfChange], *, wrote: bool) -> LoggedChange:
     """Return how a change ended, by its last line that says so."""
     logged = LoggedChange(change, Ending.UNKNOWN if wrote else Ending.NOT_SENT, wrote=wrote)
-    before_withdrawing: Ending | None = None
     for line in lines:
         match line:
             case Done():
@@ -360,21 +343,6 @@ def _change(change: Change, lines: Sequence[OfChange], *, wrote: bool) -> Logged
                 )
             case Skipped():
                 logged = replace(logged, ending=Ending.SKIPPED, detail=line.because)
-            case Withdrawing():
-                before_withdrawing = logged.ending
-                logged = replace(logged, ending=Ending.UNKNOWN)
-            case Withdrawn():
-                logged = replace(
-                    logged, ending=Ending.WITHDRAWN, live_id=line.live_id, twin_ids=(line.twin_id,)
-                )
-            case Twins():
-                logged = replace(
-                    logged,
-                    ending=before_withdrawing or logged.ending,
-                    live_id=line.live_id,
-                    twin_ids=line.twin_ids,
-                    detail=line.because,
-                )
     return logged
 
 

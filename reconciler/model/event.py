@@ -27,7 +27,7 @@ Method: TypeAlias = Annotated[
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
 _TEXTS = (
     *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
-    *("twin_id", "twin_ids", "message"),
+    "message",
 )
 """The attributes of events that are texts, or tuples of texts."""
 
@@ -179,37 +179,6 @@ class Skipped(OfChange, frozen=True):
     """Reason."""
 
 
-class Withdrawing(OfChange, frozen=True):
-    """The new object is about to be deleted, because an older twin exists."""
-
-    live_id: str = field(name="id")
-    """Id of the object that this run created."""
-    twin_id: str
-    """Id of the object that stays."""
-
-
-class Withdrawn(OfChange, frozen=True):
-    """The new object was deleted again."""
-
-    live_id: str = field(name="id")
-    """Id of the object that this run created."""
-    twin_id: str
-    """Id of the object that stays."""
-
-
-class Twins(OfChange, frozen=True):
-    """Two objects have the same name and scope, and both stay."""
-
-    live_id: str = field(name="id")
-    """Id of the object that this run created."""
-    twin_ids: tuple[str, ...]
-    """Ids of the other objects."""
-    because: str
-    """Why both stay."""
-    hint: str
-    """What to do, with the lines to paste."""
-
-
 class Interrupting(Public, frozen=True):
     """A stop was requested: nothing new is sent."""
 
@@ -227,15 +196,19 @@ class Report(Struct, frozen=True):
     done: tuple[Done, ...] = ()
     failed: tuple[Failed, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-    withdrawn: tuple[Withdrawn, ...] = ()
-    twins: tuple[Twins, ...] = ()
     interrupted: bool = False
 
     @property
     def complete(self) -> bool:
-        """Whether every change was made, and no twin is left."""
-        missing = self.failed or self.skipped or self.withdrawn
-        return not (missing or self.twins or self.interrupted)
+        """Whether every change was made."""
+        return not (self.failed or self.skipped or self.interrupted)
+
+    @property
+    def has_created(self) -> bool:
+        """Whether a run that was not interrupted created an object."""
+        creates = (Action.CREATE, Action.REPLACE)
+        made = any(end.change.action in creates for end in self.done)
+        return not self.interrupted and (made or any(end.live_id for end in self.failed))
 
 
 class Ended(Public, frozen=True):
@@ -273,31 +246,20 @@ class Ended(Public, frozen=True):
         return len(self.report.skipped)
 
     @derived
-    def withdrawn(self) -> Count:
-        """Creates whose object was deleted again."""
-        return len(self.report.withdrawn)
-
-    @derived
-    def twins(self) -> Count:
-        """Creates with a twin that stays."""
-        return len(self.report.twins)
-
-    @derived
     def interrupted(self) -> bool:
         """Whether a stop was requested."""
         return self.report.interrupted
 
     @derived
-    def exit_code(self) -> Annotated[ExitCode, Meta(extra_json_schema={"enum": [0, 1, 3, 130]})]:
-        """0: everything was done. 1: it could not be verified.
+    def exit_code(self) -> Annotated[ExitCode, Meta(extra_json_schema={"enum": [0, 3, 130]})]:
+        """0: everything was done. 3: something failed, was skipped, or could not be verified.
 
-        3: something failed, was skipped or has a twin. 130: interrupted.
+        130: interrupted.
         """
         if self.report.interrupted:
             return ExitCode.INTERRUPTED
-        if not self.report.complete:
-            return ExitCode.PARTLY_APPLIED
-        return ExitCode.ERROR if self.verified is False else ExitCode.FINE
+        is_well = self.report.complete and self.verified is not False
+        return ExitCode.FINE if is_well else ExitCode.PARTLY_APPLIED
 
 
 class BackfillsEnded(Public, frozen=True):
@@ -324,7 +286,7 @@ class BackfillsEnded(Public, frozen=True):
         return all(end.state.fine for item in self.objects for end in item.ends)
 
 
-Result: TypeAlias = Done | Failed | Skipped | Withdrawn
+Result: TypeAlias = Done | Failed | Skipped
 """The end of a change."""
 Event: TypeAlias = (
     Planned
@@ -336,8 +298,6 @@ Event: TypeAlias = (
     | Reading
     | Noted
     | Result
-    | Withdrawing
-    | Twins
     | Interrupting
     | Verifying
     | Ended
@@ -372,7 +332,7 @@ def redact_report(report: Report, mask: Mask, changes: Mapping[str, Change] = NO
     """Return the report with every known secret masked, like its events."""
     masked: dict[str, Any] = {
         name: tuple(redact_event(event, mask, changes) for event in getattr(report, name))
-        for name in ("done", "failed", "skipped", "withdrawn", "twins")
+        for name in ("done", "failed", "skipped")
     }
     return replace(report, **masked)
 

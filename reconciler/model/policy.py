@@ -200,7 +200,6 @@ _KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
     "attempt": (_texts, _common),
     "allow_literal_secrets": (_is_on, min),
     "allow_exec_secrets": (_is_on, min),
-    "withdraw": (lambda value: value != "never", min),
     "rules": (rules_of, trusted_first),
 }
 """The keys of `policy:`: what reads the value, and the stricter of an own and a trusted value."""
@@ -211,9 +210,8 @@ class Policy(Struct, frozen=True):
 
     `prune` maps a scope to its mode: the address of a parent (its children), a kind, or "*" for
     all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `attempt` are the
-    known refusals of servers that are not violations. `withdraw` allows a run to delete an export
-    that it created, if another client created the same one before. `rules` are those of users.
-    `marks` are the places of the keys, and of rules by their code.
+    known refusals of servers that are not violations. `rules` are those of users. `marks` are the
+    places of the keys, and of rules by their code.
     """
 
     prune: Mapping[str, Prune] = field(default_factory=dict)
@@ -226,7 +224,6 @@ class Policy(Struct, frozen=True):
     attempt: tuple[str, ...] = ()
     allow_literal_secrets: bool = False
     allow_exec_secrets: bool = False
-    withdraw: bool = True
     rules: tuple[PolicyRule, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict)
 

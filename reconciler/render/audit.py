@@ -49,8 +49,6 @@ class PublicChange(Public, frozen=True):
     """The object that it created or changed; null if unknown."""
     detail: str | None
     """The error, or why it was skipped."""
-    twin_ids: tuple[str, ...]
-    """Objects of the same name and scope that stayed."""
 
 
 class PublicRequest(Public, frozen=True):
@@ -194,7 +192,6 @@ def _change(logged: LoggedChange) -> Row:
     change = logged.change
     text = f"{change.action} {title(change)}"
     text += f" (id {logged.live_id})" if logged.live_id is not None else ""
-    text += f", twin of id {', '.join(logged.twin_ids)}" if logged.twin_ids else ""
     text += f": {logged.detail}" if logged.detail else ""
     ending = Cell(logged.ending.value, _COLOURS.get(logged.ending))
     return Row((ending, Cell(text)), SIGNS[change.action].text)
@@ -231,7 +228,6 @@ def _run(run: LoggedRun) -> PublicRun:
                 ending=logged.ending,
                 id=logged.live_id,
                 detail=logged.detail,
-                twin_ids=logged.twin_ids,
             )
             for logged in run.changes
         ),

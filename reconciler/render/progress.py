@@ -24,11 +24,8 @@ from reconciler.model.event import (
     Sent,
     Skipped,
     Started,
-    Twins,
     Verifying,
     Waiting,
-    Withdrawing,
-    Withdrawn,
 )
 from reconciler.model.kind import Action
 from reconciler.model.text import printable
@@ -67,17 +64,6 @@ def event_as_text(event: Event) -> str:
             lines = _failed(event)
         case Skipped(change, because):
             lines = [f"○ {change.action} of {title(change)} skipped: {because}"]
-        case Withdrawing(change, live_id, twin_id):
-            why = f"another client created the same object before (id {twin_id})"
-            lines = [f"! withdrawing {title(change)} (id {live_id}): {why}"]
-        case Withdrawn(change, live_id, twin_id):
-            lines = [f"- withdrew {title(change)} (id {live_id}); id {twin_id} stays"]
-        case Twins(change, live_id, twin_ids, because, hint):
-            also = f" (created by this run) and id {', '.join(twin_ids)}: {because}"
-            exists = f"exists twice: id {live_id}{also}"
-            if not twin_ids:
-                exists = f"may exist twice (created by this run: id {live_id}): {because}"
-            lines = [f"✗ {title(change)} {exists}", f"hint: {hint}"]
         case Interrupting(forced=True):
             lines = ["Stopping now: requests in flight are abandoned."]
         case Interrupting():
@@ -130,8 +116,7 @@ def report_as_text(report: Report) -> str:
         text += f"; {incomplete}"
     text += "\n"
     to_check = (item for item in report.failed if item.unknown or item.live_id is not None)
-    listed: tuple[Event, ...] = (*report.withdrawn, *report.twins, *to_check)
-    text += "".join(f"  {event_as_text(event)}\n" for event in listed)
+    text += "".join(f"  {event_as_text(event)}\n" for event in to_check)
     if outcomes["with an unknown outcome"]:
         return text + _UNKNOWN
     if report.failed or report.skipped:
@@ -148,8 +133,6 @@ def _outcomes(report: Report) -> dict[str, int]:
         "stale": stale,
         "with an unknown outcome": unknown,
         "skipped": len(report.skipped),
-        "withdrawn": len(report.withdrawn),
-        "with a twin": len(report.twins),
     }
 
 
@@ -179,7 +162,7 @@ class Status(Struct):
                 self.phase = ""
             case Started(change):
                 self.running.add(change.id)
-            case Done(change) | Failed(change) | Skipped(change) | Withdrawn(change):
+            case Done(change) | Failed(change) | Skipped(change):
                 self.running.discard(change.id)
                 self.ended.add(change.id)
             case Waiting(seconds, reason):
@@ -282,7 +265,7 @@ class Progress(Struct):
             line = debug_as_text(event)
         if line:
             self._erase()
-            write = self.write_error if isinstance(event, Failed | Twins) else self.write
+            write = self.write_error if isinstance(event, Failed) else self.write
             write(f"{line}\n")
         self._show(now, due=begins or (self.live and bool(line)))
 

@@ -38,11 +38,8 @@ from reconciler.model.event import (
     Sent,
     Skipped,
     Started,
-    Twins,
     Verifying,
     Waiting,
-    Withdrawing,
-    Withdrawn,
 )
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Change, Origin, Reason, SecretUse, Severity, encode
@@ -74,9 +71,6 @@ EVENTS: tuple[Event, ...] = (
     Done(CREATED, "1", ("timezone was altered",), adopted=True),
     Failed(CREATED, "the service said no", "ask for it", unknown=True, live_id="1"),
     Skipped(CREATED, "the run was interrupted"),
-    Withdrawing(CREATED, "2", "1"),
-    Withdrawn(CREATED, "2", "1"),
-    Twins(CREATED, "2", ("1",), "it has runs", "id: 2"),
     Interrupting(forced=True),
     Verifying(),
     BackfillsPlanned(BACKFILLS),

@@ -139,6 +139,6 @@ def test_the_log_of_a_killed_run_can_be_read(workspace: Path, emulator: RunningE
     log = workspace.parent / "audit.jsonl"
     assert reconciler(*apply, "--log-file", log, environ=environ).code == 0
     log.write_text(log.read_text() + '{"time": "2026-01-01T00:00')
-    audited = reconciler("audit", log)
+    audited = reconciler("show", log)
     assert audited.code == 0, audited.err
     assert "~ done  update batch_export.lake" in audited.out

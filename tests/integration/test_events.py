@@ -156,7 +156,7 @@ def test_f10_the_report_is_printed_if_the_verification_can_not_read(
     lists = {"method": "GET", "path": "/api/organizations/*/batch_exports/", "from": 2}
     emulator.admin("PUT", "faults", [{"match": lists, "fault": "error", "status": 400}])
     ran = apply(workspace, emulator, "--log-file", log)
-    assert ran.code == 1
+    assert ran.code == 3
     assert "Applied: 13 created" in ran.out
     assert "applied, but not verified" in ran.err
     last = complete_lines(log)[-1]

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -65,15 +67,26 @@ def test_an_export_lives_below_the_organization(emulator: RunningEmulator, tmp_p
     ]
 
 
-def test_the_export_of_another_client_that_was_faster_stays(
-    emulator: RunningEmulator, tmp_path: Path
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_an_export_that_another_client_creates_at_once_is_reported(
+    emulator: RunningEmulator, tmp_path: Path, *, is_complete: bool
 ) -> None:
-    rule = {"match": {"method": "POST", "path": "*/organizations/*/batch_exports/", "times": 1}}
-    emulator.admin("PUT", "faults", [{**rule, "fault": "twin", "when": "before"}])
+    """Both ids and the lines to paste, also after a run of which a part failed."""
+    match = {"method": "POST", "path": "*/organizations/*/batch_exports/", "times": 1}
+    rules = [
+        {"match": {**match, "body": {"name": "Pond"}}, "fault": "error", "status": 400},
+        {"match": {**match, "body": {"name": "Lake"}}, "fault": "twin", "when": "before"},
+    ]
+    emulator.admin("PUT", "faults", rules)
+    pond = {} if is_complete else {"pond": {**EXPORT, "name": "Pond"}}
+    write(tmp_path, {"b.yaml": json.dumps({"batch_exports": pond})})
     ran = apply(emulator, workspace(tmp_path))
     assert ran.code == 3, ran.err
-    assert "stays" in ran.err
-    assert len(emulator.state()["projects"][0]["batch_exports"]) == 1
+    ids = [item["id"] for item in emulator.state()["projects"][0]["batch_exports"]]
+    assert len(ids) == 2
+    assert all(f"id: {live_id}   created" in ran.err for live_id in ids)
+    oldest = ids[-1]
+    assert f"hint: pin the intended one: batch_exports: {{lake: {{id: {oldest}}}}}" in ran.err
 
 
 def test_an_export_that_exists_by_now_is_not_created_again(

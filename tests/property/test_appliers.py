@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
+from collections import defaultdict
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -12,11 +13,15 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.applying import execute
+from reconciler.client import Transport
+from reconciler.errors import AmbiguousIdentity
 from reconciler.model.event import Report
+from reconciler.model.live import Live
 from reconciler.model.resource import Desired
 from reconciler.reading import Depth, read_live
 from tests.support.transport import mocked
@@ -51,9 +56,6 @@ class PureService:
         if request.method == "POST" and self.random.random() < self.losses:
             raise httpx.ReadError("lost")
         return response
-
-    def names(self) -> Counter[str]:
-        return Counter(body["name"] for body in self._at(self._now()))
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -107,10 +109,20 @@ def _page(items: list[dict[str, Any]]) -> httpx.Response:
     return httpx.Response(200, json={"count": len(items), "next": None, "results": items})
 
 
+async def _planned(service: PureService, desired: Desired) -> None:
+    """Plan. Raise AmbiguousIdentity for objects that exist twice."""
+    async with mocked(service, clock=LoopClock(), retry_for=30) as transport:
+        planned(desired, await _read(transport, desired))
+
+
+async def _read(transport: Transport, desired: Desired) -> Live:
+    return await read_live(transport, desired, kinds=KINDS, depth=Depth(lambda _: True))
+
+
 async def _applied(service: PureService, desired: Desired, prompt: float) -> Report:
     """Read, plan, wait for approval, apply."""
     async with mocked(service, clock=LoopClock(), retry_for=30) as transport:
-        live = await read_live(transport, desired, kinds=KINDS, depth=Depth(lambda _: True))
+        live = await _read(transport, desired)
         plan = planned(desired, live)
         await asyncio.sleep(prompt)
         return await execute(plan, transport, listen=lambda _: None, live=live)
@@ -131,35 +143,25 @@ def _desired(count: int) -> Desired:
 
 
 _randoms = st.randoms(use_true_random=True)
+_losses = st.sampled_from([0.0, 0.3])
 _prompts = st.lists(st.floats(0, 12), min_size=2, max_size=3)
 
 
-@given(_randoms, st.floats(0, 4), st.floats(0, 8), _prompts, st.integers(1, 4))
-def test_f6_no_order_of_requests_leaves_duplicate_exports(
-    random: Random, slowest: float, lag: float, prompts: list[float], count: int
+@given(_randoms, st.floats(0, 4), st.floats(0, 8), _losses, _prompts, st.integers(1, 4))
+def test_f6_no_order_of_requests_deletes_anything_and_a_plan_names_what_exists_twice(
+    random: Random, slowest: float, lag: float, losses: float, prompts: list[float], count: int
 ) -> None:
     async def run() -> None:
-        service = PureService(random, slowest, lag)
-        reports = await _race(service, _desired(count), prompts)
-        assert service.names() == {f"E{number}": 1 for number in range(count)}
-        assert any(
-            not (report.failed or report.skipped or report.twins or report.interrupted)
-            for report in reports
-        )
-
-    run_virtually(run())
-
-
-@given(_randoms, st.floats(0, 2), st.floats(0, 5), _prompts, st.integers(1, 4))
-def test_f3_duplicates_after_lost_responses_are_reported(
-    random: Random, slowest: float, lag: float, prompts: list[float], count: int
-) -> None:
-    async def run() -> None:
-        service = PureService(random, slowest, lag, losses=0.3)
-        reports = await _race(service, _desired(count), prompts)
-        names = service.names()
-        assert set(names) == {f"E{number}" for number in range(count)}
-        if max(names.values()) > 1:
-            assert not all(report.complete for report in reports)
+        service = PureService(random, slowest, lag, losses)
+        await _race(service, _desired(count), prompts)
+        assert not service.deleted
+        ids = defaultdict(list)
+        for live_id, body in service.exports.items():
+            ids[body["name"]].append(live_id)
+        assert set(ids) == {f"E{number}" for number in range(count)}
+        twice = [item for items in ids.values() if len(items) > 1 for item in items]
+        with pytest.raises(AmbiguousIdentity) if twice else nullcontext() as raised:
+            await _planned(service, _desired(count))
+        assert all(item in str(raised.value) for item in twice) if raised else not twice
 
     run_virtually(run())

@@ -66,29 +66,43 @@ def differences(one: Any, two: Any, path: str = "") -> list[str]:
 
 
 def duplicate_exports(state: State) -> list[str]:
-    """Return `PROJECT/NAME` of the exports that exist twice in one project.
-
-    The new export of a replacement that is not finished counts under its own name.
-    """
-    return _repeated(
-        f"{project['id']}/{_unmarked(export['name'].strip())}"
-        for project in state["projects"]
-        for export in project["batch_exports"]
-    )
+    """Return `PROJECT/NAME` of the exports that exist twice in one project."""
+    return [name for name, ids in _exports(state).items() if len(ids) > 1]
 
 
 def duplicate_projects(state: State) -> list[str]:
     """Return the names of projects that exist twice."""
-    return _repeated(project["name"].strip() for project in state["projects"])
+    return [name for name, ids in _projects(state).items() if len(ids) > 1]
+
+
+def identities(state: State) -> dict[str, list[str]]:
+    """Return the ids of all objects by name, with the project for exports."""
+    return _exports(state) | _projects(state)
+
+
+def _exports(state: State) -> dict[str, list[str]]:
+    """Return the ids of exports by `PROJECT/NAME`.
+
+    The new export of a replacement that is not finished counts under its own name.
+    """
+    exports: dict[str, list[str]] = {}
+    for project in state["projects"]:
+        for export in project["batch_exports"]:
+            name = f"{project['id']}/{_unmarked(export['name'].strip())}"
+            exports.setdefault(name, []).append(str(export["id"]))
+    return exports
+
+
+def _projects(state: State) -> dict[str, list[str]]:
+    projects: dict[str, list[str]] = {}
+    for project in state["projects"]:
+        projects.setdefault(project["name"].strip(), []).append(str(project["id"]))
+    return projects
 
 
 def _unmarked(name: str) -> str:
     marked = parse_marked_name(name)
     return marked[0] if marked is not None else name
-
-
-def _repeated(names: Iterable[str]) -> list[str]:
-    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def unasked_deletes(scenario: Scenario, before: State, after: State) -> list[str]:

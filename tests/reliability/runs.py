@@ -17,7 +17,7 @@ from reconciler.commands.planning import plan
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ReconcilerError
-from reconciler.model.event import Event, Failed, Report, Twins
+from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan
 from tests.reliability.accounting import normal
 from tests.reliability.scenarios import ENVIRON, Scenario
@@ -35,7 +35,7 @@ class Ran:
     events: list[Event] = field(default_factory=list)
 
     def __str__(self) -> str:
-        ends = [] if self.report is None else [*self.report.failed, *self.report.twins]
+        ends = [] if self.report is None else self.report.failed
         head = f"exit {self.code} after {self.seconds:.0f} s {self.error}"
         return "\n  ".join([head, *map(_end, ends)])
 
@@ -131,9 +131,8 @@ class Applier:
         return (await plan(self.request(), self.runtime([]))).plan
 
 
-def _end(end: Failed | Twins) -> str:
-    text = end.error if isinstance(end, Failed) else f"twins {end.live_id}, {end.twin_ids}"
-    return f"{end.change.action} {end.change.address}: {text}"
+def _end(end: Failed) -> str:
+    return f"{end.change.action} {end.change.address}: {end.error}"
 
 
 async def end_state(scenario: Scenario, folder: Path) -> dict[str, Any]:

@@ -58,7 +58,6 @@ class World:
         *,
         live: Live | None = None,
         stop: Stop | None = None,
-        withdraw: bool = True,
         age: float = 31.0,
         **settings: Any,
     ) -> Report:
@@ -80,13 +79,7 @@ class World:
                 stop=stop,
                 settings=settings,
             ) as transport:
-                return await execute(
-                    plan,
-                    transport,
-                    listen=self.hear,
-                    live=known,
-                    withdraw=withdraw,
-                )
+                return await execute(plan, transport, listen=self.hear, live=known)
 
         return asyncio.run(run())
 

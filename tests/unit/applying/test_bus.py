@@ -29,11 +29,8 @@ from reconciler.model.event import (
     Sent,
     Skipped,
     Started,
-    Twins,
     Verifying,
     Waiting,
-    Withdrawing,
-    Withdrawn,
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan
@@ -113,9 +110,6 @@ def test_f9_a_required_listener_that_can_not_write_the_plan_refuses_the_run() ->
         Done(CREATE, SECRET, (SECRET, f"x {SECRET}")),
         Failed(CREATE, SECRET, SECRET, live_id=SECRET),
         Skipped(CREATE, SECRET),
-        Withdrawing(CREATE, SECRET, SECRET),
-        Withdrawn(CREATE, SECRET, SECRET),
-        Twins(CREATE, SECRET, (SECRET,), SECRET, SECRET),
         Interrupting(),
         Planned(Plan(PLAN.source, (CREATE,))),
         Ended(Report(failed=(Failed(CREATE, SECRET, SECRET),), done=(Done(CREATE, "1"),))),

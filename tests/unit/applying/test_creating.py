@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.twins import SEARCH_PAUSES
+from reconciler.applying.search import SEARCH_PAUSES
 from reconciler.model.event import Done, Event, Sending, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
@@ -93,8 +93,8 @@ def test_f3_all_unknown_outcomes_of_a_scope_share_a_search(world: World) -> None
     report = world.apply(change, live=live)
     assert [done.adopted for done in report.done] == [True] * len(names)
     lists = [item for item in world.running.requests() if item["path"] == EXPORTS]
-    # Names, three searches, two checks for duplicates.
-    assert [item["method"] for item in lists].count("GET") == 6
+    # Names, three searches.
+    assert [item["method"] for item in lists].count("GET") == 4
 
 
 def before_create(world: World, act: Callable[[], object]) -> None:
@@ -136,7 +136,7 @@ def test_f3_of_two_new_objects_one_may_go(world: World) -> None:
     others: list[str] = []
 
     def react(event: Event) -> None:
-        """Create the same as another client, and withdraw it later."""
+        """Create the same as another client, and delete it later."""
         if isinstance(event, Sending) and event.method == "POST":
             others.append(world.post(EXPORTS, LAKE)["id"])
         if isinstance(event, Waiting) and others:
@@ -232,7 +232,7 @@ def test_names_are_read_again_after_thirty_seconds(world: World) -> None:
     assert world.apply(change, live=live, parallelism=1).complete
     paths = [(item["method"], item["path"]) for item in world.running.requests()]
     lists = [index for index, item in enumerate(paths) if item == ("GET", EXPORTS)]
-    assert lists == [0, 9, len(paths) - 1]
+    assert lists == [0, 9]
 
 
 def test_names_of_new_projects_are_read_by_one_list(world: World) -> None:
@@ -243,8 +243,10 @@ def test_names_of_new_projects_are_read_by_one_list(world: World) -> None:
     ]
     assert world.apply(planned(desired_of(*resources), world.live())).complete
     gets = [item["path"] for item in world.running.requests() if item["method"] == "GET"]
-    projects, survey = "/api/organizations/org/projects/", "/api/organizations/org/batch_exports/"
-    assert gets == [projects, projects, survey, survey, projects]
+    assert gets == [
+        "/api/organizations/org/projects/",
+        "/api/organizations/org/batch_exports/",
+    ]
 
 
 def test_performance_without_a_list_of_all_names_are_read_for_the_next_creates_only(
@@ -265,9 +267,9 @@ def test_performance_without_a_list_of_all_names_are_read_for_the_next_creates_o
     report = world.apply(planned(desired_of(*projects, *exports), live), live=live, parallelism=2)
     assert report.complete
     methods = [item["method"] for item in world.running.requests()]
-    # Two for each create but the last, six checks, and again at the end those that were before.
+    # Two for each create but the last.
     assert methods.count("POST") == 6
-    assert methods.count("GET") <= 11 + 6 + 5
+    assert methods.count("GET") <= 11
 
 
 def test_f6_the_server_refuses_a_name_that_the_key_does_not_see(world_2026: World) -> None:
@@ -287,7 +289,7 @@ def test_a_complete_answer_is_not_read_again(world: World) -> None:
     change, live = plan(world, project(), lake())
     assert world.apply(change, live=live).complete
     calls = [(item["method"], item["path"]) for item in world.running.requests()]
-    assert calls == [("GET", EXPORTS), ("POST", EXPORTS), ("GET", EXPORTS)]
+    assert calls == [("GET", EXPORTS), ("POST", EXPORTS)]
 
 
 def test_f12_a_short_answer_is_read_once(world: World) -> None:

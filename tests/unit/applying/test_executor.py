@@ -56,7 +56,7 @@ def tree() -> Plan:
 
 def ends(report: Report) -> int:
     """Return how many changes a report accounts for."""
-    return sum(map(len, (report.done, report.failed, report.skipped, report.withdrawn)))
+    return sum(map(len, (report.done, report.failed, report.skipped)))
 
 
 def test_objects_are_created_after_their_parents(world: World) -> None:
@@ -295,26 +295,6 @@ def test_a_stop_in_the_middle_of_a_change_says_what_was_done(world_2026: World) 
     (failed,) = world.apply(plan, stop=stop).failed
     assert failed.error == "created (id 2), not finished: the run was interrupted"
     assert (failed.live_id, failed.unknown) == ("2", False)
-
-
-def test_what_a_long_level_created_is_checked_every_minute(world: World) -> None:
-    world.create(project())
-    wanted = [export(f"e{number}", destination=NO_OP) for number in range(20)]
-    live = world.live()
-
-    def react(event: Event) -> None:
-        if isinstance(event, Done):
-            world.clock.now += 10
-
-    world.react = react
-    report = world.apply(planned(desired_of(project(), *wanted), live), live=live, parallelism=1)
-    assert report.complete
-    methods = [item["method"] for item in world.running.requests()]
-    longest = max(len(posts) for posts in "".join(method[0] for method in methods).split("G"))
-    # Names are read again after thirty seconds, and duplicates are looked for every minute: the
-    # list of that shows the names, too.
-    assert longest == 4
-    assert methods.count("GET") == 8
 
 
 def test_a_small_rate_does_not_block_a_run(world: World) -> None:

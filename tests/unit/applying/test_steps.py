@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from reconciler.applying.change_run import (
-    Await,
     Check,
     CheckNew,
     Complete,
@@ -49,7 +48,6 @@ def change(action: Action, **parts: object) -> Change:
             [
                 [Check(), Create(MARKED)],
                 [Complete(MARKED, {})],
-                [Await()],
                 [Check(), Delete(), Patch({"name": "Lake"})],
             ],
         ),

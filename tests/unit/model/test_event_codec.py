@@ -23,10 +23,7 @@ from reconciler.model.event import (
     Sent,
     Skipped,
     Started,
-    Twins,
     Verifying,
-    Withdrawing,
-    Withdrawn,
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource, encode
@@ -38,8 +35,6 @@ SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")
 PLAN = Plan(SOURCE, (CREATE, UPDATE), created_at="2026-06-01T12:00:00Z")
 OTHER = replace(RUN, id="run-2")
 PATH = "/api/projects/1/batch_exports/"
-WITHDRAWING = Withdrawing(CREATE, "e1", "e0")
-TWINS = Twins(CREATE, "e1", ("e0",), "it has runs", "pin one")
 SENDING = Sending("POST", PATH, change_id=CREATE.id)
 
 
@@ -101,14 +96,6 @@ def test_runs_that_append_to_one_file_at_once_are_separated() -> None:
         ([SENDING, sent(201), Failed(CREATE, "no", live_id="e1")], Ending.FAILED, True),
         ([Failed(CREATE, "modified", stale=True)], Ending.STALE, False),
         ([Skipped(CREATE, "the run was interrupted")], Ending.SKIPPED, False),
-        ([SENDING, sent(201), Done(CREATE, "e1"), WITHDRAWING], Ending.UNKNOWN, True),
-        ([SENDING, sent(201), Done(CREATE, "e1"), WITHDRAWING, TWINS], Ending.DONE, True),
-        ([SENDING, sent(201), Done(CREATE, "e1"), TWINS], Ending.DONE, True),
-        (
-            [SENDING, sent(201), Done(CREATE, "e1"), WITHDRAWING, Withdrawn(CREATE, "e1", "e0")],
-            Ending.WITHDRAWN,
-            True,
-        ),
     ],
 )
 def test_f8_the_log_says_how_a_change_ended_or_that_it_is_unknown(
@@ -122,13 +109,6 @@ def test_f8_requests_without_an_answer_are_listed() -> None:
     patch = Sending("PATCH", "/x/", attempt=2, change_id=UPDATE.id)
     run = run_of(SENDING, sent(201), Sending("GET", PATH), replace(patch, attempt=1), patch)
     assert run.unanswered == (LoggedRequest("PATCH", "/x/", UPDATE.id, (None, None)),)
-
-
-def test_twins_are_listed_withdrawn_ones_are_not() -> None:
-    run = run_of(Done(CREATE, "e1"), TWINS)
-    (twin,) = run.twins
-    assert (twin.ending, twin.twin_ids, twin.detail) == (Ending.DONE, ("e0",), "it has runs")
-    assert run_of(Withdrawn(CREATE, "e1", "e0")).twins == ()
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"{}", b"[]", b"- yaml", encode(PLAN), b"null\n{}"])

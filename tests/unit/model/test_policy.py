@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,18 +22,7 @@ _policies = st.builds(
     attempt=st.sampled_from([(), ("query-required",), ("query-required", "legacy-extension")]),
     allow_literal_secrets=st.booleans(),
     allow_exec_secrets=st.booleans(),
-    withdraw=st.booleans(),
 )
-
-
-@pytest.mark.parametrize(
-    ("written", "withdraw"),
-    [({}, True), ({"withdraw": "exports"}, True), ({"withdraw": "never"}, False)],
-)
-def test_exports_are_withdrawn_unless_the_policy_says_never(
-    written: dict[str, str], *, withdraw: bool
-) -> None:
-    assert Policy.read(written, switches={}, marks={}).withdraw is withdraw
 
 
 @given(_policies, _policies, st.integers(0, 30), st.integers(0, 30))
@@ -54,7 +42,7 @@ def test_security_25_the_stricter_policy_allows_nothing_that_the_trusted_one_doe
         limit, allowed = getattr(stricter, name), getattr(trusted, name)
         if limit is None or limit.allows(count, total=total):
             assert allowed is None or allowed.allows(count, total=total)
-    for name in ("allow_replace", "allow_literal_secrets", "allow_exec_secrets", "withdraw"):
+    for name in ("allow_replace", "allow_literal_secrets", "allow_exec_secrets"):
         assert getattr(stricter, name) is (getattr(own, name) and getattr(trusted, name))
     assert set(stricter.attempt) == {*own.attempt} & {*trusted.attempt}
     assert {*stricter.ignore, *stricter.deny} == {

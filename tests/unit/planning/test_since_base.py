@@ -286,7 +286,6 @@ POLICY = {
     "deny": ["history-lost"],
     "ignore": ["PG*"],
     "prune": "git",
-    "withdraw": "never",
     "rules": {"r": {"match": {"action": "delete"}, "message": "m"}},
 }
 
@@ -306,7 +305,6 @@ POLICY = {
         ({"prune": {"batch_export": "git"}}, []),
         ({"prune": {"*": "git", "project.web": True}}, ["prune"]),
         ({"prune": {"*": "git", "project.web": False}}, []),
-        ({"withdraw": "exports"}, ["withdraw"]),
         ({"rules": {}}, ["rules"]),
         ({"rules": {**POLICY["rules"], "s": POLICY["rules"]["r"]}}, []),  # type: ignore[dict-item, index]
         ({"allow_project_deletion": True}, ["deletion of project"]),

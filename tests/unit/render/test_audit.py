@@ -22,8 +22,6 @@ from reconciler.model.event import (
     RunInfo,
     Sending,
     Sent,
-    Twins,
-    Withdrawn,
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource
@@ -87,19 +85,11 @@ def test_f8_a_killed_run_shows_what_is_unknown(tmp_path: Path) -> None:
     assert exit_code_of_run(result.shown) == ExitCode.PARTLY_APPLIED
 
 
-def test_twins_failures_and_withdrawn_objects_are_shown(tmp_path: Path) -> None:
-    twins = Twins(LAKE, "e1", ("e0",), "it has runs", "pin one")
-    result = audit(file_of(tmp_path, (RUN, (Planned(PLAN), Done(LAKE, "e1"), twins))))
-    assert '+ done      create batch_export.lake "Lake" (id e1), twin of id e0: it has runs' in (
-        written("audit", "text", result)
-    )
-    assert exit_code_of_run(result.shown) == ExitCode.PARTLY_APPLIED
-    ends = (Planned(PLAN), Withdrawn(LAKE, "e1", "e0"), Failed(POND, "400: no"))
-    result = audit(file_of(tmp_path, (RUN, ends)))
-    text = written("audit", "text", result)
-    assert '+ withdrawn  create batch_export.lake "Lake" (id e1), twin of id e0\n' in text
-    assert '~ failed     update batch_export.pond "Pond": 400: no\n' in text
-    assert exit_code_of_run(result.shown) == ExitCode.PARTLY_APPLIED
+def test_failures_are_shown(tmp_path: Path) -> None:
+    ends = (Planned(PLAN), Done(LAKE, "e1"), Failed(POND, "400: no"))
+    text = written("audit", "text", audit(file_of(tmp_path, (RUN, ends))))
+    assert '+ done    create batch_export.lake "Lake" (id e1)\n' in text
+    assert '~ failed  update batch_export.pond "Pond": 400: no\n' in text
 
 
 def test_several_runs_are_a_line_each_and_the_last_is_shown(tmp_path: Path) -> None:

@@ -22,11 +22,8 @@ from reconciler.model.event import (
     Sent,
     Skipped,
     Started,
-    Twins,
     Verifying,
     Waiting,
-    Withdrawing,
-    Withdrawn,
 )
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, PlanSource
@@ -65,10 +62,6 @@ def test_what_is_not_certain_is_a_line_that_says_so() -> None:
             Failed(CHANGE, "504", unknown=True),
             Failed(CHANGE, "interval differs", stale=True),
             Failed(CHANGE, "no", live_id="7"),
-            Withdrawing(CHANGE, "7", "6"),
-            Withdrawn(CHANGE, "7", "6"),
-            Twins(CHANGE, "7", ("6", "5"), "no", "keep one"),
-            Twins(CHANGE, "7", (), "504", "plan again"),
         )
     ]
     lake = 'batch_export.lake "Lake"'
@@ -77,10 +70,6 @@ def test_what_is_not_certain_is_a_line_that_says_so() -> None:
         f"✗ update of {lake} has an unknown outcome: 504",
         f"✗ update of {lake} is stale: interval differs",
         f"✗ update of {lake} failed (created: id 7): no",
-        f"! withdrawing {lake} (id 7): another client created the same object before (id 6)",
-        f"- withdrew {lake} (id 7); id 6 stays",
-        f"✗ {lake} exists twice: id 7 (created by this run) and id 6, 5: no\n    hint: keep one",
-        f"✗ {lake} may exist twice (created by this run: id 7): 504\n    hint: plan again",
     ]
 
 
@@ -90,9 +79,6 @@ def test_text_of_the_server_is_escaped_and_indented() -> None:
         Done(change, HOSTILE, (HOSTILE,)),
         Failed(change, HOSTILE, HOSTILE),
         Skipped(change, HOSTILE),
-        Withdrawing(change, HOSTILE, HOSTILE),
-        Withdrawn(change, HOSTILE, HOSTILE),
-        Twins(change, HOSTILE, (HOSTILE,), HOSTILE, HOSTILE),
     ]
     for event in events:
         text = event_as_text(event)

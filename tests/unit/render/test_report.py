@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.address import Address
-from reconciler.model.event import Done, Failed, Report, Skipped, Twins, Withdrawn
+from reconciler.model.event import Done, Failed, Report, Skipped
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change
 from reconciler.render.progress import report_as_text
@@ -48,15 +48,6 @@ def test_unknown_outcomes_are_listed_with_what_to_do() -> None:
         "  ✗ create of batch_export.lake has an unknown outcome: 504\n    hint: look\n"
     )
     assert "Run `reconciler plan` to see what is left" in text
-
-
-def test_twins_and_withdrawn_objects_are_listed() -> None:
-    twins = Twins(LAKE, "7", ("6",), "it has runs", "keep one")
-    report = Report(done=(Done(LAKE, "7"),), withdrawn=(Withdrawn(LAKE, "8", "5"),), twins=(twins,))
-    text = report_as_text(report)
-    assert text.startswith("\nApplied: 1 created; 1 withdrawn, 1 with a twin\n")
-    assert "  - withdrew batch_export.lake (id 8); id 5 stays\n" in text
-    assert "  ✗ batch_export.lake exists twice: id 7 (created by this run)" in text
 
 
 def test_stale_changes_are_counted_apart() -> None:
