@@ -88,7 +88,7 @@ def _steps_of_replacement(change: Change, body: JSONObject) -> tuple[Step, ...]:
 
 
 def unit_of(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the first steps that are admitted together: a check and the requests after it."""
+    """Return the first steps that are taken together: a check and the requests after it."""
     size = 1
     if isinstance(steps[0], Check):
         while size < len(steps) and not isinstance(steps[size], (Check, Complete)):

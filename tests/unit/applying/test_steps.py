@@ -58,7 +58,7 @@ def change(action: Action, **parts: object) -> Change:
     ],
     ids=lambda value: value.action if isinstance(value, Change) else None,
 )
-def test_steps_are_admitted_in_units(planned: Change, units: list[list[Step]]) -> None:
+def test_steps_are_taken_in_units(planned: Change, units: list[list[Step]]) -> None:
     steps = steps_of(planned)
     seen = []
     while steps:
