@@ -28,6 +28,7 @@ from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.files import Left, NeededSecret
 from reconciler.model.kind import Integrations, Kind
+from reconciler.model.pause import may_be_by_service
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.schemas import (
@@ -60,6 +61,9 @@ from reconciler.workspace.schema.values import check_fields
 Account: TypeAlias = tuple[str, ...]
 _IN_BODY = 3
 """The length of the path of a field in the body of a variant."""
+_PAUSED: Mapping[Path, str] = {
+    ("paused",): "the service may have paused it after failures: fix the cause, then unpause it"
+}
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -144,7 +148,10 @@ class Drafting(Struct):
         returned = {
             field.name: body[field.name] for field, _ in kind.variants if field.name in body
         }
+        resource = self.resources.get(address)
+        declared = resource is not None and resource.spec.get("paused") is True
         left_out = {
+            **(_PAUSED if may_be_by_service(body, declared=declared) else {}),
             **dict.fromkeys(stale, "this type of destination no longer has this field"),
             **self.dropped.get(address, {}),
             **dict(doubtful_paths(kind, {**values, **returned})),

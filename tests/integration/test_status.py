@@ -20,7 +20,7 @@ from reconciler.operations.status import StatusRequest, status
 from reconciler.operations.status_report import ExportStatus, State, StatusReport
 from reconciler.render.options import RenderOptions
 from tests.conftest import LONG, StartService
-from tests.support.cli import write
+from tests.support.cli import reconciler, write
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
 from tests.support.reports import written
 from tests.support.simulated import Simulated
@@ -180,7 +180,15 @@ def test_m2_a_pause_by_the_service_is_a_failure_unless_the_files_declare_it(
     assert (orders.state, orders.paused_by_service) == (State.FAILING, True)
     text = "paused by the service after 3 failures: no such bucket"
     assert orders.notes[0].message == text
-    files = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders"), "paused": True})
+    words = ("import", "-C", tmp_path, "--project", "1", "--name", "Orders")
+    imported = reconciler(*words, environ=running.environ())
+    text = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.yaml"))
+    assert ("Orders" in text, "paused" in text) == (True, False), imported.err
+    assert "the service may have paused it after failures" in imported.out + imported.err
+    files = workspace(
+        tmp_path / "declared",
+        orders={"project": {"id": 1}, **export("Orders"), "paused": True},
+    )
     assert by_name(read(running, files))["Orders"].state is State.PAUSED
 
 
