@@ -27,7 +27,7 @@ from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import Forbidden, GitUnavailable, NotFound, ReconcilerError, Unauthorized
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.connection import ClientOptions
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.public import Public, Term, derived
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.planning.integrations import names_in
@@ -202,9 +202,8 @@ class _Access(Struct, frozen=True):
         elif key.projects:
             yield Check.warning(
                 "key limits",
-                f"limited to projects {_texts(key.projects)}: lists of the organization are "
-                "refused, so only objects with a configured id are found",
-                f"{_NEW_KEY} without a limit to projects",
+                f"limited to projects {_texts(key.projects)}: it cannot list or create projects",
+                "set `id` for each project in the files",
             )
         else:
             yield Check.fine("key limits", "none that concern this organization")
@@ -236,9 +235,10 @@ class _Access(Struct, frozen=True):
             try:
                 visible = await read_visible(self.transport, kind, self._organization)
             except Forbidden as error:
-                limited = key is not None and key.projects
-                fix = "see `key limits`" if limited else "see `scopes to plan`"
-                checks.append(Check.failed(name, error.message, fix))
+                if key is not None and key.projects and not error.lacks_scope:
+                    checks.append(await self._visible_by_id(kind, name))
+                else:
+                    checks.append(Check.failed(name, error.message, "see `scopes to plan`"))
                 continue
             except ReconcilerError as error:
                 by_parent = isinstance(error, NotFound) and kind.parent is not None
@@ -255,6 +255,16 @@ class _Access(Struct, frozen=True):
                 text = f"the organization lacks the feature {lacking}: every write is refused"
                 checks.append(Check.failed(f"writes of {kind.collection}", text, ADDON))
         return [*checks, _dialect(dialect)]
+
+    async def _visible_by_id(self, kind: Kind, name: str) -> Check:
+        """Return whether a key that is limited to projects can read what the files declare."""
+        if not self.is_workspace:
+            return Check.warning(name, "the organization cannot be listed", "see `key limits`")
+        try:
+            live = await self.session.read(self.transport)
+        except ReconcilerError as error:
+            return _failure(name, error)
+        return Check.fine(name, f"{len(live.of(kind.name)):,} visible in the projects of the files")
 
 
 def _dialect(dialect: Dialect | None) -> Check:

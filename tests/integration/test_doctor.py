@@ -36,6 +36,7 @@ SEED = {
         {"value": "phx_read_0123456789abcde", "scopes": SCOPES, "label": "CI"},
         {"value": "phx_exports_0123456789ab", "scopes": ["batch_export:write"]},
         {"value": "phx_one_0123456789abcdef", "scopes": ["*"], "projects": [2]},
+        {"value": "phx_web_0123456789abcdef", "scopes": ["*"], "projects": [1]},
         {"value": "phx_org_0123456789abcdef", "scopes": ["*"], "organizations": [OTHER]},
     ],
 }
@@ -167,6 +168,28 @@ def test_limits_of_keys(service: RunningEmulator, tmp_path: Path) -> None:
     _, checks = checks_of(tmp_path, environ_of(service, "phx_org"))
     assert checks["key limits"]["health"] == "failed"
     assert OTHER in checks["key limits"]["result"]
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_m8_a_key_that_is_limited_to_the_projects_of_the_files_is_enough(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    """M8: `doctor` failed for a key with which every other command works."""
+    environ = environ_of(service_of(SEED, "--dialect", dialect), "phx_web")
+    write(tmp_path, WORKSPACE)
+    ran, checks = checks_of(tmp_path, environ)
+    failed = {name: check for name, check in checks.items() if check["health"] == "failed"}
+    assert (ran.code, failed) == (0, {}), ran.out
+    assert checks["key limits"]["health"] == "warning"
+    assert checks["projects"]["result"] == "1 visible in the projects of the files"
+    commands = ("plan", "status", "gaps", "import --project 1 --dry-run")
+    for words in map(str.split, commands):
+        ran = reconciler(*words, "-C", tmp_path, "--trust-workspace", environ=environ)
+        assert ran.code in (0, 2), ran.err
+    write(tmp_path, {"a.yaml": "projects: {web: {name: Web}}\n"})
+    ran, checks = checks_of(tmp_path, environ)
+    assert (ran.code, checks["projects"]["health"]) == (1, "failed")
+    assert "set `id` for each project" in checks["projects"]["fix"]
 
 
 @pytest.mark.parametrize(("dialect", "is_known"), [("interface", False), ("2025", True)])
