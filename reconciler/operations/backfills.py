@@ -405,7 +405,7 @@ class _Planner(Struct):
             raise _NotPossible(item.unknown)
         left_out = tuple(
             f"{several(item.count(state), 'interval')} left out ({state}): {state.meaning}"
-            for state in (GapState.UNKNOWN, GapState.BILLING, GapState.PENDING)
+            for state in (GapState.INTENDED, GapState.UNKNOWN, GapState.BILLING, GapState.PENDING)
             if item.count(state)
         )
         only_failed = self.request.failed

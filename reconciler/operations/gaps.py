@@ -48,6 +48,7 @@ class GapState(Term):
     MISSING = "missing", "It has no run."
     FAILED = "failed", "Its runs failed or were cancelled."
     PAUSED = "paused", "It has no run, since the export was paused."
+    INTENDED = "intended", "The configuration pauses the export (`paused: true`)."
     BILLING = "billing", "Its run exceeded a billing limit. Backfills fail until that is settled."
     PENDING = "pending", "A run or a backfill of it has not ended."
     UNKNOWN = (
@@ -58,7 +59,7 @@ class GapState(Term):
     @property
     def is_gap(self) -> bool:
         """Whether it is a gap for certain."""
-        return self not in (GapState.PENDING, GapState.UNKNOWN)
+        return self not in (GapState.INTENDED, GapState.PENDING, GapState.UNKNOWN)
 
     @property
     def repairable(self) -> bool:
@@ -74,6 +75,7 @@ _COLOURS = {
     GapState.BILLING: Colour.RED,
     GapState.PAUSED: Colour.YELLOW,
     GapState.UNKNOWN: Colour.YELLOW,
+    GapState.INTENDED: Colour.DIM,
     GapState.PENDING: Colour.DIM,
 }
 
@@ -252,6 +254,8 @@ class _Reading(Struct, frozen=True):
                 rows = await read_backfills(self.calls, self.window.start)
                 gaps = gaps_of(self.schedule, runs, self.window, self.now, rows)
         target = self.target
+        if self.schedule is not None and self.schedule.paused and target.declares_pause:
+            gaps = _intended(gaps)
         return ObjectGaps(
             target.address,
             target.live.name,
@@ -261,6 +265,16 @@ class _Reading(Struct, frozen=True):
             rows_of_a_run(self.latest),
             self.unknown,
         )
+
+
+def _intended(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
+    """Return the gaps of an export that the configuration pauses: none is to be repaired."""
+    pending = GapState.PENDING
+    changed = (
+        gap if gap.state is pending else replace(gap, state=GapState.INTENDED, error=None)
+        for gap in gaps
+    )
+    return tuple(_joined(changed))
 
 
 def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:

@@ -264,3 +264,27 @@ def test_apply_p1_the_hint_repairs_every_export_that_has_gaps(
     hint = next(line for line in text.splitlines() if line.startswith("hint: "))
     assert hint.startswith("hint: reconciler backfill '*' " if not names else "hint: reconciler ")
     assert hint.count("batch_export.id:") == names
+
+
+def test_m5_a_pause_that_the_files_declare_is_no_gap(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """M5: `gaps` exits with 0, and `backfill --gaps` exports nothing of such an export."""
+    world = start_simulated(service_of, tmp_path, "2026")
+    lake = world.create()
+    world.advance(hours=4)
+    world.call("POST", lake, "pause/")
+    world.advance(hours=5)
+    assert [state for *_, state, _ in states(world)] == ["paused"]
+    text = "batch_exports:\n  lake: {name: Lake, project: {id: 1}, interval: hour, paused: true,\n"
+    text += "    destination: {type: NoOp, config: {}}}\n"
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    assert [(state, count) for *_, state, count in states(world)] == [("intended", 5)]
+    assert judged(world).report.gaps == judged(world).report.repairable == 0
+    window = ("--from", "2026-10-20T10:30:00Z", "--to", "2026-10-20T19:00:00Z")
+    environ = world.service.environ()
+    for names in (("*",), ("lake",)):
+        words = ("backfill", *names, "-C", tmp_path, "--dry-run")
+        ran = reconciler(*words, "--gaps", *window, environ=environ)
+        assert "5 intervals left out (intended)" in ran.out + ran.err
+        assert "0 backfills" in ran.out or "Nothing to backfill" in ran.out + ran.err, ran.out
