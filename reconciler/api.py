@@ -200,13 +200,12 @@ async def plan(workspace: Workspace, scope: PlanScope | None = None) -> PlanResu
     return await planning.plan(_plan_request_of(workspace, scope), _runtime_of(workspace))
 
 
-async def apply(  # noqa: PLR0913 - the options of the command
+async def apply(
     workspace: Workspace,
     scope: PlanScope | None = None,
     *,
     approve: Callable[[Plan], bool],
     plan_file: Path | None = None,
-    verify: bool = True,
     mark: bool = False,
     log_file: Path | None = None,
 ) -> Applied:
@@ -228,7 +227,6 @@ async def apply(  # noqa: PLR0913 - the options of the command
     request = applying.ApplyRequest(
         _plan_request_of(workspace, scope),
         plan_file=plan_file,
-        verify=verify,
         mark=mark,
         outputs=Outputs(log_file),
     )

@@ -79,12 +79,8 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
     metavar="ID",
     help="Apply without asking if the plan has this id: 8 to 64 digits of it.",
 )
-@option("--verify/--no-verify", default=True, help="Plan again afterwards, which should be empty.")
 @option("--mark", is_flag=True, help="Record HEAD as the applied commit, and push it.")
 @option("--rollback", is_flag=True, help="Apply a commit older than the applied one.")
-@option(
-    "--shared", is_flag=True, help="Apply only the changes that PLAN_FILE and a new plan share."
-)
 @log_option("Append an audit log: JSON lines, one for each request and change.")
 @text_or_json_option("json: only events on stdout, as in the audit log.")
 @client_options
@@ -107,7 +103,7 @@ def apply_command(
     from reconciler.commands.files import read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
-    names = ("plan_file", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
+    names = ("plan_file", "auto_approve", "plan_id", "mark", "rollback")
     is_json = output_format == "json"
     file = options["plan_file"]
     is_file = file is not None and file.is_file()
@@ -198,8 +194,6 @@ def finish(applied: Applied) -> int:
     if applied.verification.passed:
         write_note("Verified: the plan is empty.\n")
     write_calls(applied.calls)
-    for difference in applied.left_out:
-        write_message(f"not applied, not in both plans: {difference}\n")
     write_message(unverified_as_text(applied.verification.left))
     if applied.verification.error is not None:
         error = applied.verification.error

@@ -107,7 +107,7 @@ def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
 def exit_code_of_apply(applied: Applied) -> ExitCode:
     """Return the code of a run, of the plan that verified it, and of its mark."""
     code = applied.ended.exit_code
-    incomplete = applied.left_out or applied.mark_problem is not None
+    incomplete = applied.mark_problem is not None
     return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
 
 

@@ -20,7 +20,12 @@ COMMANDS: Mapping[str, str] = {
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "plan": {"--undo": "revert the commit and apply"},
-    "apply": {"--undo": "revert the commit and apply"},
+    "apply": {
+        "--no-verify": "leave it out: every apply is verified",
+        "--shared": "make a new plan and have it reviewed",
+        "--undo": "revert the commit and apply",
+        "--verify": "leave it out: every apply is verified",
+    },
     "compare": {"--live": "use `reconciler drift` of each environment"},
     "import": {
         "--force": "delete the file in git, and import again",

@@ -106,13 +106,11 @@ class ApplyRequest(Struct, frozen=True):
     """What to apply, and how.
 
     plan_file
-        A saved plan, None to plan now. `shared` applies what it and the plan of now have in common.
+        A saved plan, None to plan now.
     plan_id
         The id of the plan to apply, or its first digits. It is an approval.
     auto_approve, can_ask
         Whether to skip the question for approval, and whether there is a terminal to ask on.
-    verify
-        Whether to read and plan again afterwards.
     mark, rollback
         Whether to record the applied commit, and to allow a commit that lacks it.
     outputs
@@ -123,11 +121,9 @@ class ApplyRequest(Struct, frozen=True):
 
     plan: PlanRequest
     plan_file: Path | None = None
-    shared: bool = False
     plan_id: str | None = None
     auto_approve: bool = False
     can_ask: bool = True
-    verify: bool = True
     mark: bool = False
     rollback: bool = False
     outputs: Outputs = field(default_factory=Outputs)
@@ -135,9 +131,8 @@ class ApplyRequest(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it applies all that the configuration says, and verifies it."""
-        other = self.shared or self.make is not None
-        return self.verify and not other and not self.plan.no_base
+        """Whether it applies all that the configuration says."""
+        return self.make is None and not self.plan.no_base
 
     @property
     def asks(self) -> bool:
@@ -164,8 +159,6 @@ class Screen(Struct, frozen=True):
 class Applied(Struct, frozen=True):
     """How an apply ended.
 
-    left_out
-        What `shared` did not apply, a line for each difference.
     marked, mark_problem
         The reference of the applied commit, or why it was not recorded.
     problems
@@ -176,7 +169,6 @@ class Applied(Struct, frozen=True):
     ended: Ended
     verification: Verification
     calls: int
-    left_out: tuple[str, ...] = ()
     marked: str | None = None
     mark_problem: GitUnavailable | None = None
     problems: tuple[str, ...] = ()
@@ -206,7 +198,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         plan = planned.plan
         session.resolve_sent(plan)
         shown = await session.named(transport, plan)
-        result = PlanResult.of(shown, session, transport, verify=request.verify)
+        result = PlanResult.of(shown, session, transport)
         redactor = session.secrets.redactor
         screen.show(result)
         if request.plan_id is not None:
@@ -233,21 +225,13 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
             report = replace(report, interrupted=True)
         ended = Ended(report, verification.passed)
         bus(ended)
-        applied = Applied(
-            plan, ended, verification, transport.calls, planned.left_out, problems=bus.problems
-        )
+        applied = Applied(plan, ended, verification, transport.calls, problems=bus.problems)
         return _recorded(applied, session, request)
 
 
 def _check_options(request: ApplyRequest) -> None:
-    if request.plan_file is None and request.shared:
-        raise BadUsage(
-            "--shared requires a saved plan: apply FILE", hint="save it with `plan --out FILE`"
-        )
     if request.plan_file is not None and request.plan_id is not None:
         raise BadUsage("--plan-id and PLAN_FILE exclude each other")
-    if request.mark and not (request.is_whole or request.plan.no_base):
-        raise BadUsage("--mark records a complete, verified apply; omit --shared and --no-verify")
 
 
 def _check_history(request: ApplyRequest, session: Session, plan: Plan) -> None:
@@ -287,13 +271,7 @@ def _check_terminal(request: ApplyRequest) -> None:
 async def _planned(request: ApplyRequest, session: Session, transport: Transport) -> SavedPlan:
     """Return the plan to apply: that of now, or what a saved plan has in common with it."""
     if request.plan_file is not None:
-        return await saved_plan(
-            session,
-            transport,
-            request.plan,
-            request.plan_file,
-            shared=request.shared,
-        )
+        return await saved_plan(session, transport, request.plan, request.plan_file)
     if request.make is not None:
         return SavedPlan(*await request.make(session, transport))
     base = session.base(request.plan)
@@ -325,14 +303,12 @@ async def _verification(
     Runs that share no lock may create the same: the last of them to create sees both objects.
     """
     plan = planned.plan
-    if plan.empty or not request.verify or not (report.complete or report.has_created):
+    if plan.empty or not (report.complete or report.has_created):
         return Verification()
     transport.emit(Verifying())
-    applied = frozenset(change.address for change in plan.effective)
     options = replace(
         request.plan.options,
         selection=plan.selection,
-        only=applied if planned.left_out else None,
         planned_before=plan.objects,
         rotate=(),
     )

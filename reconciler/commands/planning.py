@@ -33,7 +33,7 @@ _KEY_MAY_WRITE = Note(
 )
 
 
-def calls_of(plan: Plan, kinds: Sequence[Kind], *, verify: bool = True) -> int:
+def calls_of(plan: Plan, kinds: Sequence[Kind]) -> int:
     """Return about how many calls applying a plan takes, and verifying it.
 
     Lists of the names are read before and after the creates of a kind, and at the end.
@@ -60,7 +60,7 @@ def calls_of(plan: Plan, kinds: Sequence[Kind], *, verify: bool = True) -> int:
             and change.new_id is None
         }
         lists = min(len(scopes), survey) if kind.paths.survey is not None else len(scopes)
-        calls += 2 * lists + survey * verify
+        calls += 2 * lists + survey
         if lists:
             # What was created before the last creates is checked again.
             calls += checked_again
@@ -80,15 +80,13 @@ class PlanResult(Struct, frozen=True):
     estimate: Estimate
 
     @classmethod
-    def of(
-        cls, plan: Plan, session: Session, transport: Transport, *, verify: bool = True
-    ) -> PlanResult:
-        """Return a plan as it may be printed and saved. `verify` plans again after an apply."""
+    def of(cls, plan: Plan, session: Session, transport: Transport) -> PlanResult:
+        """Return a plan as it may be printed and saved."""
         return cls(
             redact_plan(plan, session.mask),
             session.warnings(plan),
             transport.calls,
-            transport.estimate(calls_of(plan, all_kinds(), verify=verify)),
+            transport.estimate(calls_of(plan, all_kinds())),
         )
 
 

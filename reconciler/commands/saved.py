@@ -28,15 +28,11 @@ _NEW_PLAN = "make a new plan and have it reviewed"
 
 
 class SavedPlan(Struct, frozen=True):
-    """What `apply FILE` applies, and the live state and git base that it was planned from.
-
-    `left_out` are the differences from the saved plan, which `--shared` leaves out.
-    """
+    """What `apply FILE` applies, and the live state and git base that it was planned from."""
 
     plan: Plan
     live: Live
     base: Base | None = None
-    left_out: tuple[str, ...] = ()
 
 
 async def saved_plan(
@@ -44,8 +40,6 @@ async def saved_plan(
     transport: Transport,
     request: PlanRequest,
     file: Path,
-    *,
-    shared: bool = False,
 ) -> SavedPlan:
     """Plan again as the saved plan was made, and return the changes that both plans contain.
 
@@ -57,7 +51,7 @@ async def saved_plan(
     Raises:
         BadUsage: the request narrows the plan.
         InvalidPlanFile: the file is not a plan, or was edited or damaged.
-        StalePlan: an option is missing, or (without `shared`) the plans differ.
+        StalePlan: an option is missing, or the plans differ.
 
     """
     if request.options.selection.partial:
@@ -74,9 +68,9 @@ async def saved_plan(
     new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
     desired = session.loaded.desired
     compared = compare(saved, new, live=live, desired=desired, kinds=all_kinds(), mask=session.mask)
-    if compared.differences and not shared:
-        raise StalePlan(stale_message(compared.differences), hint=_NEW_PLAN + ", or pass --shared")
-    return SavedPlan(compared.plan, live, base, compared.differences)
+    if compared.differences:
+        raise StalePlan(stale_message(compared.differences), hint=_NEW_PLAN)
+    return SavedPlan(compared.plan, live, base)
 
 
 def check_place(source: PlanSource, loaded: Loaded) -> None:

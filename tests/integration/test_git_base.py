@@ -267,13 +267,12 @@ def test_mark_refuses_a_commit_that_the_trusted_branch_lacks(repo: Repo) -> None
     assert repo.running.writes() == []
 
 
-def test_a_mark_is_not_made_after_a_failure_or_without_verification(repo: Repo) -> None:
+def test_a_mark_is_not_made_after_a_failure(repo: Repo) -> None:
     repo.commit(a={}, b={})
     fail(repo, "POST")
     assert repo.apply("--mark").code == 3
     assert repo.marked() is None
     repo.running.admin("DELETE", "faults")
-    assert repo.apply("--mark", "--no-verify").code == 64
     assert repo.apply("--mark").code == 0
     assert repo.marked() == repo.git.head() == repo.git.head(REF)
 

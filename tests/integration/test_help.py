@@ -74,7 +74,6 @@ def test_experience_34_short_forms_of_help_and_version() -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("apply", "--shared"), "save it with `plan --out FILE`"),
         (("plan",), "set RECONCILER_BASE_URL, RECONCILER_ORGANIZATION, or add base_url, "),
     ],
 )

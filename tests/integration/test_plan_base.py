@@ -173,7 +173,6 @@ def test_without_a_remote_apply_records_what_was_applied(repo: Repo) -> None:
     "words",
     [
         ("apply", "--auto-approve", "--target", "batch_export.b"),
-        ("apply", "--auto-approve", "--no-verify"),
         ("apply", "--auto-approve", "--no-base"),
         ("pause", "a", "--auto-approve"),
         ("plan",),

@@ -179,7 +179,7 @@ def test_a_failure_skips_its_dependents_only(workspace: Path, emulator: RunningE
         "status": 400,
     }
     emulator.admin("PUT", "faults", [rule])
-    done = apply(workspace, emulator, "--no-verify")
+    done = apply(workspace, emulator)
     assert done.code == 3
     assert "1 failed, 1 skipped" in done.out
     assert len(emulator.exports()) == 1

@@ -296,23 +296,9 @@ def test_a_stale_plan_is_explained_by_field_and_sends_nothing(
             '  batch_export.new1: interval (not set) -> "week" is planned now, '
             'the saved plan has (not set) -> "hour"'
         ),
-        "  hint: make a new plan and have it reviewed, or pass --shared",
+        "  hint: make a new plan and have it reviewed",
     ]
     assert emulator.writes() == []
-
-
-def test_shared_applies_what_both_plans_contain_and_exits_3(
-    saved: Saved, emulator: RunningEmulator
-) -> None:
-    text = END.replace(
-        '"name": "new1",\n   "interval": "hour"', '"name": "new1",\n   "interval": "week"'
-    )
-    write(saved.folder, {"all.yaml": text})
-    ran = saved.apply("--shared")
-    assert ran.code == 3, ran.err
-    assert "batch_export.new1: interval" in ran.err
-    assert "new1" not in emulator.exports()
-    assert {"new0", "new2", "new3", "new4"} <= emulator.exports().keys()
 
 
 def test_the_policy_of_today_counts(saved: Saved, emulator: RunningEmulator) -> None:

@@ -37,7 +37,7 @@ def applied(
     running.admin("PUT", "faults", [lost, refused])
     log = folder / "log.jsonl"
     ran = reconciler(
-        *("apply", "-C", folder, "--auto-approve", "--log-file", log, "--no-verify"),
+        *("apply", "-C", folder, "--auto-approve", "--log-file", log),
         environ=running.environ(),
     )
     ended = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])

@@ -207,7 +207,7 @@ def test_the_address_of_an_unmanaged_object_is_in_the_violation() -> None:
 
 
 def test_a_saved_deletion_of_a_project_needs_every_deletion_in_it() -> None:
-    """Held before: `--shared` does not delete a project with an export that was modified."""
+    """Held before: a saved plan does not delete a project with an export that was modified."""
     base = desired_of(WEB, OLD, in_old("a"), in_old("b"))
     saved, modified = plan_of(GIT, (), base, "A", "B"), live_old("A", "B")
     (a, b), web = modified.of("batch_export"), modified.of("project")
