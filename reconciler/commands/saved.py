@@ -66,8 +66,7 @@ async def saved_plan(
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
     options = replace(request.options, selection=saved.selection, planned_before=saved.objects)
     new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
-    desired = session.loaded.desired
-    compared = compare(saved, new, live=live, desired=desired, kinds=all_kinds(), mask=session.mask)
+    compared = compare(saved, new, live=live, kinds=all_kinds(), mask=session.mask)
     if compared.differences:
         raise StalePlan(stale_message(compared.differences), hint=_NEW_PLAN)
     return SavedPlan(compared.plan, live, base)

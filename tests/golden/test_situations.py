@@ -174,7 +174,7 @@ def test_a_stale_plan_reads_as_expected(golden: Callable[[Path, str], None]) -> 
     del objects[3]
     now = live_of(*before.of("project"), *objects)
     saved, new = planned(desired, before), planned(desired, now)
-    compared = compare(saved, new, live=now, desired=desired, kinds=KINDS, mask=str)
+    compared = compare(saved, new, live=now, kinds=KINDS, mask=str)
     error = StalePlan(stale_message(compared.differences), hint="make a new plan")
     golden(EXPECTED / "stale.txt", error_as_text(error, PLAIN))
 

@@ -71,28 +71,21 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
 
 
 def is_stale(saved: Planned, now: Planned) -> bool:
-    """Return whether a plan of now has more than a saved one, or less than what is left of it."""
-    old = {part for change in saved.changes.values() for part in _parts(saved, change)}
-    made = {address for address, action in saved.changes if action in ("create", "replace")}
-    left = [c for c in now.changes.values() if c.action != "update" or c.address not in made]
-    new = {part for change in left for part in _parts(now, change)}
-    aims = {(*place, after) for *place, _, after in old}
-    is_other = any((*place, x) not in aims or y != x for *place, y, x in new - old)
-    is_other |= saved.base.commit != now.base.commit
-    # The digest of an update covers all fields that the resource sets.
-    updates = {part[:3] for part in new if part[1] == "update"}
-    covered = {part[:4] for part in new}
-    is_other |= any(p[:3] in updates and p[5] and p[:4] not in covered for p in old)
-    return is_other or not all(_is_done(now, part) for part in old - new)
+    """Return whether a plan of now has another change than a saved one, or lacks one to do."""
+    old, new = (
+        {key: set(_parts(plan, change)) for key, change in plan.changes.items()}
+        for plan in (saved, now)
+    )
+    is_other = saved.base.commit != now.base.commit
+    is_other |= any(old.get(key) != parts for key, parts in new.items())
+    missing = (part for key in old.keys() - new.keys() for part in old[key])
+    return is_other or not all(_is_done(now, part) for part in missing)
 
 
 def _is_done(now: Planned, part: tuple[Any, ...]) -> bool:
     """Return whether live state has a value of a saved plan, or has no deleted object."""
-    address, action, identity, path, _, after = part
+    address, _, identity, path, _, after = part
     item, is_gone = now.identity.matched.get(address), identity not in {x.id for x in now.live}
-    rest = now.changes.get((address, "update"))
-    if rest and action == "replace" and path in rest.fields:
-        return True  # Its old object is gone, and the rest of it goes on.
     return is_gone if not path else item is not None and repr(item.value(path)) == after
 
 

@@ -213,7 +213,7 @@ def test_a_saved_deletion_of_a_project_needs_every_deletion_in_it() -> None:
     (a, b), web = modified.of("batch_export"), modified.of("project")
     live = live_of(*web, replace(a, body={**a.body, "interval": "day"}), b)
     now = plan_of(GIT, (), base, live=live)
-    shared = compare(saved, now, live=live, desired=desired_of(WEB), kinds=KINDS, mask=str).plan
+    shared = compare(saved, now, live=live, kinds=KINDS, mask=str).plan
     assert [change.id for change in shared.sending] == ["batch_export.b:delete"]
 
 
