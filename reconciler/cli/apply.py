@@ -191,12 +191,13 @@ def finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
     from reconciler.render.plan_text import unverified_as_text
 
-    if applied.verification.passed:
+    verification = applied.verification
+    if verification.is_empty:
         write_note("Verified: the plan is empty.\n")
     write_calls(applied.calls)
-    write_message(unverified_as_text(applied.verification.left))
-    if applied.verification.error is not None:
-        error = applied.verification.error
+    write_message(unverified_as_text(verification.left, passed=verification.passed is True))
+    if verification.error is not None:
+        error = verification.error
         _print_error(f"applied, but not verified: {error.message}", error)
     if applied.marked is not None:
         write_note(f"recorded the applied commit in {applied.marked}\n")

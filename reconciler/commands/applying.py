@@ -47,17 +47,28 @@ Again: TypeAlias = Callable[[], Awaitable[Plan]]
 
 
 class Verification(Struct, frozen=True):
-    """The second plan, None if it was not made; `error` says why it could not be made."""
+    """The second plan, None if it was not made; `error` says why it could not be made.
+
+    It judges the changes of the run, whose addresses are `done`. What else it has is new.
+    """
 
     left: Plan | None = None
     error: ReconcilerError | None = None
+    done: frozenset[Address] = frozenset()
 
     @property
     def passed(self) -> bool | None:
-        """Whether the second plan is empty, None if it was not requested."""
+        """Whether no change of the run is left, None if the second plan was not requested."""
         if self.error is not None:
             return False
-        return self.left.empty if self.left is not None else None
+        if self.left is None:
+            return None
+        return self.done.isdisjoint(change.address for change in self.left.effective)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the second plan was made and has no change at all."""
+        return self.left is not None and self.left.empty
 
 
 async def verify(
@@ -68,7 +79,7 @@ async def verify(
     A plan that still changes what the run has changed, and a list that contradicts another answer,
     may come from a list that is behind, so it is made again before it is believed.
     """
-    done = {result.change.address for result in report.done}
+    done = frozenset(result.change.address for result in report.done)
     try:
         if any(result.adopted for result in report.done):
             await transport.pause(_LATE, "a create without a clear answer")
@@ -82,7 +93,7 @@ async def verify(
             left = _without_secrets(await again(), done)
     except ReconcilerError as error:
         return Verification(error=error)
-    return Verification(redact_plan(left, session.mask))
+    return Verification(redact_plan(left, session.mask), done=done)
 
 
 def _without_secrets(plan: Plan, done: Collection[Address]) -> Plan:
@@ -339,7 +350,7 @@ async def _duplicates(again: Again) -> Verification:
 def _recorded(applied: Applied, session: Session, request: ApplyRequest) -> Applied:
     """Record the applied commit after a complete run whose second plan is empty."""
     plan, unclear = applied.plan, _not_deleted(applied.plan, session)
-    if not (plan.empty or applied.verification.passed):
+    if not (plan.empty or applied.verification.is_empty):
         return applied
     if not request.mark:
         is_complete = request.is_whole and not (unclear or plan.selection.partial)

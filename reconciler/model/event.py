@@ -218,7 +218,7 @@ class Ended(Public, frozen=True):
 
     report: Report
     verified: bool | None = None
-    """Whether the plan after the run was made and is empty, null if it was not requested."""
+    """Whether the plan after the run changes nothing that it changed, null if not requested."""
 
     @derived
     def done(self) -> Count:

@@ -53,10 +53,13 @@ def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
 
 
-def unverified_as_text(left: Plan | None) -> str:
-    """Return the error for a second plan that is not empty; `left` is None without one."""
+def unverified_as_text(left: Plan | None, *, passed: bool) -> str:
+    """Return the error or the note for a second plan that is not empty, "" without one."""
     if left is None or left.empty:
         return ""
+    if passed:
+        others = several(len(left.effective), "other change")
+        return f"note: the plan after apply has {others}, not made by this run\n"
     return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
 
 

@@ -152,6 +152,7 @@ def test_format_json_needs_an_approval(workspace: Path, emulator: RunningEmulato
 def test_f10_the_report_is_printed_if_the_verification_can_not_read(
     workspace: Path, emulator: RunningEmulator, tmp_path: Path
 ) -> None:
+    """I10: the changes are made, so the exit code is 3."""
     log = tmp_path / "audit.jsonl"
     lists = {"method": "GET", "path": "/api/organizations/*/batch_exports/", "from": 2}
     emulator.admin("PUT", "faults", [{"match": lists, "fault": "error", "status": 400}])
