@@ -209,3 +209,14 @@ def test_c1_validate_bounds_times(tmp_path: Path, name: str, value: str) -> None
     expected = f"error: {name} of batch_export.a must be from 1900 to 2299, not '{value}'"
     assert f"{expected} [bad-timestamp]" in result.out
     assert "hint: remove it, or use a time in that range" in result.out
+
+
+@pytest.mark.parametrize("value", ["0001-01-01", [], {"a": 1}, "NaN", True])
+def test_c1_a_sample_rate_that_is_none(odd: OddService, folder: Path, value: Any) -> None:
+    """A plan compares the live rate with that of the files."""
+    content = json.loads(json.dumps(DECLARED))
+    content["projects"]["web"]["session_recording_sample_rate"] = 0.7
+    write(folder, {"a.yaml": json.dumps(content)})
+    restore(odd)
+    odd.place, odd.value = ("projects/ID", "session_recording_sample_rate"), value
+    assert "session_recording_sample_rate" in ran(odd, folder, ("plan", "--no-base")).out

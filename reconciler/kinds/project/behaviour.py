@@ -12,6 +12,7 @@ from reconciler.model.behaviour import (
     Rules,
     ignored,
 )
+from reconciler.model.field_types import DecimalText
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Effect, Severity
 from reconciler.model.request import Operation, Repeat
@@ -56,9 +57,14 @@ def _restricts_less(before: JSON, after: JSON) -> bool:
     return not _parts(before) <= _parts(after)
 
 
+_SHARE = DecimalText()
+
+
 def _larger(before: JSON, after: JSON) -> bool:
-    was, now = (1.0 if share in (None, MISSING) else float(share) for share in (before, after))
-    return now > was
+    shares = [1 if part in (None, MISSING) else _SHARE.as_number(part) for part in (before, after)]
+    was, now = (part if isinstance(part, (int, float)) else None for part in shares)
+    # What cannot be read may be smaller.
+    return was is None or now is None or now > was
 
 
 _MORE_CAPTURED: Mapping[str, Callable[[JSON, JSON], bool]] = {
