@@ -20,7 +20,7 @@ from reconciler.model.plan import Plan, PlanSource, SecretUse
 from reconciler.model.text import printable, several
 from reconciler.planning.base import Base
 from reconciler.planning.details import touched_by
-from reconciler.planning.saved import compare
+from reconciler.planning.saved import differences
 from reconciler.workspace.loading import Loaded
 
 _MOST_LISTED = 20
@@ -66,10 +66,9 @@ async def saved_plan(
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
     options = replace(request.options, selection=saved.selection, planned_before=saved.objects)
     new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
-    compared = compare(saved, new, live=live, kinds=all_kinds(), mask=session.mask)
-    if compared.differences:
-        raise StalePlan(stale_message(compared.differences), hint=_NEW_PLAN)
-    return SavedPlan(compared.plan, live, base)
+    if lines := differences(saved, new, live=live, kinds=all_kinds(), mask=session.mask):
+        raise StalePlan(stale_message(lines), hint=_NEW_PLAN)
+    return SavedPlan(new, live, base)
 
 
 def check_place(source: PlanSource, loaded: Loaded) -> None:
@@ -111,10 +110,10 @@ def _other_options(
         yield "the plan was made with --rotate-secrets", "pass it again, with the same names"
 
 
-def stale_message(differences: tuple[str, ...]) -> str:
+def stale_message(problems: tuple[str, ...]) -> str:
     """Return the message for a saved plan that differs from the plan of now."""
-    lines = [f"  {line}" for line in differences[:_MOST_LISTED]]
-    if len(differences) > _MOST_LISTED:
-        lines.append(f"  and {len(differences) - _MOST_LISTED} more")
-    count = several(len(differences), "difference")
+    lines = [f"  {line}" for line in problems[:_MOST_LISTED]]
+    if len(problems) > _MOST_LISTED:
+        lines.append(f"  and {len(problems) - _MOST_LISTED} more")
+    count = several(len(problems), "difference")
     return "\n".join([f"the saved plan is stale ({count}); nothing was sent:", *lines])

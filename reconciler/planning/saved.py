@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,52 +30,30 @@ _UNREADABLE = (SecretUse.ROTATE, SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_
 _LONGEST_VALUE = 60
 
 
-class Comparison(Struct, frozen=True):
-    """The common part of both plans, and one line of text for each difference.
+def differences(
+    saved: Plan, new: Plan, *, live: Live, kinds: Sequence[Kind], mask: Mask
+) -> tuple[str, ...]:
+    """Return how a saved plan differs from the plan of the same selection, base and options.
 
-    `plan` is the new plan without the changes that the saved one does not contain, and without
-    those that depend on one of them.
+    Without differences, the new plan has the changes of the saved one by digest, or fewer: what it
+    lacks is done. `live` is what it was made from. `mask` masks known secrets in both plans.
     """
-
-    plan: Plan
-    differences: tuple[str, ...] = ()
-
-
-def compare(saved: Plan, new: Plan, *, live: Live, kinds: Sequence[Kind], mask: Mask) -> Comparison:
-    """Compare a saved plan with the plan of the same selection, base and options.
-
-    Changes are equal by digest. A saved change that is not in the new plan must be done. `live` is
-    what the new plan was made from. `mask` masks known secrets in both plans.
-    """
-    saved, masked = redact_plan(saved, mask), redact_plan(new, mask)
-    now = {change.id: change for change in masked.effective}
-    ids = {change.address: change.live_id for change in masked.changes}
+    saved, new = redact_plan(saved, mask), redact_plan(new, mask)
+    now = {change.id: change for change in new.effective}
+    ids = {change.address: change.live_id for change in new.changes}
     comparer = _Comparer(new.source, now, ids, live, {kind.name: kind for kind in kinds}, mask)
-    differences = [line for change in saved.effective for line in comparer.differences(change)]
+    lines = [line for change in saved.effective for line in comparer.differences(change)]
     known = {change.id for change in saved.effective}
     more = (change for change_id, change in now.items() if change_id not in known)
-    differences += (f"{text} is not in the saved plan" for item in more for text in _acts(item))
-    common = tuple(_closed(new.changes, comparer.contained))
-    return Comparison(replace(new, changes=common), tuple(differences))
-
-
-def _closed(changes: Iterable[Change], contained: Collection[str]) -> Iterator[Change]:
-    """Yield the contained changes whose dependencies are all contained, and no-ops."""
-    kept: set[str] = set()
-    for change in changes:
-        if change.action is Action.NO_OP:
-            yield change
-        elif change.id in contained and kept.issuperset(change.depends_on):
-            kept.add(change.id)
-            yield change
+    lines += (f"{text} is not in the saved plan" for item in more for text in _acts(item))
+    return tuple(lines)
 
 
 class _Comparer(Struct):
     """The comparison so far, change by change in the order of the saved plan.
 
-    `now` are the changes of the new plan by id, `ids` the live ids of its resources. `contained`
-    are the ids of the changes that both plans contain, `done` of the saved ones of which nothing is
-    left, `gone` the live ids that those deleted.
+    `now` are the changes of the new plan by id, `ids` the live ids of its resources. `done` are the
+    ids of the saved changes of which nothing is left, `gone` the live ids that those deleted.
     """
 
     source: PlanSource
@@ -84,7 +62,6 @@ class _Comparer(Struct):
     live: Live
     kinds: Mapping[str, Kind]
     mask: Mask
-    contained: set[str] = field(default_factory=set)
     done: set[str] = field(default_factory=set)
     gone: set[str | None] = field(default_factory=set)
 
@@ -93,9 +70,7 @@ class _Comparer(Struct):
         kind, now = self.kinds.get(saved.address.kind), self.now.get(saved.id)
         expected = self._expected(saved, kind) if kind is not None else saved
         if now is not None:
-            if digest_of(expected, self.source) == digest_of(now, self.source):
-                self.contained.add(now.id)
-            else:
+            if digest_of(expected, self.source) != digest_of(now, self.source):
                 yield from _deviations(expected, now)
         elif kind is not None and self._is_done(expected, kind):
             self.done.add(saved.id)
@@ -186,8 +161,9 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
     fields = change.fields if change.action is not Action.DELETE else ()
     yield from map(_fact, fields)
     shown = {path_text(entry.path) for entry in fields}
-    for path in (change.seen or {}).keys() - shown:
-        yield f"live value of {printable(path)}", _shown((change.seen or {})[path])
+    for path, value in (change.seen or {}).items():
+        if path not in shown:
+            yield f"live value of {printable(path)}", _shown(value)
     for note in change.secrets:
         if note.use.sent:
             yield f"secret {printable(path_text(note.path))} {note.use.meaning}", ""

@@ -28,7 +28,7 @@ from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Consequence, Plan, PlanSource, Severity, encode
 from reconciler.model.resource import Desired, State
-from reconciler.planning.saved import compare
+from reconciler.planning.saved import differences
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.formats import writer_of
 from reconciler.render.options import DEFAULTS, PLAIN, RenderOptions, Style
@@ -174,8 +174,8 @@ def test_a_stale_plan_reads_as_expected(golden: Callable[[Path, str], None]) -> 
     del objects[3]
     now = live_of(*before.of("project"), *objects)
     saved, new = planned(desired, before), planned(desired, now)
-    compared = compare(saved, new, live=now, kinds=KINDS, mask=str)
-    error = StalePlan(stale_message(compared.differences), hint="make a new plan")
+    lines = differences(saved, new, live=now, kinds=KINDS, mask=str)
+    error = StalePlan(stale_message(lines), hint="make a new plan")
     golden(EXPECTED / "stale.txt", error_as_text(error, PLAIN))
 
 
