@@ -43,7 +43,7 @@ myst_html_meta = {
 myst_enable_extensions = ["tasklist"]
 # Anchors as forges make them, so that one link works here and there.
 myst_heading_anchors = 6
-# Typographic dashes would change options such as --watch.
+# Typographic dashes would change options such as --dry-run.
 smartquotes = False
 # Examples with … are not valid JSON or YAML.
 suppress_warnings = ["misc.highlighting_failure"]

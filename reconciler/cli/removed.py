@@ -31,10 +31,13 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--force": "delete the file in git, and import again",
         "--layout": "use --into, or move the resources afterwards",
     },
+    "logs": {"--follow": "use `watch reconciler logs NAME`"},
     "init": {"--layout": "run `import --into` afterwards"},
     "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
     "promote": {"--no-plan": "leave it out: promote changes files only"},
+    "runs": {"--follow": "use `watch reconciler runs NAME`"},
     "show": {"--resolved": "use `reconciler show NAME`"},
+    "status": {"--watch": "use `watch reconciler status`"},
 }
 """The hint for each option, by command, then by name."""
 

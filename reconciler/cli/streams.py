@@ -15,7 +15,6 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.text import printable, safe_output
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
-_CLEAR = "\x1b[H\x1b[2J"
 
 
 class ReaderGone(Exception):
@@ -64,11 +63,6 @@ def write_update(text: str) -> None:
         _write(text)
     except BrokenPipeError:
         raise ReaderGone from None
-
-
-def write_screen(text: str) -> None:
-    """Write to a terminal in place of what it shows. Raises OSError."""
-    _write(text, before=_CLEAR)
 
 
 def write_message(text: str) -> None:
@@ -136,6 +130,6 @@ class ByteOutput:
         sys.stdout.buffer.flush()
 
 
-def _write(text: str, *, err: bool = False, before: str = "") -> None:
+def _write(text: str, *, err: bool = False) -> None:
     """Write to a stream: the one place of the program that does."""
-    click.echo(before + safe_output(text), nl=False, err=err, color=True)
+    click.echo(safe_output(text), nl=False, err=err, color=True)

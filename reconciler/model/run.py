@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import takewhile
@@ -250,14 +250,6 @@ class RunReport(Subject, frozen=True, kw_only=True):
         return frozenset(run.id for run in self.runs if run.failed and _interval(run) in exported)
 
 
-class RunChange(Public, frozen=True):
-    """A line of `runs --follow`: a run that is new, or whose status changed."""
-
-    run: Run
-    before: str | None = None
-    """Its former status, null if it is new."""
-
-
 class Matched(StrEnum):
     """How the entries of one run were selected (docs/inside/service.md, 9)."""
 
@@ -296,21 +288,6 @@ def failures_in_a_row(statuses: Iterable[str]) -> int:
     return sum(1 for _ in takewhile(COUNTED_FAILURE.__eq__, statuses))
 
 
-def oldest_pending(runs: Sequence[Run]) -> datetime | None:
-    """Return when the first run began that has not ended, None if all have."""
-    return min((run.created_at for run in runs if run.pending and run.created_at), default=None)
-
-
-def changes(known: dict[str, str], runs: Iterable[Run]) -> list[RunChange]:
-    """Return new runs and changes of status, the oldest first, and remember them in `known`."""
-    changed = []
-    for run in sorted(runs, key=_created):
-        if known.get(run.id) != run.status:
-            changed.append(RunChange(run, known.get(run.id)))
-            known[run.id] = run.status
-    return changed
-
-
 def levels_from(level: str) -> tuple[str, ...]:
     """Return a level and those that are more important."""
     return LEVELS[LEVELS.index(level.upper()) :]
@@ -318,7 +295,3 @@ def levels_from(level: str) -> tuple[str, ...]:
 
 def _interval(run: Run) -> tuple[datetime | None, datetime | None]:
     return run.start, run.end
-
-
-def _created(run: Run) -> str:
-    return run.created_at.isoformat() if run.created_at is not None else ""

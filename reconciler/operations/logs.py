@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
@@ -19,7 +19,7 @@ from reconciler.model.kind import Dialect
 from reconciler.model.request import Query
 from reconciler.model.run import LogEntry, LogReport, Matched, Run
 from reconciler.model.times import Interval, Moment, window_at
-from reconciler.operations.runs import POLL, Opened, opened, read_run, valid
+from reconciler.operations.runs import Opened, opened, read_run, valid
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _RANGE = re.compile(r"\brange (?P<start>None|\d\S+) - (?P<end>\d\S+)")
@@ -29,8 +29,6 @@ _AFTER = timedelta(minutes=5)
 MOST = 500
 """Entries of a page (service.md, 3)."""
 _LEAST = timedelta(microseconds=1)
-_LATE = timedelta(minutes=1)
-"""How late an entry may appear in the log."""
 _MOST_OF_A_RUN = 5_000
 """Entries that are read to find those of one run."""
 
@@ -200,31 +198,6 @@ async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:
         return LogReport(
             **asdict(world.subject), more=more, run=run, matched=matched, entries=shown
         )
-
-
-async def follow_logs(
-    request: LogsRequest, runtime: Runtime, listen: Callable[[LogEntry], None]
-) -> None:
-    """Report the newest entries, the oldest first, then new ones until it is cancelled.
-
-    Raises as `logs` does.
-    """
-    async with _opened(request, runtime) as world:
-        request = _timed(request, world.now)
-        entries, _ = await _newest(request, world)
-        known = Counter[LogEntry]()
-        since = request.wanted.first
-        while True:
-            for entry in _shown(list((Counter(entries) - known).elements())):
-                listen(entry)
-            known |= Counter(entries)
-            if known:
-                # Entries of several workers do not arrive in order.
-                since = latest = max(entry.timestamp for entry in known) - _LATE
-                known = Counter({item: n for item, n in known.items() if item.timestamp > latest})
-            await runtime.client.sleep(POLL)
-            later = replace(request, wanted=replace(request.wanted, first=since), limit=None)
-            entries, _ = await _newest(later, world)
 
 
 def _timed(request: LogsRequest, now: datetime) -> LogsRequest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,22 +27,17 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, style_of
-from reconciler.cli.signals import run
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import (
     write_calls,
-    write_message,
     write_note,
     write_result,
-    write_screen,
-    write_update,
 )
-from reconciler.errors import BadUsage, ExitCode, ServiceError
+from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.run import LEVELS, STATUSES, RunOrder
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Moment, duration_of, moment_of, moment_or_ago
 from reconciler.render.formats import DEFAULT, writer_of
-from reconciler.render.options import Style
 
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
@@ -53,8 +47,6 @@ if TYPE_CHECKING:
     from reconciler.render.options import RenderOptions
 
 
-_PAUSE = 60
-"""Seconds between two reports of --watch."""
 _ONLY_RETRY = ("failed", "wait", "dry_run", "auto_approve", "log_file")
 _retry_option = partial(option, is_flag=True, group="Retry and cancel")
 
@@ -97,14 +89,6 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     metavar="STATES",
     help="Exit with 2 if an export has one of these states: failing,lagging,paused.",
 )
-@option(
-    "--watch",
-    is_flag=False,
-    flag_value=_PAUSE,
-    type=click.IntRange(min=1),
-    metavar="[SECONDS]",
-    help=f"Refresh every SECONDS, by default {_PAUSE}, until Ctrl-C.",
-)
 @output_option("--all", "show_all", is_flag=True, help="Also list exports that are ok.")
 @output_option("--links", is_flag=True, help="Show a link to each export's page.")
 @file_option("--html", "Also write a page with charts and filters to this file.")
@@ -114,15 +98,14 @@ def status_command(
     names: tuple[str, ...],
     *,
     fail_on: frozenset[State],
-    watch: int | None,
     output_format: str,
     **options: Any,
 ) -> int:
     """Show the state of exports: last run, failures, lag behind the schedule, rows, pauses.
 
     Shows all exports of the organization, or those that NAME selects: address, id, key, name or
-    glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report. Of
-    several environments, one that fails does not hide the others, and the exit code is the worst.
+    glob. Reads only the lists. Of several environments, one that fails does not hide the others,
+    and the exit code is the worst.
     """
     from reconciler.cli.running import Reporting, run_shown, runtime
     from reconciler.operations.status import StatusRequest, status
@@ -140,47 +123,16 @@ def status_command(
 
     reporting = Reporting(status, request, environments, code_of)
 
-    def show() -> ExitCode:
-        world = runtime()
-        result: Reported[Any] = run_shown(reporting.report, world)
-        masked = replace(how, mask=world.mask)
-        text = writer_of(output_format, name)(result.report, masked)
-        if output_format == DEFAULT:
-            text = _encodable(text)
-        if watch is not None and sys.stdout.isatty():
-            write_screen(text)
-            print_warnings(result.diagnostics)
-        else:
-            print_warnings(result.diagnostics)
-            (write_result if watch is None else write_update)(text)
-        if options["html"] is not None:
-            _write_page(options["html"], name, result.report, masked)
-        write_calls(result.calls)
-        return reporting.exit_code(result.report)
-
-    return show() if watch is None else _watched(show, watch)
-
-
-def _watched(show: Callable[[], ExitCode], seconds: int) -> ExitCode:
-    """Show a report again and again until a signal; return the exit code of the last one.
-
-    Errors of the service are reported, except in the first report.
-    """
-    import asyncio
-
-    from reconciler.render.options import PLAIN
-    from reconciler.render.progress import error_as_text
-
-    code = show()
-    while True:
-        try:
-            sys.stdout.flush()
-            run(asyncio.sleep(seconds))
-            code = show()
-        except KeyboardInterrupt:
-            return code
-        except ServiceError as error:
-            write_message(error_as_text(error, PLAIN))
+    world = runtime()
+    result: Reported[Any] = run_shown(reporting.report, world)
+    masked = replace(how, mask=world.mask)
+    text = writer_of(output_format, name)(result.report, masked)
+    print_warnings(result.diagnostics)
+    write_result(_encodable(text) if output_format == DEFAULT else text)
+    if options["html"] is not None:
+        _write_page(options["html"], name, result.report, masked)
+    write_calls(result.calls)
+    return reporting.exit_code(result.report)
 
 
 def _encodable(text: str) -> str:
@@ -231,7 +183,6 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 )
 @option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum count.")
 @option("--all", "everything", is_flag=True, help="All runs, page by page.")
-@option("--follow", is_flag=True, help="Keep printing new runs and changes of status.")
 @_retry_option("--retry", help="Retry RUN: export its interval again.")
 @_retry_option("--failed", help="With --retry: all runs that failed in the last seven days.")
 @_retry_option("--cancel", "cancelled", help="Cancel RUN.")
@@ -243,23 +194,21 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 @links_option
 @client_options
 def runs_command(
-    name: str, run: str | None, output_format: str, *, follow: bool, links: bool, **options: Any
+    name: str, run: str | None, output_format: str, *, links: bool, **options: Any
 ) -> ExitCode:
     """Show the runs of an export, the newest first, or everything about one RUN.
 
     NAME is an address, an id, a key, a name or a glob of one export. With --failed, it can be a
-    glob of several. Times without an offset are UTC. With --follow and a RUN it ends when the run
-    has ended; json then prints a line for each change. With --retry it exits with 3 if a retry was
+    glob of several. Times without an offset are UTC. With --retry it exits with 3 if a retry was
     not started or did not complete.
     """
-    _check_action(run, follow=follow, options=options)
+    _check_action(run, options)
     if options["cancelled"]:
         return _cancel(name, run or "", options)
     if options["retry"]:
         return _retry(name, run, output_format, options)
     from reconciler.cli.running import show_report
-    from reconciler.operations.runs import RunsRequest, follow_runs, runs
-    from reconciler.render.runs import change_as_text
+    from reconciler.operations.runs import RunsRequest, runs
 
     request = RunsRequest(
         workspace_of(options),
@@ -270,21 +219,15 @@ def runs_command(
         statuses=options["statuses"],
         limit=None if options["everything"] else options["limit"],
     )
-    if not follow:
-        show_report("runs", output_format, partial(runs, request), render_options(links=links))
-        return ExitCode.FINE
-    check_follow(output_format, request.last)
-    follow_shown(partial(follow_runs, request), output_format, change_as_text)
+    show_report("runs", output_format, partial(runs, request), render_options(links=links))
     return ExitCode.FINE
 
 
-def _check_action(run: str | None, *, follow: bool, options: dict[str, Any]) -> None:
+def _check_action(run: str | None, options: dict[str, Any]) -> None:
     """Raise BadUsage for options of --retry and --cancel that are missing or exclude each other."""
     retry, cancelled = options["retry"], options["cancelled"]
     if retry and cancelled:
         raise BadUsage("--retry and --cancel exclude each other")
-    if (retry or cancelled) and follow:
-        raise BadUsage("--follow shows runs: omit --retry and --cancel")
     if cancelled and run is None:
         raise BadUsage(
             "--cancel needs a RUN", hint=f"list them with: {next_command('runs', 'NAME')}"
@@ -330,34 +273,6 @@ def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:
     return first, last
 
 
-def follow_shown(
-    work: Callable[[Runtime, Callable[[Any], None]], Awaitable[None]],
-    output_format: str,
-    as_text: Callable[[Any, Style], str],
-) -> None:
-    """Run a use case that reports values one by one, and print a line for each."""
-    from reconciler.cli.running import run_shown, runtime
-    from reconciler.model.public import as_json
-    from reconciler.model.redaction import masked_in
-
-    world, style = runtime(), style_of(sys.stdout)
-
-    def listen(value: Any) -> None:
-        shown = masked_in(value, world.mask)
-        is_json = output_format == "json"
-        write_update(as_json(shown, indent=False) if is_json else as_text(shown, style))
-
-    run_shown(lambda world: work(world, listen), world)
-
-
-def check_follow(output_format: str, last: Moment | None) -> None:
-    """Raise BadUsage for options that exclude --follow."""
-    if last is not None:
-        raise BadUsage("--follow and --until exclude each other")
-    if output_format not in ("text", "json"):
-        raise BadUsage(f"--follow does not support --format {output_format}")
-
-
 @command(
     "logs",
     examples=(
@@ -382,43 +297,33 @@ def check_follow(output_format: str, last: Moment | None) -> None:
     "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum count."
 )
 @option("--all", "everything", is_flag=True, help="All entries, page by page.")
-@option("--follow", is_flag=True, help="Keep printing new entries until Ctrl-C.")
 @format_option("logs")
 @links_option
 @client_options
-def logs_command(
-    name: str, output_format: str, *, follow: bool, links: bool, **options: Any
-) -> None:
+def logs_command(name: str, output_format: str, *, links: bool, **options: Any) -> None:
     """Show the log of an export, the newest entry last.
 
     NAME is an address, an id, a key, a name or a glob of one export. Times without an offset are
     UTC. Servers of 2025 and spring 2026 refuse logs to API keys. The service does not join logs to
     runs: with --run, entries are matched by the interval in their messages, or by time, and the
-    output says which. With --follow, json prints a line for each entry.
+    output says which.
     """
     from reconciler.cli.running import show_report
     from reconciler.model.run import levels_from
-    from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs
-    from reconciler.render.runs import entry_as_text
+    from reconciler.operations.logs import LogFilter, LogsRequest, logs
 
     first, last = window_of(options)
-    level, run = options["level"], options["run"]
+    level = options["level"]
     request = LogsRequest(
         workspace_of(options),
         name,
-        run,
+        options["run"],
         LogFilter(levels=levels_from(level) if level is not None else (), search=options["search"]),
         None if options["everything"] else options["limit"],
         first,
         last,
     )
-    if not follow:
-        show_report("logs", output_format, partial(logs, request), render_options(links=links))
-        return
-    if run is not None:
-        raise BadUsage("--follow and --run exclude each other")
-    check_follow(output_format, last)
-    follow_shown(partial(follow_logs, request), output_format, entry_as_text)
+    show_report("logs", output_format, partial(logs, request), render_options(links=links))
 
 
 @command(

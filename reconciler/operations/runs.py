@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
@@ -30,12 +30,9 @@ from reconciler.model.run import (
     BackfillRow,
     InvalidRun,
     Run,
-    RunChange,
     RunOrder,
     RunReport,
     Subject,
-    changes,
-    oldest_pending,
 )
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Moment, window_at
@@ -50,8 +47,6 @@ BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Before every run. Without a window servers show the last seven days (service.md, 15.26)."""
 ALL_TIME = {"after": time_text(BEGINNING)}
 """The window of all runs, which also the requests for a single run need."""
-POLL = 10.0
-"""Seconds between requests of `--follow`."""
 _CANCELLED = "Cancelled"
 
 
@@ -191,35 +186,6 @@ async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:
         return RunReport(
             **asdict(world.subject), more=more, runs=tuple(listed), hides_unbounded=unbounded
         )
-
-
-async def follow_runs(
-    request: RunsRequest, runtime: Runtime, listen: Callable[[RunChange], None]
-) -> None:
-    """Report runs, the oldest first, then new ones and changes of status until it is cancelled.
-
-    Of one run it reports the changes, and returns when it has ended. Raises as `runs` does.
-    """
-    async with opened(request.workspace, request.name, runtime, tab="runs") as world:
-        known: dict[str, str] = {}
-        since = window_at(world.now, request.first, request.last)[0] or BEGINNING
-        listed, _ = await _current(request, world)
-        while True:
-            for change in changes(known, listed):
-                listen(change)
-            if request.run is not None and not listed[0].pending:
-                return
-            created = [run.created_at for run in listed if run.created_at is not None]
-            since = oldest_pending(listed) or max(created, default=since)
-            await runtime.client.sleep(POLL)
-            later = replace(request, first=since, limit=None, order=RunOrder.CREATED)
-            listed, _ = await _current(later, world)
-
-
-async def _current(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
-    if request.run is None:
-        return await _listed(request, world)
-    return [await read_run(world.calls, request.run)], False
 
 
 async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:

@@ -24,7 +24,6 @@ from reconciler.model.run import (
     LogReport,
     Matched,
     Run,
-    RunChange,
     RunReport,
     Subject,
     duration_of_run,
@@ -88,17 +87,6 @@ def runs_document(report: RunReport, options: RenderOptions) -> Document:
 def page_of(subject: Subject, options: RenderOptions) -> tuple[str, ...]:
     """Return the address of the page of an object, if it is wanted and known."""
     return (subject.page,) if options.links and subject.page is not None else ()
-
-
-def change_as_text(change: RunChange, style: Style) -> str:
-    """Return a line about a run that is new or has another status."""
-    run = change.run
-    status = style.paint(_colour(run), printable(run.status))
-    before = f"{printable(change.before)} -> " if change.before is not None else ""
-    parts = [f"{interval(run)}  {before}{status}"]
-    parts += [f"{_rows(run)} rows"] if run.records is not None else []
-    parts += [_error(run)] if run.error else []
-    return "  ".join([*parts, printable(run.id)]) + "\n"
 
 
 def subject_line(subject: Subject) -> Line:
@@ -216,13 +204,6 @@ def logs_document(report: LogReport, options: RenderOptions) -> Document:
 def _entry(entry: LogEntry) -> Row:
     level = Cell(entry.level, _LEVELS.get(entry.level))
     return Row((Cell(_time(entry), Colour.DIM), level, Cell(entry.message)))
-
-
-def entry_as_text(entry: LogEntry, style: Style) -> str:
-    """Return the line of an entry."""
-    colour = _LEVELS.get(entry.level)
-    level = style.paint(colour, f"{printable(entry.level):<7}")
-    return f"{style.paint(Colour.DIM, _time(entry))} {level} {printable(entry.message)}\n"
 
 
 def _log_remarks(report: LogReport) -> Iterator[str]:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from msgspec.structs import replace
 
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunOrder, RunReport
-from reconciler.operations.logs import LogFilter, LogsRequest, follow_logs, logs, read_logs
-from reconciler.operations.runs import RunsRequest, follow_runs, opened, runs
+from reconciler.operations.logs import LogFilter, LogsRequest, logs, read_logs
+from reconciler.operations.runs import RunsRequest, opened, runs
 from reconciler.reading.calls import NotOffered
-from reconciler.render.options import PLAIN
-from reconciler.render.runs import change_as_text
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
@@ -47,36 +43,6 @@ def logs_of(world: Simulated, limit: int | None = 100, **options: Any) -> LogRep
 
 def ends(report: RunReport) -> list[str]:
     return [f"{run.end:%d %H:%M} {run.status}" for run in report.runs]
-
-
-class _EnoughError(Exception):
-    """Ends a command that follows."""
-
-
-def followed(
-    world: Simulated,
-    polls: int,
-    follow: Callable[[Runtime], Coroutine[Any, Any, None]],
-    meanwhile: Callable[[], None],
-) -> None:
-    """Run a command that follows, do something in its first wait, and end it after some waits."""
-    waits = 0
-
-    async def sleep(seconds: float) -> None:
-        nonlocal waits
-        waits += 1
-        if waits > polls:
-            raise _EnoughError
-        if waits == 1:
-            meanwhile()
-        world.advance(seconds=seconds)
-
-    async def work(runtime: Runtime) -> None:
-        client = replace(runtime.client, sleep=sleep)
-        with pytest.raises(_EnoughError):
-            await follow(replace(runtime, client=client))
-
-    world.run(work)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -186,13 +152,6 @@ def test_trap_15_62_a_run_that_billing_refused_has_ended(
     one = runs_of(world, run=report.runs[0].id)
     assert not one.runs[0].pending
     assert "ended      not yet" not in written("runs", "text", one)
-    seen = []
-    world.run(
-        lambda runtime: follow_runs(
-            RunsRequest(world.workspace, "Lake", run=one.runs[0].id), runtime, seen.append
-        )
-    )
-    assert [change.run.status for change in seen] == ["FailedBilling"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -209,29 +168,6 @@ def test_trap_15_63_totals_and_instances_are_not_used(
         instance = logs_of(world).entries[0].instance
         with pytest.raises(NotFound):
             runs_of(world, run=instance)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_following_reports_new_runs_and_changes_of_status(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.advance(hours=1)
-    world.outcomes({"match": {"nth": 1}, "status": "Completed", "records": 5, "seconds": 15})
-    request = RunsRequest(world.workspace, "Lake")
-    seen = []
-    followed(
-        world,
-        polls=4,
-        follow=lambda runtime: follow_runs(request, runtime, seen.append),
-        meanwhile=lambda: world.advance(minutes=30, seconds=3),
-    )
-    # A run may also be seen while it starts.
-    statuses = [change.run.status for change in seen if change.run.status != "Starting"]
-    assert statuses == ["Completed", "Running", "Completed"]
-    assert [change.before for change in seen[:2]] == [None, None]
-    assert "Running -> Completed  5 rows" in change_as_text(seen[-1], PLAIN)
 
 
 @pytest.mark.parametrize("dialect", WITH_LOGS)
@@ -384,24 +320,6 @@ def test_a_server_of_spring_2026_refuses_logs_with_403(
     assert "?tab=logs" in str(refused.value.hint)
 
 
-@pytest.mark.parametrize("dialect", WITH_LOGS)
-def test_following_a_log_reports_every_entry_once(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.advance(hours=1)
-    request = LogsRequest(world.workspace, "Lake")
-    seen = []
-    followed(
-        world,
-        polls=4,
-        follow=lambda runtime: follow_logs(request, runtime, seen.append),
-        meanwhile=lambda: world.advance(hours=1),
-    )
-    assert len(seen) == len(set(seen)) == 6
-
-
 @pytest.mark.parametrize(("status", "error"), [(403, "scope"), (404, "Not found")])
 def test_refusals_of_runs_are_shown(
     status: int, error: str, service_of: StartService, tmp_path: Path
@@ -446,8 +364,6 @@ def test_the_commands_print_text_json_and_markdown(
     assert ran("runs", "Lake", "--format", "markdown").out.startswith("### Runs of ")
     run = content["runs"][0]["id"]
     assert f"run       {run}" in ran("runs", "Lake", run).out
-    followed = ran("runs", "Lake", run, "--follow", "--format", "json")
-    assert json.loads(followed.out) == {"before": None, "run": content["runs"][0]}
     log = ran("logs", "Lake", "--level", "info", "--search", "finished", "--since", "2026-10-20")
     assert log.out.count("finished successfully") == 2
     entries = json.loads(ran("logs", "Lake", "--run", run, "--format", "json").out)
@@ -463,10 +379,7 @@ def test_options_that_exclude_each_other_are_usage_errors(
     for arguments in (
         ("runs", "Lake", "--since", "soon"),
         ("runs", "Lake", "--since", "1d", "--until", "2d"),
-        ("runs", "Lake", "--follow", "--until", "1h"),
-        ("runs", "Lake", "--follow", "--format", "markdown"),
         ("runs", "Lake", "--status", "Bad"),
-        ("logs", "Lake", "--follow", "--run", "1"),
         ("logs", "Lake", "--level", "loud"),
         ("runs", "Nothing"),
     ):

@@ -1,18 +1,13 @@
-"""`reconciler status`: options, exit codes, files and repeated reports."""
+"""`reconciler status`: options, exit codes, and files."""
 
 from __future__ import annotations
 
 import json
 import os
-import pty
-import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -22,7 +17,7 @@ from tests.conftest import StartService
 from tests.integration.test_status import NEW, SEED, troubled
 from tests.support.cli import reconciler, reconciler_process, write
 from tests.support.emulator import RunningEmulator
-from tests.support.limits import TIMEOUT, time_limit, until
+from tests.support.limits import TIMEOUT
 
 FILES = {"reconciler.yaml": "version: 1\n"}
 
@@ -98,74 +93,6 @@ def test_a_terminal_without_the_signs_gets_ascii(running: RunningEmulator, tmp_p
     ran = reconciler_process("status", "-C", write(tmp_path, FILES), environ=environ)
     assert '\n^ "Lake"' in ran.out
     assert "\\u" not in ran.out.partition("\n")[2]
-
-
-@contextmanager
-def watching(
-    running: RunningEmulator, folder: Path, stdout: int, *options: str
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `status --watch 1` as a process that does not outlive the block."""
-    environ = {**os.environ, **running.environ()}
-    command = [sys.executable, "-m", "reconciler", "status", "-C", str(folder), "--watch", "1"]
-    process = subprocess.Popen(
-        [*command, *options],
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        with time_limit(process):
-            yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def read_until(stream: IO[bytes], words: bytes, count: int) -> None:
-    seen = b""
-    while seen.count(words) < count:
-        piece = os.read(stream.fileno(), 4096)
-        assert piece, seen
-        seen += piece
-
-
-def test_watch_reports_again_and_a_signal_ends_it(running: RunningEmulator, tmp_path: Path) -> None:
-    folder = write(tmp_path, FILES)
-    with watching(running, folder, subprocess.PIPE, "--fail-on", "lagging") as process:
-        assert process.stdout is not None
-        read_until(process.stdout, b"6 exports: 5 lagging", 2)
-        process.send_signal(signal.SIGINT)
-        process.stdout.read()
-        process.stdout.close()
-        assert process.wait() == 2
-
-
-def test_watch_outlives_errors_of_the_service(running: RunningEmulator, tmp_path: Path) -> None:
-    folder = write(tmp_path, FILES)
-    with watching(running, folder, subprocess.PIPE, "--retry-for", "1s") as process:
-        assert process.stdout is not None
-        read_until(process.stdout, b"6 exports", 1)
-        faults = [{"match": {"path": "*/batch_exports/", "times": 1}, "fault": "error"}]
-        faults[0]["status"] = 400  # type: ignore[assignment]
-        running.admin("PUT", "faults", faults)
-        until(lambda: running.admin("GET", "faults")["faults"][0]["fired"], process)
-        # One report may have been on its way.
-        read_until(process.stdout, b"6 exports", 2)
-        process.send_signal(signal.SIGINT)
-        process.stdout.read()
-        process.stdout.close()
-        assert process.wait() == 0
-
-
-def test_watch_redraws_a_terminal(running: RunningEmulator, tmp_path: Path) -> None:
-    folder = write(tmp_path, FILES)
-    reader, terminal = pty.openpty()
-    with os.fdopen(reader, "rb") as screen, watching(running, folder, terminal) as process:
-        os.close(terminal)
-        read_until(screen, b"\x1b[H\x1b[2J", 2)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 0
 
 
 def test_apply_p3_warnings_are_before_the_table(running: RunningEmulator, tmp_path: Path) -> None:
