@@ -52,7 +52,9 @@ _WHEN = """\
 - know whether exports run: [`status`](status.md)
 - know why the tool does not work here: [`doctor`](doctor.md)
 
-`import`, `pull` and `promote` change files, `apply` changes live state, the others nothing.
+`apply`, `pause`, `unpause`, `backfill`, `runs --retry`, `runs --cancel` and `projects reset-token`
+change the service. `init`, `import`, `pull`, `mv` and `promote` change files. `preflight` lets the
+service connect to destinations.
 """
 _OWN = "Options"
 _CODE = re.compile(r"(`[^`]*`)")
