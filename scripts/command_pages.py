@@ -48,7 +48,7 @@ _WHEN = """\
 - see how two environments differ: [`compare`](compare.md)
 - give one the values of the other: [`promote`](promote.md)
 - check files without a network: [`validate`](validate.md)
-- know whether credentials work: [`preflight`](preflight.md)
+- know whether credentials work: [`doctor NAME`](doctor.md)
 - know whether exports run: [`status`](status.md)
 - know why the tool does not work here: [`doctor`](doctor.md)
 

@@ -55,10 +55,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "pause": "pause exports",
         "unpause": "unpause exports",
         "projects": "list projects, show one, reset its token",
-        "preflight": "let the service test destinations",
     },
     "Other": {
-        "doctor": "check the set-up: network, API key, git",
+        "doctor": "check the set-up: network, API key, git, destinations",
         "explain": "explain a field, a code or a consequence",
         "emulator": "serve the interface on loopback for trials and tests",
         "demo": "run an end-to-end demo on the embedded service",
@@ -72,7 +71,7 @@ _HOMES: Mapping[str, str] = {
     **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),
     **dict.fromkeys(("status", "runs", "logs", "gaps"), "operations.report_commands"),
     **dict.fromkeys(("pause", "unpause"), "operations.pause_commands"),
-    **dict.fromkeys(("doctor", "preflight", "projects"), "operations.setup_commands"),
+    **dict.fromkeys(("doctor", "projects"), "operations.setup_commands"),
     "backfill": "operations.backfill_command",
 }
 """The modules of commands below the package, if not of their name in this one."""

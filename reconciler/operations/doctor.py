@@ -28,8 +28,10 @@ from reconciler.errors import Forbidden, GitUnavailable, NotFound, ReconcilerErr
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.connection import ClientOptions
 from reconciler.model.kind import Dialect, Kind
-from reconciler.model.public import Public, Term, derived
+from reconciler.model.public import Public, derived
 from reconciler.model.text import listed, printable, quoted, several
+from reconciler.operations.checks import Check, Health
+from reconciler.operations.destination_tests import Approve, destination_checks
 from reconciler.planning.integrations import names_in
 from reconciler.reading.access import (
     ALL,
@@ -65,39 +67,6 @@ _ROLES = {1: "member", 8: "admin", 15: "owner"}
 """The levels of membership (service.md, 12)."""
 
 
-class Health(Term):
-    """How a check ended."""
-
-    FINE = "fine", "As it should be."
-    WARNING = "warning", "It works in part, or could not be checked."
-    FAILED = "failed", "It does not work."
-
-
-class Check(Public, frozen=True):
-    """One check."""
-
-    name: str
-    health: Health
-    result: str
-    fix: str = ""
-    """What to do about it, empty for nothing."""
-
-    @classmethod
-    def fine(cls, name: str, result: str) -> Check:
-        """Return a check that needs no fix."""
-        return cls(name, Health.FINE, result)
-
-    @classmethod
-    def warning(cls, name: str, result: str, fix: str = "") -> Check:
-        """Return a check of what works in part, or could not be checked."""
-        return cls(name, Health.WARNING, result, fix)
-
-    @classmethod
-    def failed(cls, name: str, result: str, fix: str = "") -> Check:
-        """Return a check of what does not work."""
-        return cls(name, Health.FAILED, result, fix)
-
-
 class HealthReport(Public, frozen=True):
     """All checks, in the order in which they were made."""
 
@@ -121,7 +90,7 @@ async def access_checks(session: Session, *, is_workspace: bool) -> list[Check]:
         async with session.connected() as transport:
             return await _Access(session, transport, is_workspace).checks()
     except ReconcilerError as error:
-        return [_failure("key", error)]
+        return [Check.of("key", error)]
 
 
 class _Access(Struct, frozen=True):
@@ -163,7 +132,7 @@ class _Access(Struct, frozen=True):
         try:
             user = await read_user(self.transport)
         except ReconcilerError as error:
-            return _failure(name, error)
+            return Check.of(name, error)
         if user is None:
             return Check.fine(name, "not shown to this key (scope user:read)")
         level = user.levels.get(self._organization)
@@ -215,7 +184,7 @@ class _Access(Struct, frozen=True):
         except Forbidden:
             return Check.fine(name, "not shown to this key (scope organization:read)")
         except ReconcilerError as error:
-            return _failure(name, error)
+            return Check.of(name, error)
         names = [quoted(printable(text)) for text in visible.values()]
         text = f"visible: {listed(names, _MOST)}"
         if self._organization in visible:
@@ -243,7 +212,7 @@ class _Access(Struct, frozen=True):
             except ReconcilerError as error:
                 by_parent = isinstance(error, NotFound) and kind.parent is not None
                 text = f"not counted: this server lists them for each {kind.parent} only"
-                checks.append(Check.fine(name, text) if by_parent else _failure(name, error))
+                checks.append(Check.fine(name, text) if by_parent else Check.of(name, error))
                 continue
             dialect = dialect or visible.dialect
             count = "some" if visible.count is None else f"{visible.count:,}"
@@ -263,7 +232,7 @@ class _Access(Struct, frozen=True):
         try:
             live = await self.session.read(self.transport)
         except ReconcilerError as error:
-            return _failure(name, error)
+            return Check.of(name, error)
         return Check.fine(name, f"{len(live.of(kind.name)):,} visible in the projects of the files")
 
 
@@ -275,10 +244,6 @@ def _dialect(dialect: Dialect | None) -> Check:
 
 def _texts(values: tuple[str, ...]) -> str:
     return listed([printable(value) for value in values], _MOST)
-
-
-def _failure(name: str, error: ReconcilerError) -> Check:
-    return Check.failed(name, error.message, error.hint or "")
 
 
 async def network_checks(session: Session, base_url: str) -> list[Check]:
@@ -293,7 +258,7 @@ async def network_checks(session: Session, base_url: str) -> list[Check]:
     try:
         probed = await probe(base_url, KEY.path, settings)
     except ReconcilerError as error:
-        return [*checks, _failure("answer", error)]
+        return [*checks, Check.of("answer", error)]
     now = session.runtime.now()
     checks.append(_encryption(base_url, probed, environ, now))
     if probed.date is not None:
@@ -316,7 +281,7 @@ async def _address(base_url: str) -> Check:
     try:
         reached = await addresses_of(base_url, _SECONDS)
     except ReconcilerError as error:
-        return _failure("address", error)
+        return Check.of("address", error)
     return Check.fine(
         "address", f"{base_url} accepts connections ({listed(reached, _MOST_ADDRESSES)})"
     )
@@ -343,8 +308,17 @@ def _limits(base_url: str, probed: Probed, settings: ClientSettings) -> str:
     return f"own: {windows}; the service sends {sent or 'no headers about it'}"
 
 
-async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:
-    """Return the result of every check. Works without a workspace."""
+async def diagnose(
+    options: WorkspaceOptions,
+    runtime: Runtime,
+    names: tuple[str, ...] = (),
+    approve: Approve | None = None,
+) -> HealthReport:
+    """Return the result of every check. Works without a workspace.
+
+    With `names` and `approve`, the service tests the destinations of these resources. Raises
+    BadUsage for unknown names.
+    """
     quick = replace(options, client=options.client.over(_QUICK))
     session, configuration = _configuration(quick, runtime)
     version = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
@@ -357,8 +331,11 @@ async def diagnose(options: WorkspaceOptions, runtime: Runtime) -> HealthReport:
         try:
             checks += [*about]
         except ReconcilerError as error:
-            checks.append(_failure(name, error))
-    return HealthReport((*checks, _lock(), _extra()))
+            checks.append(Check.of(name, error))
+    checks += (_lock(), _extra())
+    if names and approve is not None:
+        checks += await destination_checks(options, names, runtime, approve)
+    return HealthReport(tuple(checks))
 
 
 def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session | None, Check]:
@@ -372,7 +349,7 @@ def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session
     except InvalidConfiguration as error:
         return None, Check.failed(name, error.message, "run `reconciler validate`")
     except ReconcilerError as error:
-        return None, _failure(name, error)
+        return None, Check.of(name, error)
     desired = session.loaded.desired
     text = f"{several(len(desired.resources), 'resource')} in environment {desired.environment}"
     count = len(session.loaded.diagnostics)
@@ -394,7 +371,7 @@ async def _service_checks(
         first = error.diagnostics[0]
         return [Check.failed(name, first.message, first.hint or "")]
     except ReconcilerError as error:
-        return [_failure(name, error)]
+        return [Check.of(name, error)]
     return [
         *await network_checks(used, base_url),
         *await access_checks(used, is_workspace=session is not None),
@@ -451,7 +428,7 @@ def _applied(session: Session) -> Check:
     try:
         applied = history.applied if history is not None else None
     except GitUnavailable as error:
-        return _failure(name, error)
+        return Check.of(name, error)
     if applied is None:
         return Check.fine(name, "none recorded (`apply --mark` records it)")
     if applied.is_ancestor and applied.outside is None:

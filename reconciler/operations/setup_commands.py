@@ -1,4 +1,4 @@
-"""`reconciler doctor`, `preflight` and `projects`: whether the set-up works, and its projects."""
+"""`reconciler doctor` and `projects`: whether the set-up works, and its projects."""
 
 from __future__ import annotations
 
@@ -51,53 +51,35 @@ This can't be undone.
     examples=(
         ("doctor", "Check the workspace of the current folder and its service"),
         ("doctor -e prod --format json", "Check one environment, for programs"),
-    ),
-    page="docs/operations.md",
-)
-@workspace_options
-@format_option("health")
-@client_options
-def doctor_command(output_format: str, **options: Any) -> ExitCode:
-    """Check the configuration, the way to the service, the API key, and git. Changes nothing.
-
-    Failed checks say how to fix them. Without a workspace, the service is the one that the
-    variables RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1
-    if a check failed.
-    """
-    from reconciler.cli.running import show_report
-    from reconciler.operations.doctor import diagnose
-
-    report = show_report("health", output_format, partial(diagnose, workspace_of(options)))
-    return ExitCode.ERROR if report.failed else ExitCode.FINE
-
-
-@command(
-    "preflight",
-    examples=(
-        ("preflight lake", "Test the destination of one export"),
-        ("preflight --yes --format json", "Test all without asking, for programs"),
+        ("doctor lake", "Let the service test the destination of one export, too"),
     ),
     page="docs/operations.md",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
-@option("--yes", is_flag=True, help="Do not ask before connecting to destinations.")
-@format_option("preflight")
+@option("--auto-approve", is_flag=True, help="Do not ask before connecting to destinations.")
+@format_option("health")
 @client_options
-def preflight_command(
-    names: tuple[str, ...], output_format: str, *, yes: bool, **options: Any
+def doctor_command(
+    names: tuple[str, ...], output_format: str, *, auto_approve: bool, **options: Any
 ) -> ExitCode:
-    """Let the service test destinations with the configured credentials. Saves nothing.
+    """Check the configuration, the way to the service, the API key, and git.
 
-    The service connects to each destination, and may create and drop a test table. NAME is an
-    address, an id, a key, a name or a glob. Only servers of dialect 2026 offer this to API keys;
-    for other exports the files, the policy and the secrets are checked. Exits with 1 if a test
-    failed.
+    Failed checks say how to fix them. Without a workspace, the service is the one that the
+    variables RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1
+    if a check failed. Changes nothing.
+
+    With NAME (an address, id, key, name or glob), the service also connects to the destinations of
+    these exports with the configured credentials, and may create and drop test tables. Only servers
+    of dialect 2026 offer this to API keys; for other exports the files, the policy and the secrets
+    are checked.
     """
     from reconciler.cli.running import approved, progress, show_report
-    from reconciler.operations.preflight import PreflightRequest, preflight
+    from reconciler.operations.doctor import diagnose
     from reconciler.planning.approval import confirmed
 
+    if auto_approve and not names:
+        raise BadUsage("--auto-approve requires NAME", hint="name the exports to test")
     listener = progress()
 
     async def approve(count: int) -> bool:
@@ -106,17 +88,19 @@ def preflight_command(
             f"The service connects to {several(count, 'destination')} with the configured "
             "credentials, and may create and drop test tables. Nothing is saved.\n"
         )
-        if yes:
+        if auto_approve:
             return True
         if not is_interactive():
-            raise BadUsage("no terminal to ask for approval", hint="use --yes to approve")
+            raise BadUsage(
+                "no terminal to ask for approval; nothing was tested", hint="pass --auto-approve"
+            )
         return await approved(confirmed("Run these tests?"))
 
-    request = PreflightRequest(workspace_of(options), names)
+    workspace = workspace_of(options)
     report = show_report(
-        "preflight",
+        "health",
         output_format,
-        lambda world: preflight(request, world, approve),
+        lambda world: diagnose(workspace, world, names, approve),
         listener=listener,
     )
     return ExitCode.ERROR if report.failed else ExitCode.FINE

@@ -394,21 +394,20 @@ def test_a_saved_plan_is_stale_when_a_name_has_another_id(
     assert "(not set) -> 210 is planned now, the saved plan has (not set) -> 100" in ran.err
 
 
-def test_preflight_sends_the_ids_of_the_environment(
-    stored: RunningEmulator, tmp_path: Path
-) -> None:
+def test_doctor_sends_the_ids_of_the_environment(stored: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     for environment in ("staging", "production"):
-        ran = run(stored, folder, "preflight", "-e", environment, "--yes")
+        ran = run(stored, folder, "doctor", "*", "-e", environment, "--auto-approve")
         assert ran.code == 0, ran.out + ran.err
-        assert "0 failed" in ran.out
+        assert "0 checks failed" in ran.out
 
 
-def test_preflight_of_new_exports(empty: RunningEmulator, tmp_path: Path) -> None:
+def test_doctor_of_new_exports(empty: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path, resources("aws", "redshift_copy", "snowflake"))
-    ran = run(empty, folder, "preflight", "-e", "production", "--yes")
+    ran = run(empty, folder, "doctor", "*", "-e", "production", "--auto-approve")
     assert ran.code == 0, ran.out + ran.err
-    assert "2 destinations tested, 1 not tested, 0 failed" in ran.out
+    assert ran.out.count("not tested") == 1
+    assert ran.out.count("batch_export.") > 3
 
 
 def test_promote_keeps_names(stored: RunningEmulator, tmp_path: Path) -> None:

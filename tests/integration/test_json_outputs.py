@@ -57,7 +57,6 @@ OUTPUTS = {
     "projects": ("projects", "list"),
     "project_details": ("projects", "show", "web"),
     "doctor": ("doctor",),
-    "preflight": ("preflight", "--yes"),
     "backfill": ("backfill", "trial", "--dry-run", "--from", "2026-01-01", "--to", "2026-01-02"),
 }
 

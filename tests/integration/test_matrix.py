@@ -119,8 +119,8 @@ reads    0   projects show web
 reads    0   projects activity web
 reads    0   projects demo-data web
 service  0   projects reset-token web --auto-approve
-service  0   preflight lake --yes
 reads    0   doctor
+service  0   doctor lake --auto-approve
 reads    0   doctor --format json
 reads    0   explain
 reads    0   explain policy.prune
@@ -182,7 +182,6 @@ EXCEPTIONS = [
         "the server refuses it to API keys",
     ),
     Exceptional(("limited-key",), ("init *--import",), 1, "the key may not list projects"),
-    Exceptional(("limited-key",), ("doctor*",), 1, "a check of the lists fails"),
     Exceptional(
         ("reading-key",),
         ("apply ?*", "show {log}*", "*pause *--auto-approve*", "backfill *--auto-approve"),
@@ -194,7 +193,7 @@ EXCEPTIONS = [
         (
             *("plan*", "apply ?*", "drift*", "show {*", "policy*", "import*", "pull*"),
             *("status*", "runs*", "logs*", "gaps*", "backfill*", "*pause *--auto-approve*"),
-            *("projects*", "preflight*"),
+            *("projects*", "doctor ?* --auto-approve"),
         ),
         1,
         "one ambiguous resource blocks every command",

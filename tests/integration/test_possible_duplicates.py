@@ -85,8 +85,8 @@ def test_plan_i1_a_renamed_export_is_refused_in_every_format(world: World, tmp_p
     }
     pulled = world.run("pull")
     assert f"probably renamed to '{RENAMED}'" in pulled.out + pulled.err
-    preflight = world.run("preflight", "--yes")
-    assert "possible-duplicate" in preflight.out
+    doctor = world.run("doctor", "pg", "--auto-approve")
+    assert "possible-duplicate" in doctor.out
     imported = world.run("import", "--dry-run", "--format", "json")
     (left,) = json.loads(imported.out)["not_imported"]
     assert "probably batch_export.pg" in left["why"]

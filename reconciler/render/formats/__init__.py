@@ -66,7 +66,6 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "logs": _document("render.runs:logs_document"),
     "status": _document("operations.status_report:status_document"),
     "health": _document("operations.doctor:health_document"),
-    "preflight": _document("operations.preflight:preflight_document"),
     "projects": _document("operations.projects:projects_document"),
     "project_details": _document("operations.projects:project_document"),
 }

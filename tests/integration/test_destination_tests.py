@@ -1,15 +1,12 @@
-"""`preflight`: the service tests destinations with the real credentials, and nothing is saved."""
+"""`doctor NAME`: the service tests destinations with the real credentials, and nothing is saved."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from reconciler.model.schemas import known_schema
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -92,10 +89,10 @@ def newest(service_of: StartService) -> RunningEmulator:
     return service_of(SEED, "--dialect", "2026")
 
 
-def preflight(service: RunningEmulator, folder: Path, *words: str, **environ: str) -> Ran:
+def doctor(service: RunningEmulator, folder: Path, *words: str, **environ: str) -> Ran:
     return reconciler(
-        "preflight",
-        *words,
+        "doctor",
+        *(words or ("*",)),
         "-C",
         folder,
         "--trust-workspace",
@@ -103,28 +100,34 @@ def preflight(service: RunningEmulator, folder: Path, *words: str, **environ: st
     )
 
 
-def results(ran: Ran) -> dict[str, dict[str, Any]]:
-    report = json.loads(ran.out)
-    Draft202012Validator(known_schema("preflight")).validate(report)
-    return {item["address"]: item for item in report["results"]}
+def results_of(ran: Ran, key: str) -> list[tuple[str, str]]:
+    """Return the health and the result of the checks of a resource."""
+    checks = json.loads(ran.out)["checks"]
+    return [
+        (check["health"], check["result"])
+        for check in checks
+        if check["name"] == f"batch_export.{key}"
+    ]
 
 
 def test_the_steps_of_every_destination(newest: RunningEmulator, tmp_path: Path) -> None:
     write(tmp_path, FILES)
     before = newest.state()
-    ran = preflight(newest, tmp_path, "--yes", "--format", "json")
-    assert ran.code == 0, ran.err
-    shown = results(ran)
-    steps = shown["batch_export.flakes"]["steps"]
-    assert [step["name"] for step in steps] == [
-        "Establish connection to Snowflake",
-        "Verify Snowflake warehouse",
-        "Verify Snowflake database",
-        "Verify Snowflake schema",
+    ran = doctor(newest, tmp_path, "*", "--auto-approve", "--format", "json")
+    assert ran.code == 0, ran.out + ran.err
+    assert results_of(ran, "flakes") == [
+        ("fine", "Establish connection to Snowflake"),
+        ("fine", "Verify Snowflake warehouse"),
+        ("fine", "Verify Snowflake database"),
+        ("fine", "Verify Snowflake schema"),
     ]
-    assert {step["status"] for step in steps} == {"passed"}
-    assert shown["batch_export.rows"]["untested"] == "the service has no test for Postgres"
-    assert shown["batch_export.soon"]["untested"] == "its project does not exist yet"
+    only = "only the files, the policy and the secrets were checked"
+    assert results_of(ran, "rows") == [
+        ("warning", f"not tested: the service has no test for Postgres; {only}")
+    ]
+    assert results_of(ran, "soon") == [
+        ("warning", f"not tested: its project does not exist yet; {only}")
+    ]
     assert "may create and drop test tables" in ran.err
     assert newest.state() == before
 
@@ -133,12 +136,13 @@ def test_trap_15_65_a_failed_step_is_http_200(newest: RunningEmulator, tmp_path:
     write(tmp_path, FILES)
     rule = {"step": "Verify Snowflake warehouse", "status": "Failed", "message": "No warehouse."}
     newest.admin("PUT", "test_steps", [rule])
-    ran = preflight(newest, tmp_path, "flakes", "--yes")
+    ran = doctor(newest, tmp_path, "flakes", "--auto-approve", "--format", "json")
     assert ran.code == 1
-    assert "  ✓ Establish connection to Snowflake\n" in ran.out
-    assert "  ✗ Verify Snowflake warehouse: No warehouse.\n" in ran.out
     # The steps after a failure are not run.
-    assert "Verify Snowflake database" not in ran.out
+    assert results_of(ran, "flakes") == [
+        ("fine", "Establish connection to Snowflake"),
+        ("failed", "Verify Snowflake warehouse: No warehouse."),
+    ]
 
 
 def test_trap_15_65_a_plan_runs_no_test(newest: RunningEmulator, tmp_path: Path) -> None:
@@ -157,18 +161,39 @@ def test_an_existing_export_is_tested_with_what_would_be_applied(
     applied = reconciler(*words, environ=environ)
     assert applied.code == 0, applied.out + applied.err
     newest.clear_requests()
-    ran = preflight(newest, tmp_path, "batch_export.flakes", "--yes", "--format", "json")
-    assert ran.code == 0, ran.err
-    assert len(results(ran)["batch_export.flakes"]["steps"]) == 4
+    ran = doctor(newest, tmp_path, "flakes", "--auto-approve", "--format", "json")
+    assert ran.code == 0, ran.out + ran.err
+    assert len(results_of(ran, "flakes")) == 4
     assert [path for _, path in newest.writes()] == ["run_test_step"] * 4
 
 
-def test_without_approval_nothing_is_sent(newest: RunningEmulator, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("flakes",), "pass --auto-approve"),
+        (("missing", "--auto-approve"), "missing"),
+        (("--auto-approve",), "name the exports to test"),
+    ],
+)
+def test_without_approval_of_named_exports_nothing_is_sent(
+    words: tuple[str, ...], hint: str, newest: RunningEmulator, tmp_path: Path
+) -> None:
     write(tmp_path, FILES)
-    ran = preflight(newest, tmp_path)
+    environ = {**newest.environ(), "PASSWORD": SECRET}
+    ran = reconciler("doctor", *words, "-C", tmp_path, "--trust-workspace", environ=environ)
     assert ran.code == 64
-    assert "use --yes to approve" in ran.err
+    assert hint in ran.err
     assert newest.writes() == []
+
+
+def test_names_that_cannot_be_tested_are_a_failed_check(
+    newest: RunningEmulator, tmp_path: Path
+) -> None:
+    """The other checks are shown."""
+    ran = doctor(newest, tmp_path)
+    assert ran.code == 1
+    assert "✗ destinations" in ran.out
+    assert "✓ lock" in ran.out
 
 
 def test_messages_of_the_service_do_not_show_secrets(
@@ -178,7 +203,7 @@ def test_messages_of_the_service_do_not_show_secrets(
     write(tmp_path, OLD)
     old.admin("PUT", "test_steps", [{"status": "Failed", "message": f"denied for {SECRET}"}])
     # The dialect is unknown in an organization without exports, so the test is tried.
-    ran = preflight(old, tmp_path, "--yes")
+    ran = doctor(old, tmp_path, "*", "--auto-approve")
     assert ran.code == 1, ran.out + ran.err
     assert "denied for" in ran.out
     assert SECRET not in ran.out + ran.err
@@ -192,32 +217,29 @@ def test_other_servers_get_the_checks_that_need_no_connection(
     body = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
     service.call("POST", "/api/projects/1/batch_exports/", body)
     write(tmp_path, OLD)
-    ran = preflight(service, tmp_path)
+    ran = doctor(service, tmp_path)
     assert ran.code == 0, ran.out + ran.err
     assert f"not tested: servers of dialect {dialect} do not offer tests to API keys" in ran.out
-    assert "only checked: files, policy, and that secrets exist" in ran.out
-    ran = preflight(service, tmp_path, PASSWORD="")
+    ran = doctor(service, tmp_path, PASSWORD="")
     assert ran.code == 1
-    assert "✗ secret ${secret:env:PASSWORD} is empty" in ran.out
+    assert "secret ${secret:env:PASSWORD} is empty" in ran.out
     assert all(path != "run_test_step_new" for _, path in service.writes())
 
 
 def test_fidelity_f3_a_missing_feature_is_a_problem_of_every_export(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    """`doctor` says so, too, and a write that is refused has the same hint."""
+    """A write that is refused has the same hint."""
     known = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
     project = {"id": 1, "name": "Default project", "batch_exports": [known]}
     organization = {"id": ORGANIZATION, "name": "Acme", "features": [], "projects": [project]}
     service = service_of({**SEED, "organizations": [organization]}, "--dialect", "2025")
     write(tmp_path, OLD)
-    ran = preflight(service, tmp_path)
+    ran = doctor(service, tmp_path)
     assert ran.code == 1
     assert "the organization lacks the feature data_pipelines: add the addon" in ran.out
+    assert "✗ writes of batch_exports" in ran.out
     environ = {**service.environ(), "PASSWORD": SECRET}
-    doctor = reconciler("doctor", "-C", tmp_path, "--trust-workspace", environ=environ)
-    assert doctor.code == 1
-    assert "✗ writes of batch_exports" in doctor.out
     applied = reconciler(
         "apply", "--auto-approve", "-C", tmp_path, "--trust-workspace", environ=environ
     )
@@ -235,7 +257,7 @@ def test_a_plan_that_the_policy_refuses_is_not_tested(
         {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}},
     )
     newest.clear_requests()
-    ran = preflight(newest, tmp_path, "--yes")
+    ran = doctor(newest, tmp_path, "*", "--auto-approve")
     assert ran.code == 1
-    assert "not tested: the policy refuses its plan" in ran.out
+    assert "✗ batch_export.flakes" in ran.out
     assert newest.writes() == []
