@@ -24,10 +24,14 @@ def is_same(first: JSON, second: JSON) -> bool:
 
 
 def with_default(field: Field, value: JSON) -> JSON:
-    """Return the canonical form, in which absent, null and the server's default are equal."""
+    """Return the canonical form, in which absent, null and the server's default are equal.
+
+    So is an empty list or mapping that means the same to the server.
+    """
     if value is MISSING or value is None:
         value = None if field.default is MISSING else field.default
-    return field.type.canonical(value)
+    canonical = field.type.canonical(value)
+    return None if field.empty_is_null and canonical in ([], {}) else canonical
 
 
 def comparable(field: Field, value: JSON) -> JSON:
@@ -92,6 +96,8 @@ def compared(field: Field, wanted: JSON, live: JSON) -> tuple[JSON, JSON]:
         # An object of which null removes every key is empty, like one that had secrets only.
         want, have = field.type.without_nulls(want), {} if part is None else part
         return _without_secrets(want), _without_secrets(have)
+    if isinstance(field.type, MergedObject) and have == {}:
+        have = None
     return want, have
 
 

@@ -164,7 +164,6 @@ class ListOf(Struct, frozen=True):
 
     item: FieldType
     drop_blank: bool = False
-    empty_is_null: bool = False
 
     def canonical(self, value: JSON) -> JSON:
         """Return a list of canonical items."""
@@ -173,7 +172,7 @@ class ListOf(Struct, frozen=True):
         items = [self.item.canonical(item) for item in value]
         if self.drop_blank:
             items = [item for item in items if item not in (None, "")]
-        return None if self.empty_is_null and not items else items
+        return items
 
 
 class SetOf(ListOf, frozen=True):

@@ -41,11 +41,14 @@ _PLAIN: Mapping[str, FieldType] = {
     "object": OpenObject(),
 }
 _SET_BY_KIND = (
-    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with", "resets"),
-    "fixed_since",
+    *("type", "reset", "after_create", "toggle", "sent_with", "resets", "fixed_since"),
     *("aliases", "renamed_since", "read_at", "verbatim"),
 )
 """Attributes of a field that a kind may set; the schema sets all others."""
+
+
+_FILLED_IN = frozenset({"x-initial", "x-server-keys", "x-not-imported"})
+"""What schemas say of fields that servers set in new objects (service.md 4.1)."""
 
 
 class Action(Term):
@@ -284,6 +287,10 @@ class Field(Struct, frozen=True):
         Whether a create must contain it.
     since, until
         The dialects that have it.
+    empty_is_null
+        Whether an empty list or mapping means the same as null to the server.
+    null_in_create
+        Whether a create sends null: without the field, the server gives new objects a value.
 
     A kind sets these:
 
@@ -292,8 +299,6 @@ class Field(Struct, frozen=True):
         that of the kind, or the initial value of new objects.
     after_create
         Whether it is sent by PATCH after a create, which refuses or overwrites it.
-    null_in_create
-        Whether a create sends null: without the field, the server gives new objects a value.
     toggle
         The calls that change it, for a boolean with actions of its own.
     sent_with
@@ -320,7 +325,6 @@ class Field(Struct, frozen=True):
     reset: JSON | Missing = MISSING
     secret: bool = False
     after_create: bool = False
-    null_in_create: bool = False
     toggle: Toggle | None = None
     sent_with: tuple[str, ...] = ()
     resets: Mapping[str, str] = field(default_factory=dict)
@@ -332,6 +336,8 @@ class Field(Struct, frozen=True):
     verbatim: bool = False
     since: Dialect | None = None
     until: Dialect | None = None
+    empty_is_null: bool = False
+    null_in_create: bool = False
 
     @property
     def variant(self) -> Variant | None:
@@ -610,18 +616,21 @@ def _fields(
 
 
 def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Field:
+    # Null means the default to some servers, and others refuse it (service.md 1.1).
+    clearable = "null" in types_of(node) and not node.get("x-null-is-default")
     return replace(
         field,
         type=_type_of(node) if field.type is FROM_SCHEMA else field.type,
         # An initial value of new objects is not what absent means.
         default=MISSING if node.get("x-initial-only") else node.get("default", MISSING),
         reset=node["default"] if node.get("x-initial-only") else field.reset,
-        # Null means the default to some servers, and others refuse it (service.md 1.1).
-        clearable="null" in types_of(node) and not node.get("x-null-is-default"),
+        clearable=clearable,
         secret=bool(node.get("x-secret")),
         required=required,
         since=_dialect(node.get("x-since")),
         until=_dialect(node.get("x-until")),
+        empty_is_null=bool(node.get("x-empty-is-null")),
+        null_in_create=clearable and not _FILLED_IN.isdisjoint(node),
     )
 
 

@@ -327,10 +327,11 @@ def create_body(
     gives new objects a value.
     """
     return {
-        name: _created_value(field, resource.spec[field.name])
+        name: value
         for field in kind.fields
         if field.after_create is after and field.name in resource.spec
-        if field.null_in_create or resource.spec[field.name] is not None
+        if (value := _created_value(field, resource.spec[field.name])) is not None
+        or field.null_in_create
         for name in field.sent_as(dialect)
     }
 
@@ -456,8 +457,11 @@ def _variant_value(
 def _sent_value(field: Field, value: JSON) -> JSON:
     """Return scalars in canonical form, which every server takes; the rest as it is written.
 
-    Entries that servers drop are not sent: in 2025 blank ones are refused (service.md 4.2).
+    Entries that servers drop are not sent: in 2025 blank ones are refused (service.md 4.2). So
+    are empty keys of a query in 2026, which null clears (1.9).
     """
+    if field.empty_is_null and field.clearable and value in ([], {}):
+        return None
     if (
         isinstance(field.type, ListOf)
         and field.type.drop_blank

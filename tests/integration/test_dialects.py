@@ -131,8 +131,11 @@ def test_an_export_that_lists_hide_is_created_once(
 def test_null_of_a_field_that_new_projects_get_a_value_of(
     dialect: str, running: RunningEmulator, tmp_path: Path
 ) -> None:
-    """Without the field, servers of 2026 set a first day of the week and a setting of their own."""
-    new = {"name": "New", "week_start_day": None, "extra_settings": None}
+    """Without them, servers of 2026 set a dashboard, and a setting of their own."""
+    new = {"name": "New", "extra_settings": None}
+    if dialect != "2025":
+        # It crashes at null.
+        new["primary_dashboard"] = None
     files = {
         "reconciler.yaml": "version: 1\n",
         "all.yaml": json.dumps({"projects": {"new": new}}),

@@ -87,7 +87,7 @@ SUMMARIES: Mapping[str, tuple[str, ...]] = {
     "Workflows": ("{hog_function_id}",),
 }
 """One line about a destination: parts of text, without those of which a field is not set."""
-_EVENTS = SetOf(Text(), empty_is_null=True)
+_EVENTS = SetOf(Text())
 _SPECIAL = (
     Field("exclude_events", _EVENTS),
     Field("include_events", _EVENTS),

@@ -22,15 +22,13 @@ _SPECIAL = (
     Field("person_display_name_properties", ListOf(Text(trimmed=True))),
     Field("live_events_columns", ListOf(Text(trimmed=True))),
     # The server refuses null, although it is the initial value (service.md 4.2).
-    Field("autocapture_exceptions_errors_to_ignore", ListOf(Text(), empty_is_null=True), reset=[]),
+    Field("autocapture_exceptions_errors_to_ignore", ListOf(Text()), reset=[]),
     Field("session_replay_config", MergedObject(depth=2)),
     Field("survey_config", MergedObject()),
     Field("conversations_settings", MergedObject()),
     Field("modifiers", MergedObject()),
     # Replaced as a whole, but the server adds a key to it, recorder_script.
-    Field("extra_settings", MergedObject(by_client=True), null_in_create=True),
-    # New projects take it from the country of their maker (service.md 4.1).
-    Field("week_start_day", null_in_create=True),
+    Field("extra_settings", MergedObject(by_client=True)),
     # Refused in a create: the server creates a dashboard (service.md 4.1).
     Field("primary_dashboard", after_create=True),
 )
