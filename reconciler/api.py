@@ -59,7 +59,6 @@ __all__ = [
     "apply",
     "backfill",
     "cancel_backfills",
-    "cancel_run",
     "compare",
     "gaps",
     "import_",
@@ -71,7 +70,6 @@ __all__ = [
     "project_demo_data",
     "projects",
     "reset_token",
-    "retry_runs",
     "run",
     "runs",
     "show_project",
@@ -363,61 +361,16 @@ async def backfill(
         InvalidConfiguration, AmbiguousIdentity, ServiceError.
 
     """
-    wanted = {**asdict(what), "wait": wait}
-    return await _backfilled(workspace, names, approve, log_file, wanted)
-
-
-async def retry_runs(  # noqa: PLR0913 - the options of the command
-    workspace: Workspace,
-    names: Sequence[str],
-    *,
-    approve: Callable[[BackfillPlan], bool],
-    run: str | None = None,
-    first: datetime | None = None,
-    last: datetime | None = None,
-    wait: bool = False,
-    log_file: Path | None = None,
-) -> Backfilled:
-    """Plan retries, ask `approve`, and start them: of one run, or of the failed runs of exports.
-
-    Without `run`, of the runs that began between `first`, seven days ago by default, and `last`.
-
-    Raises NotOffered where the server has no retries, and what `backfill` raises.
-    """
-    from reconciler.operations.backfills import Retries
-
-    wanted = {"retries": Retries(run, first, last), "wait": wait}
-    return await _backfilled(workspace, names, approve, log_file, wanted)
-
-
-async def _backfilled(
-    workspace: Workspace,
-    names: Sequence[str],
-    approve: Callable[[BackfillPlan], bool],
-    log_file: Path | None,
-    wanted: dict[str, Any],
-) -> Backfilled:
     from reconciler.commands.recording import Outputs
     from reconciler.model.redaction import masked_in
     from reconciler.operations.backfills import BackfillRequest, Screen
     from reconciler.operations.backfills import backfill as start
 
     options, outputs = _options_of(workspace), Outputs(log_file)
-    request = BackfillRequest(options, tuple(names), outputs=outputs, **wanted)
+    request = BackfillRequest(options, tuple(names), outputs=outputs, wait=wait, **asdict(what))
     runtime = _runtime_of(workspace)
     screen = Screen(lambda *_: None, _answering(approve, runtime))
     return masked_in(await start(request, runtime, screen), runtime.mask)
-
-
-async def cancel_run(workspace: Workspace, name: str, run: str) -> None:
-    """Cancel a run of an export that has not ended.
-
-    Raises NotOffered where the server can't, Invalid for a run that has ended, BadUsage,
-    NotFound, ServiceError.
-    """
-    from reconciler.operations.runs import cancel_run as cancel
-
-    await cancel(name, run, _options_of(workspace), _runtime_of(workspace))
 
 
 async def cancel_backfills(

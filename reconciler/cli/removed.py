@@ -36,7 +36,15 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "init": {"--layout": "run `import --into` afterwards"},
     "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
     "promote": {"--no-plan": "leave it out: promote changes files only"},
-    "runs": {"--follow": "use `watch reconciler runs NAME`"},
+    "runs": {
+        "--auto-approve": "use `reconciler backfill NAME --failed --auto-approve`",
+        "--cancel": "cancel the run in the service, or backfills with `backfill NAME --cancel`",
+        "--dry-run": "use `reconciler backfill NAME --failed --dry-run`",
+        "--failed": "use --status Failed, or `reconciler backfill NAME --failed`",
+        "--follow": "use `watch reconciler runs NAME`",
+        "--retry": "use `reconciler backfill NAME --failed`",
+        "--wait": "use `reconciler backfill NAME --failed --wait`",
+    },
     "show": {"--resolved": "use `reconciler show NAME`"},
     "status": {"--watch": "use `watch reconciler status`"},
 }

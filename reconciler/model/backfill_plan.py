@@ -28,8 +28,6 @@ class PlannedBackfill(Public, frozen=True):
     """Of the intervals: how many are exported in part already."""
     trial: bool = False
     """Whether it is tried before the others, since the last run failed."""
-    run: str | None = None
-    """Id of the run that is retried, null for a backfill of a range."""
 
     @property
     def range(self) -> Interval:
@@ -134,7 +132,7 @@ class ObjectBackfills(Public, frozen=True):
 class BackfillPlan(FromSource, frozen=True):
     """A plan of backfills. `plan_id` is the digest of what it does."""
 
-    version = 1
+    version = 2
     schema = "backfill"
     internal = frozenset({"source"})
 
@@ -176,7 +174,7 @@ class BackfillPlan(FromSource, frozen=True):
     def plan_id(self) -> str:
         """Digest of what it does, without texts for readers."""
         content = {
-            "version": 1,
+            "version": 2,
             "environment": self.source.environment,
             "organization": self.source.organization,
             "base_url": self.source.base_url,
@@ -186,10 +184,7 @@ class BackfillPlan(FromSource, frozen=True):
                     "address": str(item.address),
                     "id": item.live_id,
                     "backfills": [
-                        [
-                            *(part.start.isoformat(), part.end.isoformat()),
-                            *(part.runs, part.trial, part.run),
-                        ]
+                        [part.start.isoformat(), part.end.isoformat(), part.runs, part.trial]
                         for part in item.backfills
                     ],
                     "known": item.known,

@@ -26,7 +26,7 @@ from reconciler.model.kind import Dialect
 from reconciler.model.run import COMPLETED, BackfillRow, Run
 from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject
-from reconciler.operations.runs import ALL_TIME, backfill_id, read_backfills, read_runs, valid
+from reconciler.operations.runs import backfill_id, read_backfills, read_runs, valid
 from reconciler.reading.calls import ObjectCalls
 
 _TOO_MANY = "too_many_concurrent_backfills"
@@ -124,8 +124,6 @@ class Backfiller(Struct):
 
     async def _send(self, planned: PlannedBackfill) -> str | None:
         """Send the request to the first of its paths that exists, and return the id."""
-        if planned.run is not None:
-            return backfill_id(await self.calls.send("retry_run", query=ALL_TIME, run=planned.run))
         body = self._body(planned)
         if self.calls.offered("backfill"):
             try:

@@ -1,6 +1,6 @@
 """The use case `backfill`: plan backfills of objects, show them, get approval, start them.
 
-A backfill exports the range that was named, gaps of a window, or the intervals of failed runs.
+A backfill exports the range that was named, or gaps of a window.
 """
 
 from __future__ import annotations
@@ -29,19 +29,17 @@ from reconciler.model.backfill_plan import (
 from reconciler.model.event import BackfillsEnded, BackfillsPlanned
 from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.run import BILLING, Run
-from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.text import listed, quoted, several
 from reconciler.model.times import (
     Interval,
-    Moment,
     Schedule,
     UnknownSchedule,
     is_date,
     moment_of,
-    window_at,
 )
 from reconciler.operations.backfilling import Backfiller, rows_of, run_all
 from reconciler.operations.gaps import Gap, GapState, gaps_in, rows_of_a_run
-from reconciler.operations.runs import BEGINNING, latest_runs, read_backfills, read_run, read_runs
+from reconciler.operations.runs import BEGINNING, latest_runs, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.planning.approval import Approval, confirmed, typed
 from reconciler.version import __version__
@@ -56,17 +54,6 @@ _UNLISTED = (
 _SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 
 
-class Retries(Struct, frozen=True):
-    """Which runs to retry: the one with an id, or those that failed.
-
-    `first` and `last` are the window in which they began: the last seven days by default.
-    """
-
-    run: str | None = None
-    first: Moment | None = None
-    last: Moment | None = None
-
-
 class BackfillRequest(Struct, frozen=True):
     """What to backfill: a range of two texts, the gaps of a window, or all since the last pause.
 
@@ -74,8 +61,6 @@ class BackfillRequest(Struct, frozen=True):
         Which objects, and those below which parents, by address, id, key, name or glob.
     failed
         Only gaps whose runs failed.
-    retries
-        Runs to retry, in place of all that.
     saved
         A saved plan, in place of all that.
     auto_approve, can_ask
@@ -95,7 +80,6 @@ class BackfillRequest(Struct, frozen=True):
     since_pause: bool = False
     length: timedelta = timedelta(days=7)
     parents: tuple[str, ...] = ()
-    retries: Retries | None = None
     saved: BackfillPlan | None = None
     auto_approve: bool = False
     can_ask: bool = True
@@ -116,7 +100,7 @@ class BackfillRequest(Struct, frozen=True):
     def check(self) -> None:
         """Raise BadUsage for options that exclude each other or are missing."""
         has_range = (self.first is not None or self.last is not None) and not self.closes_gaps
-        kinds = self.closes_gaps + self.since_pause + has_range + (self.retries is not None)
+        kinds = self.closes_gaps + self.since_pause + has_range
         if self.saved is None and kinds != 1:
             raise BadUsage(
                 "what to backfill is not clear",
@@ -124,8 +108,6 @@ class BackfillRequest(Struct, frozen=True):
             )
         if self.saved is None and not (self.names or self.parents):
             raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
-        if self.retries is not None and self.retries.run is not None and len(self.names) != 1:
-            raise BadUsage("a run needs the NAME of its export")
         if has_range and (self.first is None or self.last is None):
             raise BadUsage("--from and --to are needed together")
         if self.asks and not self.can_ask:
@@ -239,8 +221,6 @@ class _Planner(Struct):
         request = self.request
         if request.saved is not None:
             return tuple(map(self.target, request.saved.objects))
-        if request.retries is not None and request.retries.run is not None:
-            return (self.targets.one(*request.names),)
         return self.targets.chosen(request.names, request.parents)
 
     def target(self, planned: ObjectBackfills) -> Target:
@@ -310,8 +290,6 @@ class _Planner(Struct):
         elif request.closes_gaps:
             gaps, notes = await self._gaps(target, self._window(schedule))
             chosen = of_gaps(gaps)
-        elif request.retries is not None:
-            chosen, notes = await self._retries(target, request.retries)
         else:
             start, end = self._range(target, schedule)
             whole, notes = aligned_range(schedule, start, end, self.now)
@@ -333,25 +311,6 @@ class _Planner(Struct):
             known=await self._known(target, tried) if request.dry_run else (),
             newest_run=_newest(latest),
         )
-
-    async def _retries(
-        self, target: Target, wanted: Retries
-    ) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
-        """Return the retries of an object, and notes. Raises BadUsage, NotOffered, ServiceError."""
-        calls = self.targets.calls(target, self.transport)
-        calls.check("retry_run")
-        if wanted.run is not None:
-            retry, notes = retry_of(await read_run(calls, wanted.run))
-            return [retry], notes
-        start, end = window_at(self.now, wanted.first, wanted.last)
-        since, until = start or self.now - self.request.length, end or self.now
-        known = await read_runs(calls, since)
-        failed = [run for run in known if run.failed and run.created_at and run.created_at <= until]
-        oldest = min((run.end for run in failed if run.end), default=since)
-        if oldest < since:
-            # Another run may have exported an interval before the window.
-            known = await read_runs(calls, oldest)
-        return retries_of_failed(failed, known)
 
     async def _known(self, target: Target, planned: Sequence[PlannedBackfill]) -> tuple[str, ...]:
         """Return the ids of backfills that the service lists now for some ranges."""
@@ -594,41 +553,3 @@ def consequences_of(
     if schedule.paused:
         warn("stays-paused", "it stays paused, so later intervals are not exported")
     return tuple(consequences)
-
-
-def retry_of(run: Run) -> tuple[PlannedBackfill, tuple[str, ...]]:
-    """Return the retry of a run, and notes on it.
-
-    Raises BadUsage for a run that has not ended, and for one without a start.
-    """
-    name = f"run {printable(run.id)}"
-    if run.pending:
-        hint = "wait until it ends, or cancel it with --cancel"
-        raise BadUsage(f"{name} has not ended: {printable(run.status)}", hint=hint)
-    if run.start is None or run.end is None:
-        hint = "pass the range to backfill: reconciler backfill NAME --from TIME --to TIME"
-        raise BadUsage(f"{name} exports all data up to its end, without a start", hint=hint)
-    notes = (f"{name} completed; the retry exports its interval again",) * run.completed
-    return PlannedBackfill(run.start, run.end, 1, run=run.id), notes
-
-
-def retries_of_failed(
-    failed: Iterable[Run], known: Sequence[Run]
-) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
-    """Return a retry of each interval that no other run exported, by time, and notes.
-
-    `failed` are the runs to retry, the newest first, and `known` all runs of their intervals.
-    """
-    settled = {(run.start, run.end) for run in known if run.completed or run.pending}
-    latest: dict[tuple[datetime | None, datetime | None], Run] = {}
-    for run in failed:
-        latest.setdefault((run.start, run.end), run)
-    left = [run for interval, run in latest.items() if interval not in settled]
-    planned = [
-        PlannedBackfill(run.start, run.end, 1, run=run.id)
-        for run in left
-        if run.status != BILLING and run.start is not None and run.end is not None
-    ]
-    rest = several(len(left) - len(planned), "run")
-    notes = (f"{rest} left out: over a billing limit, or without a start",)
-    return sorted(planned, key=lambda item: item.start), notes * (len(left) > len(planned))

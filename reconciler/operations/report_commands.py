@@ -20,8 +20,6 @@ from reconciler.cli.options import (
     file_option,
     format_option,
     links_option,
-    log_option,
-    next_command,
     one_environment,
     output_option,
     workspace_of,
@@ -45,10 +43,6 @@ if TYPE_CHECKING:
     from reconciler.operations.gaps import GapReport, GapRequest
     from reconciler.operations.status_report import State, StatusReport
     from reconciler.render.options import RenderOptions
-
-
-_ONLY_RETRY = ("failed", "wait", "dry_run", "auto_approve", "log_file")
-_retry_option = partial(option, is_flag=True, group="Retry and cancel")
 
 
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
@@ -157,7 +151,7 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     examples=(
         ("runs lake", "The newest 20 runs of an export"),
         ("runs lake 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "Everything about one run"),
-        ("runs '*' --failed --retry", "Retry what failed in every export, with one approval"),
+        ("runs lake --status Failed --since 30d --all", "What failed in a month"),
     ),
     page="docs/operations.md",
 )
@@ -183,30 +177,17 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 )
 @option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum count.")
 @option("--all", "everything", is_flag=True, help="All runs, page by page.")
-@_retry_option("--retry", help="Retry RUN: export its interval again.")
-@_retry_option("--failed", help="With --retry: all runs that failed in the last seven days.")
-@_retry_option("--cancel", "cancelled", help="Cancel RUN.")
-@_retry_option("--wait", help="With --retry: wait for the runs to end, and report them.")
-@_retry_option("--dry-run", help="With --retry: show the retries; send nothing.")
-@_retry_option("--auto-approve", help="With --retry: do not ask for approval.")
-@log_option("With --retry: append an audit log, JSON lines.")
 @format_option("runs")
 @links_option
 @client_options
 def runs_command(
     name: str, run: str | None, output_format: str, *, links: bool, **options: Any
-) -> ExitCode:
+) -> None:
     """Show the runs of an export, the newest first, or everything about one RUN.
 
-    NAME is an address, an id, a key, a name or a glob of one export. With --failed, it can be a
-    glob of several. Times without an offset are UTC. With --retry it exits with 3 if a retry was
-    not started or did not complete.
+    NAME is an address, an id, a key, a name or a glob of one export. Times without an offset are
+    UTC. To export the intervals of failed runs again, use `reconciler backfill NAME --failed`.
     """
-    _check_action(run, options)
-    if options["cancelled"]:
-        return _cancel(name, run or "", options)
-    if options["retry"]:
-        return _retry(name, run, output_format, options)
     from reconciler.cli.running import show_report
     from reconciler.operations.runs import RunsRequest, runs
 
@@ -220,48 +201,6 @@ def runs_command(
         limit=None if options["everything"] else options["limit"],
     )
     show_report("runs", output_format, partial(runs, request), render_options(links=links))
-    return ExitCode.FINE
-
-
-def _check_action(run: str | None, options: dict[str, Any]) -> None:
-    """Raise BadUsage for options of --retry and --cancel that are missing or exclude each other."""
-    retry, cancelled = options["retry"], options["cancelled"]
-    if retry and cancelled:
-        raise BadUsage("--retry and --cancel exclude each other")
-    if cancelled and run is None:
-        raise BadUsage(
-            "--cancel needs a RUN", hint=f"list them with: {next_command('runs', 'NAME')}"
-        )
-    if retry and (run is None) is not options["failed"]:
-        raise BadUsage("--retry needs either a RUN or --failed")
-    given = [name for name in _ONLY_RETRY if options[name]]
-    if given and not retry:
-        raise BadUsage(f"--{given[0].replace('_', '-')} needs --retry")
-
-
-def _retry(name: str, run: str | None, output_format: str, options: dict[str, Any]) -> ExitCode:
-    from reconciler.operations.backfill_command import request_of, started
-    from reconciler.operations.backfills import Retries
-
-    if output_format not in ("text", "json"):
-        raise BadUsage(f"--retry does not support --format {output_format}")
-    options["output_format"] = output_format
-    request = request_of((name,), options, retries=Retries(run, *window_of(options)))
-    return started(request, is_json=output_format == "json")
-
-
-def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
-    from reconciler.cli import signals
-    from reconciler.cli.running import runtime
-    from reconciler.operations.runs import cancel_run
-
-    world = runtime()
-    begin = partial(signals.stop_on_signals, world.stop)
-    address = signals.run(cancel_run(name, run, workspace_of(options), world, begin))
-    words = next_command("runs", str(address), run, "--retry")
-    write_result(f"cancelled run {printable(run)}; its interval is not exported\n")
-    write_note(f"export it with: {words}\n")
-    return ExitCode.FINE
 
 
 def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:

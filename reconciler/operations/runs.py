@@ -1,4 +1,4 @@
-"""Runs and backfills of objects: how they are read, and the use cases `runs` and `--cancel`."""
+"""Runs and backfills of objects: reading them, and the use cases `runs` and `cancel`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from reconciler.errors import (
     NotFound,
     ReconcilerError,
 )
-from reconciler.model.address import Address
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject, id_text
@@ -248,33 +247,6 @@ async def cancel(
                 before = printable(", ".join(cancelled))
                 raise error.reworded(f"{error.message}\n  cancelled before: {before}") from None
         return tuple(cancelled)
-
-
-async def cancel_run(
-    name: str,
-    run: str,
-    workspace: WorkspaceOptions,
-    runtime: Runtime,
-    begin: Callable[[], None] = lambda: None,
-) -> Address:
-    """Cancel a run of the object that a text names; return the address of the object.
-
-    `begin` is called before it is cancelled.
-
-    Raises BadUsage, NotOffered, NotFound, Invalid for a run that has ended, ServiceError.
-    """
-    async with opened(workspace, name, runtime, tab="runs") as world:
-        calls = world.calls
-        calls.check("cancel_run")
-        await read_run(calls, run)
-        begin()
-        try:
-            await calls.send("cancel_run", query=ALL_TIME, run=run)
-        except Invalid as error:
-            # An attempt before, whose answer was lost, may have taken effect.
-            if not error.unclear or (await read_run(calls, run)).status != _CANCELLED:
-                raise
-        return world.subject.address
 
 
 async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:

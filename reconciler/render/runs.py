@@ -257,9 +257,8 @@ def _common(
 
 
 def _backfill_row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
-    order = ["tried first"] if item.trial else []
-    order += [f"retry of {item.run}"] if item.run is not None else []
-    cells = (*_ends(item), several(item.runs, "run"), ", ".join(order))
+    order = "tried first" if item.trial else ""
+    cells = (*_ends(item), several(item.runs, "run"), order)
     name = Cell(str(of.address), Colour.BOLD, code=True), Cell(quoted(of.name))
     group = Group(name, f"  {of.parent_name}" if of.parent_name else "")
     return Row(tuple(map(Cell, cells)), "↻", group=group)

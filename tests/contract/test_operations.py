@@ -193,26 +193,11 @@ def write_and_read(story: Story) -> None:
         words = ("backfill", name, *range_, "--auto-approve")
         story.run(f"backfill:{name}", write_exports, *words)
     read(story)
-    retry_and_cancel(story)
     # One at a time: several are checked by a list.
     story.files(lake=export("Lake", **in_project, state="absent"))
     story.run("apply:delete", write_exports, *apply)
     story.files(anywhere=export("Anywhere", state="absent"))
     story.run("apply:delete-anywhere", write_exports, *apply)
-
-
-def retry_and_cancel(story: Story) -> None:
-    """Retry a run, and cancel one that has not ended."""
-    rules = [{"match": {"backfill": True}, "seconds": 0}, {"match": {}, "status": "Running"}]
-    story.running.admin("PUT", "outcomes", rules)
-    story.running.advance(hours=1)
-    listed = story.run("runs:newest", "batch_export:read", "runs", "lake", "--format", "json").out
-    runs = json.loads(listed)["runs"]
-    going_on = next(run["id"] for run in runs if run["status"] == "Running")
-    ended = runs[-1]["id"]
-    scope = "batch_export:write"
-    story.run("runs --retry", scope, "runs", "lake", ended, "--retry", "--auto-approve")
-    story.run("runs --cancel", scope, "runs", "lake", going_on, "--cancel")
 
 
 def read(story: Story) -> None:
@@ -246,21 +231,6 @@ def story_of(
         return known[dialect]
 
     return story
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("action", ["retry", "cancel"])
-def test_issue_30_retries_and_cancellations_are_sent_or_explained(
-    action: str, dialect: str, story_of: Callable[[str], Story]
-) -> None:
-    story = story_of(dialect)
-    table = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-    assert f"`POST …/runs/:id/{action}/`" in table.split("Servers since 2025 have more")[1]
-    path = f"/api/projects/1/batch_exports/{PARTS[':id']}/runs/{PARTS[':id']}/{action}/"
-    if dialect == "interface":
-        assert story.refused(f"{action} run: a server of dialect interface", f"runs --{action}")
-    else:
-        assert story.seen(f"POST {path}", f"runs --{action}"), shown(story, f"runs --{action}")
 
 
 def test_the_table_has_every_operation_of_the_interface() -> None:

@@ -18,7 +18,7 @@ from reconciler import api
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.operations.projects import ProjectDetails
-from tests.conftest import ROOT, StartService
+from tests.conftest import ROOT
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
@@ -153,29 +153,6 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     emulator.advance(minutes=10)
     given = at("2026-10-01T05:40:00+00:00", given)
     assert api.run(api.gaps(given, length=timedelta(days=1))).gaps == 0
-
-
-def test_issue_30_retries_and_cancelled_runs(service_of: StartService, tmp_path: Path) -> None:
-    service = service_of(None, "--dialect", "2026")
-    service.admin("POST", "clock", {"set": "2026-10-01T00:30:00Z"})
-    rules = [{"match": {"nth": 1}, "status": "Failed"}, {"match": {"nth": 2}, "status": "Running"}]
-    service.admin("PUT", "outcomes", [*rules, {"match": {}, "seconds": 0}])
-    given = at("2026-10-01T00:30:00+00:00", workspace(tmp_path, service))
-    api.run(api.apply(given, approve=lambda _: True))
-    service.advance(hours=3)
-    given = at("2026-10-01T03:30:00+00:00", given)
-    going_on, done, failed = api.run(api.runs(given, "lake")).runs
-    with pytest.raises(ReconcilerError, match="not approved"):
-        api.run(api.retry_runs(given, ["lake"], approve=lambda _: False))
-    ended = api.run(api.retry_runs(given, ["*"], approve=lambda _: True))
-    assert [end.planned.run for end in ended.ends] == [failed.id]
-    again = api.run(api.retry_runs(given, ["lake"], run=done.id, approve=lambda _: True))
-    assert again.complete
-    with pytest.raises(BadUsage, match="a run needs the NAME of its export"):
-        api.run(api.retry_runs(given, ["a", "b"], run=done.id, approve=lambda _: True))
-    api.run(api.cancel_run(given, "lake", going_on.id))
-    (run,) = api.run(api.runs(given, "lake", run=going_on.id)).runs
-    assert run.status == "Cancelled"
 
 
 def test_pause_and_unpause(emulator: RunningEmulator, tmp_path: Path) -> None:

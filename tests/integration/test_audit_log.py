@@ -32,7 +32,7 @@ SECRETS = [
     'with"quote',
     "back\\slash",
     'both\\"of"them\\',
-    "line\nbreak",
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----",
     "ünïcode✓",
 ]
 

@@ -418,7 +418,7 @@ def test_a_saved_plan_that_was_edited_is_refused(service_of: StartService, tmp_p
     text = as_json(filled(world, dry_run=True, **given).plan)
     for cut in (text[:-20], "[]"):
         assert decode_backfills(cut.encode(), name="plan.json") is None
-    for edited in (text.replace("T05:00", "T06:00"), text.replace("1,", "2,", 1)):
+    for edited in (text.replace("T05:00", "T06:00"), text.replace("2,", "3,", 1)):
         with pytest.raises(InvalidPlanFile):
             decode_backfills(edited.encode(), name="plan.json")
 

@@ -76,7 +76,7 @@ class Tour:
 
     def _reconciler(self, words: list[str]) -> str:
         # Approval needs a terminal that answers.
-        asks = words[0] in ("apply", "unpause", "backfill") or "--retry" in words
+        asks = words[0] in ("apply", "unpause", "backfill")
         approval = ["--auto-approve"] if asks else []
         variables = {"NO_COLOR": "1", "COLUMNS": "100", "TERM": "xterm", **self.environ}
         if "--plan-id" in words:

@@ -31,8 +31,6 @@ OPERATIONS = (
     Operation("unpause", "POST", "unpause/", _WRITE, source="1.7"),
     _reads("runs", path="runs/", paging=Paging.CURSOR, source="7"),
     _reads("run", path="runs/{run}/", source="7"),
-    _creates("retry_run", path="runs/{run}/retry/", source="7.2"),
-    _writes("cancel_run", path="runs/{run}/cancel/", source="7.2"),
     _reads("logs", path="logs/", paging=Paging.PAGES, refused_to_keys=_BY_SESSION, source="9"),
     _reads("run_logs", path="runs/{run}/logs/", paging=Paging.PAGES, source="9"),
     # Until autumn 2025 a backfill is created on the second path only (8.1).
