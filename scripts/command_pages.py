@@ -99,7 +99,7 @@ def _shared() -> Mapping[str, Mapping[str, str]]:
 
 def _records(command: Command, context: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return the options of a command by heading, without those of every command."""
-    common = {*(names for names, _ in _common()), "-h, --help", "--help-all"}
+    common = {*(names for names, _ in _common()), "-h, --help"}
     return {
         heading: [record for record in records if record[0] not in common]
         for heading, records in command.records(context).items()

@@ -14,6 +14,7 @@ from benchmarks.workspaces import API_KEY, ENVIRONMENT, Workload, environ, write
 
 LATENCY = 0.05
 PARALLELISM = 8
+"""The default of `client.parallelism`."""
 
 
 def creates(settings: Settings) -> Result:
@@ -59,8 +60,7 @@ def _measure(result: Result, name: str, workload: Workload, settings: Settings) 
         place = write(workload, Path(folder))
         with running(place.seed) as service:
             words = ["apply", "-C", str(place.workspace), "-e", ENVIRONMENT, "--base", "HEAD"]
-            words += ["--auto-approve", "--rate", "off"]
-            task = connected(service, *words, "--parallelism", str(PARALLELISM))
+            task = connected(service, *words, "--auto-approve", "--rate", "off")
             for _ in range(settings.rounds):
                 service.reset(latency=LATENCY)
                 usages.append(run(task.command, environ=task.environ, checkout=settings.checkout))

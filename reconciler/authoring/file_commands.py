@@ -17,12 +17,12 @@ from reconciler.cli.options import (
     KINDS,
     NAMES,
     PARENTS,
-    client_options,
     folder_of,
     folder_option,
     format_option,
     new_folder_option,
     next_command,
+    rate_option,
     text_or_json_option,
     workspace_of,
     workspace_options,
@@ -58,7 +58,7 @@ _KINDS = ", ".join(kinds_by_name())
     page="docs/importing.md",
 )
 @workspace_options
-@client_options
+@rate_option
 @option("--project", **PARENTS, help="Only these projects and their contents.")
 @option("--name", **NAMES, help="Only these objects: name, id, key, address or glob.")
 @option("--kind", **KINDS, help=f"Only objects of these kinds: {_KINDS}.")

@@ -13,10 +13,10 @@ from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     base_option,
-    client_options,
     files_options,
     folder_option,
     format_option,
+    rate_option,
     text_or_json_option,
     workspace_of,
     workspace_options,
@@ -48,7 +48,7 @@ from reconciler.render.formats import writer_of
     help="Say who changed each object; one call to the activity log for each.",
 )
 @format_option("drift")
-@client_options
+@rate_option
 def drift_command(
     names: tuple[str, ...], *, output_format: str, attribute: bool, base: str | None, **options: Any
 ) -> ExitCode:
@@ -82,7 +82,7 @@ def drift_command(
 @base_option
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; print a patch.")
 @text_or_json_option()
-@client_options
+@rate_option
 def pull_command(
     names: tuple[str, ...],
     *,

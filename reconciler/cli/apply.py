@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
-    client_options,
     file_option,
     log_option,
     plan_options,
     plan_request,
+    rate_option,
     summary_option,
     text_or_json_option,
     unmanaged_option,
@@ -83,7 +83,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 @option("--rollback", is_flag=True, help="Apply a commit older than the applied one.")
 @log_option("Append an audit log: JSON lines, one for each request and change.")
 @text_or_json_option("json: only events on stdout, as in the audit log.")
-@client_options
+@rate_option
 def apply_command(
     *,
     log_file: Path | None,

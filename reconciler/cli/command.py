@@ -15,11 +15,8 @@ _CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ARGUMENTS = "Arguments"
 _OWN = "Options"
-_WITH_ALL = "reconciler.with_all"
 OUTPUT = "Output"
 """The heading of the options about output."""
-CONNECTION = "Connection"
-"""The heading of the options about requests, which only --help-all lists."""
 
 
 class OutputSettings:
@@ -66,29 +63,6 @@ def _common(*names: str, description: str) -> GroupedOption:
     )
 
 
-def full_help(context: click.Context) -> str:
-    """Return the help of a command with all options and examples."""
-    context.meta[_WITH_ALL] = True
-    return context.get_help()
-
-
-def _help_all(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
-    if value:
-        from reconciler.cli.streams import write_result
-
-        write_result(f"{full_help(context)}\n")
-        context.exit()
-
-
-_HELP_ALL = GroupedOption(
-    ("--help-all",),
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_help_all,
-    help="Show this message with connection options and examples.",
-    group=OUTPUT,
-)
 COMMON: Sequence[GroupedOption] = (
     _common("-q", "--quiet", description="Print only results and errors."),
     _common("-v", "--verbose", description="Every detail of a plan, and each request on stderr."),
@@ -140,13 +114,6 @@ class Command(HasCommonOptions):
         self.examples = examples
         self.page = page
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return its parameters, --help-all among them if some are not in --help."""
-        params = super().get_params(ctx)
-        if any(_group_of(param) == CONNECTION for param in params):
-            params.append(_HELP_ALL)
-        return params
-
     def records(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Return the names and descriptions of parameters by heading.
 
@@ -161,19 +128,18 @@ class Command(HasCommonOptions):
         return {group: groups[group] for group in in_order}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by heading, without those of the connection unless asked for all."""
+        """Write the options by heading."""
         for group, records in self.records(ctx).items():
-            if group != CONNECTION or _WITH_ALL in ctx.meta:
-                with formatter.section(group):
-                    formatter.write_dl(records)
+            with formatter.section(group):
+                formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, unless --help-all has them, and the page of the documentation."""
-        if _HELP_ALL not in self.get_params(ctx) or _WITH_ALL in ctx.meta:
-            with formatter.section("Examples"):
-                for line in self._example_lines():
-                    # Written as they are: a wrapped command can't be copied.
-                    formatter.write(f"{line}\n")
+        """Write the examples and the page of the documentation."""
+        del ctx
+        with formatter.section("Examples"):
+            for line in self._example_lines():
+                # Written as they are: a wrapped command can't be copied.
+                formatter.write(f"{line}\n")
         formatter.write(f"\nDocumentation: {self.page}\n")
 
     def _example_lines(self) -> Iterator[str]:

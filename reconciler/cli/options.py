@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reconciler.cli import completing
-from reconciler.cli.command import CONNECTION, OUTPUT, GroupedOption, option
+from reconciler.cli.command import OUTPUT, GroupedOption, option
 from reconciler.cli.streams import write_note
 from reconciler.commands.options import WorkspaceOptions, are_several
 from reconciler.errors import BadUsage
-from reconciler.model.connection import ClientOptions, duration, how_to_write, rate
+from reconciler.model.connection import ClientOptions, how_to_write, rate
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
 from reconciler.render.formats import DEFAULT, formats_of
 from reconciler.workspace.git.ci import is_job
@@ -24,7 +24,6 @@ from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
 if TYPE_CHECKING:
     from reconciler.commands.options import PlanRequest
 
-_Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 
@@ -78,7 +77,6 @@ _workspace = partial(option, group="Workspace")
 _selection = partial(option, group="Selection")
 _planning = partial(option, group="Planning")
 output_option = partial(option, group=OUTPUT)
-_connection = partial(option, group=CONNECTION)
 
 
 _folder = partial(
@@ -169,59 +167,19 @@ plan_options = all_of(
 )
 
 
-def _duration(_: click.Context, param: click.Parameter, written: str | None) -> float | None:
-    return _converted(param, written, partial(duration, param.name or ""))
-
-
-def _rate(_: click.Context, param: click.Parameter, written: str | None) -> Any:
-    return _converted(param, written, rate)
-
-
-def _converted(
-    param: click.Parameter, written: str | None, convert: Callable[[str], _Value | None]
-) -> _Value | None:
-    value = None if written is None else convert(written)
+def _rate(_: click.Context, __: click.Parameter, written: str | None) -> Any:
+    value = None if written is None else rate(written)
     if written is not None and value is None:
-        name = param.name or ""
-        off = ", or off for no limit" if name == "rate" else ""
-        hint = how_to_write(name) + off
-        raise BadUsage(f"invalid {param.opts[0]} '{written}'", hint=hint)
+        hint = f"{how_to_write('rate')}, or off for no limit"
+        raise BadUsage(f"invalid --rate '{written}'", hint=hint)
     return value
 
 
-client_options = all_of(
-    _connection(
-        "--parallelism",
-        type=click.IntRange(min=1, max=64),
-        metavar="N",
-        help="Maximum concurrent requests. Default: 8.",
-    ),
-    _connection(
-        "--rate",
-        callback=_rate,
-        metavar="CALLS/SECONDS",
-        help="Maximum calls per period, or off. Default: just below the service's limits.",
-    ),
-    _connection(
-        "--timeout", callback=_duration, metavar="S", help="Timeout of one request. Default: 30s."
-    ),
-    _connection(
-        "--max-wait",
-        callback=_duration,
-        metavar="S",
-        help="Longest Retry-After to accept. Default: 15m.",
-    ),
-    _connection(
-        "--retry-for",
-        callback=_duration,
-        metavar="S",
-        help="How long to retry a failed request. Default: 5m.",
-    ),
-    _connection(
-        "--insecure-http",
-        is_flag=True,
-        help="Send the API key unencrypted to a remote http:// address.",
-    ),
+rate_option = _workspace(
+    "--rate",
+    callback=_rate,
+    metavar="CALLS/SECONDS",
+    help="Maximum calls per period, or off. Default: just below the service's limits.",
 )
 
 
@@ -331,13 +289,11 @@ def folder_of(given: Path | None) -> Path:
 
 def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
     """Return the workspace that the options name."""
-    given = {name: options.get(name) for name in ClientOptions.__struct_fields__}
     return WorkspaceOptions(
         folder=folder_of(options["folder"]),
         environment=options.get("environment"),
         strict=options["strict"],
-        client=ClientOptions(**given),
-        insecure_http=options.get("insecure_http", False),
+        client=ClientOptions(rate=options.get("rate")),
         trust_workspace=options["trust_workspace"],
     )
 

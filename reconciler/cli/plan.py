@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     STDOUT,
-    client_options,
     environments_option,
     files_options,
     folder_option,
@@ -22,6 +21,7 @@ from reconciler.cli.options import (
     one_environment,
     plan_options,
     plan_request,
+    rate_option,
     since_option,
     summary_option,
     unmanaged_option,
@@ -66,7 +66,7 @@ EXAMPLES = (
     help="Save the plan for `apply FILE`; - for stdout. Of several environments: the folder for "
     "the file of each.",
 )
-@client_options
+@rate_option
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def plan_command(
     output_format: str,

@@ -50,6 +50,16 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 """The hint for each option, by command, then by name."""
 
+EVERYWHERE: Mapping[str, str] = {
+    "--help-all": "use --help",
+    "--insecure-http": "set `client.insecure_http: true` in reconciler.yaml",
+    "--max-wait": "set `client.max_wait` in reconciler.yaml",
+    "--parallelism": "set `client.parallelism` in reconciler.yaml",
+    "--retry-for": "set `client.retry_for` in reconciler.yaml",
+    "--timeout": "set `client.timeout` in reconciler.yaml",
+}
+"""The hint for each option that many commands had, by name."""
+
 
 def refuse_removed_command(name: str) -> None:
     """Raise BadUsage for a command that was removed."""
@@ -59,5 +69,5 @@ def refuse_removed_command(name: str) -> None:
 
 def refuse_removed_option(command: str, name: str) -> None:
     """Raise BadUsage for an option of a command that was removed."""
-    if name in (hints := OPTIONS.get(command, {})):
+    if name in (hints := {**EVERYWHERE, **OPTIONS.get(command, {})}):
         raise BadUsage(f"'{command} {name}' was removed", hint=hints[name])

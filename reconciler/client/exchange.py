@@ -316,7 +316,7 @@ def _client(base_url: str, settings: ClientSettings) -> httpx.AsyncClient:
     if not (encrypted or local or settings.insecure_http):
         raise ReconcilerError(
             f"{base_url}: the API key is not sent over unencrypted http",
-            hint="set `base_url` to an https:// address. --insecure-http sends the key unencrypted",
+            hint="set `base_url` to an https:// address, or set `client.insecure_http: true`",
         )
     # Calls wait for their turn before they get here, so the pool need not limit them.
     limits = httpx.Limits(

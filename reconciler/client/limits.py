@@ -129,7 +129,7 @@ class Estimate(Struct, frozen=True):
 
 
 class ClientSettings(Struct, frozen=True):
-    """How requests are made. The first five are those of `ClientOptions`.
+    """How requests are made. The first six are those of `ClientOptions`.
 
     rate
         None for the default: DEFAULT_WINDOWS, and no limit for a service on loopback.

@@ -296,7 +296,7 @@ class Transport(Struct, dict=True):
             self._breaker.give_up(too_long)
         return error.reworded(
             f"{error.message}; {too_long}",
-            hint="try again later, or raise `client.max_wait` (--max-wait)",
+            hint="try again later, or raise `client.max_wait` in the workspace file",
         )
 
     def _repeats(self, error: Failure, attempts: Attempts) -> bool:

@@ -15,7 +15,7 @@ class WorkspaceOptions(Struct, frozen=True):
     """Which workspace and environment.
 
     `strict` turns warnings about the files into errors. `client` is how requests are made: it takes
-    precedence over the files. `insecure_http` allows to send the key unencrypted. `trust_workspace`
+    precedence over the files. `trust_workspace`
     lets the files decide where the key is sent and what is allowed, also without a terminal.
     `lenient` are the codes of errors that are warnings for a command: most compare with live
     state, which may have a value that seems misspelt.
@@ -25,7 +25,6 @@ class WorkspaceOptions(Struct, frozen=True):
     environment: str | None = None
     strict: bool = False
     client: ClientOptions = field(default_factory=ClientOptions)
-    insecure_http: bool = False
     trust_workspace: bool = False
     lenient: frozenset[str] = frozenset({UNKNOWN_VALUE})
 

@@ -21,7 +21,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
+from reconciler.client import SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.loading import load_workspace
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
@@ -184,7 +184,9 @@ class Session(Struct, frozen=True):
             async with open_transport(
                 self.loaded.reachable(),
                 secrets=self.secrets,
-                settings=self._client_settings(),
+                settings=self.runtime.client.changed_by(
+                    self.options.client.over(self.loaded.client)
+                ),
                 listen=lambda event: self.runtime.listen(redact_event(event, self.mask)),
                 stop=self.runtime.stop,
             ) as transport:
@@ -193,10 +195,6 @@ class Session(Struct, frozen=True):
             # Errors may contain live values.
             hint = self.mask(error.hint) if error.hint is not None else None
             raise error.reworded(self.mask(error.message), hint=hint) from None
-
-    def _client_settings(self) -> ClientSettings:
-        settings = self.runtime.client.changed_by(self.options.client.over(self.loaded.client))
-        return replace(settings, insecure_http=self.options.insecure_http)
 
     def base(self, request: PlanRequest) -> Base | None:
         """Return the git base, None without one. Raises GitUnavailable if it cannot be read."""

@@ -106,7 +106,7 @@ class Window(Struct, frozen=True):
 
 
 class ClientOptions(Struct, frozen=True):
-    """The keys of `client:` and the options of the same names; None where nothing is said.
+    """The keys of `client:`, and `--rate`; None where nothing is said.
 
     parallelism
         Requests at once.
@@ -118,6 +118,8 @@ class ClientOptions(Struct, frozen=True):
         The longest wait, in seconds, that the service may ask for.
     retry_for
         Seconds for which a failed request is repeated.
+    insecure_http
+        Whether to send the key unencrypted to a service that is not on loopback.
     """
 
     parallelism: int | None = None
@@ -125,6 +127,7 @@ class ClientOptions(Struct, frozen=True):
     timeout: float | None = None
     max_wait: float | None = None
     retry_for: float | None = None
+    insecure_http: bool | None = None
 
     def over(self, other: ClientOptions) -> ClientOptions:
         """Return these options, and those of `other` where these say nothing."""

@@ -15,10 +15,10 @@ from reconciler.cli.command import OUTPUT, command, option
 from reconciler.cli.options import (
     PARENTS,
     STDOUT,
-    client_options,
     file_option,
     log_option,
     next_command,
+    rate_option,
     text_or_json_option,
     workspace_of,
     workspace_options,
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 @text_or_json_option(
     "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
 )
-@client_options
+@rate_option
 def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     """Export past intervals again: a range, or those that were not exported.
 

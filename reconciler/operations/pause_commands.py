@@ -15,8 +15,8 @@ from reconciler.cli.apply import Terminal, finish, run_runtime
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     all_of,
-    client_options,
     log_option,
+    rate_option,
     text_or_json_option,
     workspace_of,
     workspace_options,
@@ -49,7 +49,7 @@ pausing_options = all_of(
     option("--auto-approve", is_flag=True, help="Do not ask for approval."),
     log_option("Append an audit log: JSON lines, one for each request."),
     text_or_json_option("json: only events on stdout, as in the audit log."),
-    client_options,
+    rate_option,
 )
 """The names and the options that both commands have."""
 

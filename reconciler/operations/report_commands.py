@@ -15,13 +15,13 @@ from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     PARENTS,
-    client_options,
     environments_options,
     file_option,
     format_option,
     links_option,
     one_environment,
     output_option,
+    rate_option,
     workspace_of,
     workspace_options,
 )
@@ -87,7 +87,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
 @output_option("--links", is_flag=True, help="Show a link to each export's page.")
 @file_option("--html", "Also write a page with charts and filters to this file.")
 @format_option("status")
-@client_options
+@rate_option
 def status_command(
     names: tuple[str, ...],
     *,
@@ -179,7 +179,7 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 @option("--all", "everything", is_flag=True, help="All runs, page by page.")
 @format_option("runs")
 @links_option
-@client_options
+@rate_option
 def runs_command(
     name: str, run: str | None, output_format: str, *, links: bool, **options: Any
 ) -> None:
@@ -238,7 +238,7 @@ def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:
 @option("--all", "everything", is_flag=True, help="All entries, page by page.")
 @format_option("logs")
 @links_option
-@client_options
+@rate_option
 def logs_command(name: str, output_format: str, *, links: bool, **options: Any) -> None:
     """Show the log of an export, the newest entry last.
 
@@ -280,7 +280,7 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
 @option("--from", "first", metavar="TIME", help="Start of the window, ISO 8601.")
 @option("--to", "last", metavar="TIME", help="End of the window, ISO 8601. Default: now.")
 @format_option("gaps")
-@client_options
+@rate_option
 def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
     """Show the intervals that should have been exported and were not. Changes nothing.
 

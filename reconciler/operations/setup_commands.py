@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
-    client_options,
     file_option,
     format_option,
     next_command,
+    rate_option,
     workspace_of,
     workspace_options,
 )
@@ -59,7 +59,7 @@ This can't be undone.
 @workspace_options
 @option("--auto-approve", is_flag=True, help="Do not ask before connecting to destinations.")
 @format_option("health")
-@client_options
+@rate_option
 def doctor_command(
     names: tuple[str, ...], output_format: str, *, auto_approve: bool, **options: Any
 ) -> ExitCode:
@@ -125,7 +125,7 @@ def doctor_command(
 @file_option("--out", "Write the new token to a file of mode 0600 (reset-token).")
 @option("--auto-approve", is_flag=True, help="Do not ask to type the name (reset-token).")
 @format_option("project_details")
-@client_options
+@rate_option
 def projects_command(action: str, name: str | None, output_format: str, **options: Any) -> None:
     """List projects, show one, or reset its API token.
 

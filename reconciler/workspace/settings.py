@@ -451,7 +451,7 @@ def _check_url(name: str, base_url: str, at: Mark | None, references: References
     elif parts.scheme == "http" and not is_loopback(host):
         problems.warning(
             "clear-text",
-            f"{name} uses http: the API key is not sent without --insecure-http",
+            f"{name} uses http: the API key is sent only with client.insecure_http, unencrypted",
             at=at,
         )
 
@@ -498,6 +498,8 @@ def _read(name: str, written: JSON) -> dict[str, Any]:
     if name == "parallelism":
         valid = isinstance(written, int) and not isinstance(written, bool) and written > 0
         return {name: written} if valid else {}
+    if name == "insecure_http" and isinstance(written, bool):
+        return {name: written}
     if name == "rate" and isinstance(written, str | bool):
         return {name: () if written is False else rate(str(written))}
     if (

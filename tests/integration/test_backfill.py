@@ -17,9 +17,11 @@ from tests.support.emulator import RunningEmulator
 BODY = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
 
 
-def workspace(folder: Path, **fields: object) -> Path:
+def workspace(folder: Path, client: str = "{}", **fields: object) -> Path:
     files = {"batch_exports": {"lake": {"project": {"id": 1}, **BODY, **fields}}}
-    return write(folder, {"reconciler.yaml": "version: 1\n", "a.yaml": json.dumps(files)})
+    return write(
+        folder, {"reconciler.yaml": f"version: 1\nclient: {client}\n", "a.yaml": json.dumps(files)}
+    )
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
@@ -93,7 +95,7 @@ def test_invalid_options_are_reported(
 def test_too_many_running_backfills_are_waited_for_and_then_reported(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
-    folder = workspace(tmp_path)
+    folder = workspace(tmp_path, "{max_wait: 0}")
     environ = emulator.environ()
     assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
     rule = {"match": {"path": "*/backfill/"}, "fault": "error", "status": 429}
@@ -101,7 +103,7 @@ def test_too_many_running_backfills_are_waited_for_and_then_reported(
     emulator.clear_requests()
     ran = reconciler(
         *("backfill", "batch_export.lake", "--from", "2026-01-01", "--to", "2026-01-02"),
-        *("-C", folder, "--auto-approve", "--max-wait", "0"),
+        *("-C", folder, "--auto-approve"),
         environ=environ,
     )
     assert ran.code == 3

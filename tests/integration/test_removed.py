@@ -6,11 +6,13 @@ import pytest
 
 from reconciler.cli.program import COMMANDS, command_of
 from reconciler.cli.removed import COMMANDS as REMOVED
-from reconciler.cli.removed import OPTIONS
+from reconciler.cli.removed import EVERYWHERE, OPTIONS
 from tests.support.cli import reconciler
 
 _OPTIONS = [
-    (command, name, hint) for command, names in OPTIONS.items() for name, hint in names.items()
+    (command, name, hint)
+    for command, names in (*OPTIONS.items(), ("plan", EVERYWHERE))
+    for name, hint in names.items()
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pty
 import sys
@@ -41,7 +42,7 @@ WAITS: Mapping[str, Mapping[str, Any]] = {
 STATES = (*WAITS, "rate", "verification", "prompt")
 SIGNALS = (Signals.SIGINT, Signals.SIGTERM, Signals.SIGHUP)
 GRACE = 5.0
-PATIENT = ("--timeout", "1h", "--retry-for", "1h")
+PATIENT = {"timeout": "1h", "retry_for": "1h"}
 """A process waits longer than its test may take, so that only the signal ends it."""
 
 
@@ -106,7 +107,9 @@ async def faults_of(
 
 async def started(forks: Template, service: Service, wait: str, folder: Path) -> Command:
     """Return a running apply in a state in which it waits."""
-    words: list[str | Path] = ["apply", "-C", folder, *PATIENT]
+    settings = folder / "reconciler.yaml"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "client": PATIENT}))
+    words: list[str | Path] = ["apply", "-C", folder]
     words += ["--rate", "3/3600"] if wait == "rate" else []
     line = await service.line()
     if wait == "prompt":

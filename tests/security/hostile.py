@@ -601,7 +601,8 @@ REPOSITORIES = (
         {
             "reconciler.yaml": "version: 1\npolicy: {prune: true, max_deletes: 1000, "
             "allow_project_deletion: true, allow_literal_secrets: true}\n"
-            "client: {parallelism: 64, rate: false, timeout: 1h, max_wait: 10h}\n",
+            "client: {parallelism: 64, rate: false, timeout: 1h, max_wait: 10h, "
+            "insecure_http: true}\n",
             "web.yaml": "projects: {web: {name: Default project, state: absent}}\n",
         },
         code=0,

@@ -100,7 +100,7 @@ def service_of(body: bytes, status: int) -> Iterator[str]:
 def test_security_12_large_answers_need_little_memory(
     tmp_path: Path, status: int, body: str
 ) -> None:
-    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    write(tmp_path, {"reconciler.yaml": "version: 1\nclient: {retry_for: 0}\n"})
     with service_of(body.encode(), status) as base_url:
         environ = {
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
@@ -108,7 +108,7 @@ def test_security_12_large_answers_need_little_memory(
             "RECONCILER_ORGANIZATION": "org",
             "RECONCILER_API_KEY": "phx_key",
         }
-        words = ["plan", "-C", str(tmp_path), "--no-base", "--retry-for", "0"]
+        words = ["plan", "-C", str(tmp_path), "--no-base"]
         process = subprocess.Popen(
             [sys.executable, "-c", MEASURED, *words],
             cwd=ROOT,

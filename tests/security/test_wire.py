@@ -24,6 +24,7 @@ from reconciler.model.request import Answer, Repeat, Request
 from tests.security.witness import listener, witnessed
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
 from tests.support.transport import VirtualClock, connected, mocked, resolver
 
 CERTIFICATE = Path(__file__).with_name("certificate.pem")
@@ -52,13 +53,13 @@ def discarded() -> Iterator[None]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    return write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    return write(tmp_path, {"reconciler.yaml": "version: 1\nclient: {retry_for: 0}\n"})
 
 
 def plan(workspace: Path, base_url: str, *options: str, **environ: str) -> Ran:
     """Plan with an address from the environment."""
     environ = {**CONNECTION, "RECONCILER_BASE_URL": base_url, **environ}
-    return reconciler("plan", "-C", workspace, "--retry-for", "0", *options, environ=environ)
+    return reconciler("plan", "-C", workspace, *options, environ=environ)
 
 
 @contextmanager
@@ -105,20 +106,32 @@ def test_security_9_http_off_loopback_is_refused_before_the_first_request(
         ran = reconciler(command, "-C", workspace, *words, environ=environ)
     assert (ran.code, proxy.requests, seen.connections, seen.names) == (1, [], [], []), ran.err
     assert "http://service.example: the API key is not sent over unencrypted http" in ran.err
-    assert "--insecure-http" in ran.err
+    assert "`client.insecure_http: true`" in ran.err
+
+
+INSECURE = {"reconciler.yaml": "version: 1\nclient: {insecure_http: true}\n"}
 
 
 def test_security_9_insecure_http_allows_it(workspace: Path) -> None:
+    write(workspace, INSECURE)
     with listener() as proxy:
-        ran = plan(
-            workspace,
-            "http://service.example",
-            "--insecure-http",
-            "--no-base",
-            HTTP_PROXY=proxy.url,
-        )
+        ran = plan(workspace, "http://service.example", "--no-base", HTTP_PROXY=proxy.url)
     assert ran.code == 0, ran.err
     assert "phx_key_of_the_test" in proxy.requests[0]
+
+
+def test_only_the_trusted_branch_allows_insecure_http(workspace: Path) -> None:
+    repo = Git.init(workspace)
+    repo.commit()
+    repo.run("switch", "-q", "-c", "topic")
+    write(workspace, INSECURE)
+    repo.commit()
+    environ = {"HTTP_PROXY": "", "RECONCILER_TRUST_REF": "refs/heads/main"}
+    with listener() as proxy:
+        environ["HTTP_PROXY"] = proxy.url
+        ran = plan(workspace, "http://service.example", **environ)
+    assert (ran.code, proxy.requests) == (1, [])
+    assert "the API key is not sent over unencrypted http" in ran.err
 
 
 @pytest.mark.parametrize(

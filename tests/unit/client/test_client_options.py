@@ -55,10 +55,8 @@ def test_the_environment_takes_precedence_over_the_workspace(tmp_path: Path) -> 
 
 
 def test_options_take_precedence_over_the_files(tmp_path: Path) -> None:
-    flags = ClientOptions(parallelism=3, rate=(Window(9, 1.0),), max_wait=0.0)
-    staging = settings(tmp_path, "staging", flags)
-    assert (staging.parallelism, staging.rate) == (3, (Window(9, 1.0),))
-    assert (staging.timeout, staging.max_wait) == (1.5, 0.0)
+    staging = settings(tmp_path, "staging", ClientOptions(rate=(Window(9, 1.0),)))
+    assert (staging.parallelism, staging.rate) == (2, (Window(9, 1.0),))
 
 
 @pytest.mark.parametrize(
@@ -113,21 +111,9 @@ def test_no_text_is_read_as_a_rate_or_time_that_can_not_be_kept(text: str) -> No
     assert (duration("timeout", text) or 1) > 0
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("--rate", "fast", "invalid --rate 'fast'"),
-        ("--timeout", "0", "invalid --timeout '0'"),
-        ("--max-wait", "1 hour", "invalid --max-wait '1 hour'"),
-        ("--retry-for", "-1", "invalid --retry-for '-1'"),
-        ("--parallelism", "0", "'--parallelism': 0 is not in the range"),
-    ],
-)
 @pytest.mark.parametrize("command", ["plan", "apply", "import", "backfill"])
-def test_an_invalid_option_is_a_usage_error(
-    command: str, option: str, value: str, message: str
-) -> None:
+def test_an_invalid_rate_is_a_usage_error(command: str) -> None:
     required = ("a", "--from", "x", "--to", "y") if command == "backfill" else ()
-    refused = reconciler(command, *required, f"{option}={value}")
+    refused = reconciler(command, *required, "--rate=fast")
     assert refused.code == 64
-    assert message in refused.err
+    assert "invalid --rate 'fast'" in refused.err
