@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from reconciler.model.run import LogReport, RunReport
     from reconciler.operations.backfills import Backfilled
     from reconciler.operations.gaps import GapReport
-    from reconciler.operations.pausing import Paused
     from reconciler.operations.projects import ProjectDetails, ProjectReport
     from reconciler.operations.status_report import StatusReport
     from reconciler.workspace.loading import Loaded
@@ -47,7 +46,6 @@ __all__ = [
     "Imported",
     "Loaded",
     "LogReport",
-    "Paused",
     "Plan",
     "PlanResult",
     "PlanScope",
@@ -87,7 +85,6 @@ _MODULES = {
     "Imported": "reconciler.model.files",
     "Loaded": "reconciler.workspace.loading",
     "LogReport": "reconciler.model.run",
-    "Paused": "reconciler.operations.pausing",
     "Plan": "reconciler.model.plan",
     "PlanResult": "reconciler.commands.planning",
     "ProjectDetails": "reconciler.operations.projects",
@@ -390,16 +387,15 @@ async def pause(
     names: Sequence[str],
     *,
     approve: Callable[[Plan], bool],
-    write: bool = False,
     log_file: Path | None = None,
-) -> Paused:
-    """Pause exports after `approve`. `write` also sets `paused:` in the files.
+) -> Applied:
+    """Pause exports after `approve`.
 
     Raises what `apply` raises, and BadUsage for a name that matches nothing.
     """
     from reconciler.model.kind import Action
 
-    return await _toggle(workspace, names, Action.PAUSE, approve, write=write, log_file=log_file)
+    return await _toggle(workspace, names, Action.PAUSE, approve, log_file)
 
 
 async def unpause(
@@ -407,16 +403,15 @@ async def unpause(
     names: Sequence[str],
     *,
     approve: Callable[[Plan], bool],
-    write: bool = False,
     log_file: Path | None = None,
-) -> Paused:
+) -> Applied:
     """Unpause exports after `approve`. Runs that the pause left out are not made.
 
-    `write` also sets `paused:` in the files. Raises what `pause` raises.
+    Raises what `pause` raises.
     """
     from reconciler.model.kind import Action
 
-    return await _toggle(workspace, names, Action.UNPAUSE, approve, write=write, log_file=log_file)
+    return await _toggle(workspace, names, Action.UNPAUSE, approve, log_file)
 
 
 async def _toggle(
@@ -424,15 +419,13 @@ async def _toggle(
     names: Sequence[str],
     action: Action,
     approve: Callable[[Plan], bool],
-    *,
-    write: bool,
     log_file: Path | None,
-) -> Paused:
+) -> Applied:
     from reconciler.commands.recording import Outputs
     from reconciler.operations import pausing
 
     request = pausing.PauseRequest(
-        _options_of(workspace), tuple(names), action, write=write, outputs=Outputs(log_file)
+        _options_of(workspace), tuple(names), action, outputs=Outputs(log_file)
     )
     return await pausing.pause(request, _runtime_of(workspace), _screen(approve))
 

@@ -35,6 +35,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "logs": {"--follow": "use `watch reconciler logs NAME`"},
     "init": {"--layout": "run `import --into` afterwards"},
     "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
+    "pause": {"--write": "set `paused: true` in the file"},
     "promote": {"--no-plan": "leave it out: promote changes files only"},
     "runs": {
         "--auto-approve": "use `reconciler backfill NAME --failed --auto-approve`",
@@ -47,6 +48,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "show": {"--resolved": "use `reconciler show NAME`"},
     "status": {"--watch": "use `watch reconciler status`"},
+    "unpause": {
+        "--backfill": "run `reconciler backfill NAME --since-pause` afterwards",
+        "--write": "set `paused: false` in the file",
+    },
 }
 """The hint for each option, by command, then by name."""
 

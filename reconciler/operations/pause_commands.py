@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,24 +14,23 @@ from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     all_of,
     log_option,
+    next_command,
     rate_option,
     text_or_json_option,
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import is_interactive, render_options, style_of
+from reconciler.cli.output import is_interactive, render_options
 from reconciler.cli.signals import run
-from reconciler.cli.streams import ByteOutput, write_message, write_note, write_report
-from reconciler.errors import BadUsage, ExitCode, Interrupted, ReconcilerError
-from reconciler.model.text import listed, printable
-from reconciler.operations.backfill_command import say_not_started, started
+from reconciler.cli.streams import ByteOutput, write_note, write_report
+from reconciler.errors import BadUsage
+from reconciler.model.text import listed
 
 if TYPE_CHECKING:
+    from reconciler.commands.applying import Applied
     from reconciler.commands.planning import PlanResult
     from reconciler.model.event import Report
     from reconciler.model.kind import Action
-    from reconciler.model.plan import Change
-    from reconciler.operations.pausing import Paused, PauseRequest
 
 
 _MOST_LISTED = 10
@@ -45,7 +42,6 @@ pausing_options = all_of(
     ),
     workspace_options,
     option("--reason", metavar="TEXT", help="Reason to record in the audit log."),
-    option("--write", is_flag=True, help="Also set `paused` in the files."),
     option("--auto-approve", is_flag=True, help="Do not ask for approval."),
     log_option("Append an audit log: JSON lines, one for each request."),
     text_or_json_option("json: only events on stdout, as in the audit log."),
@@ -54,11 +50,8 @@ pausing_options = all_of(
 """The names and the options that both commands have."""
 
 
-def toggled(
-    action: Action, names: tuple[str, ...], options: dict[str, Any]
-) -> tuple[Paused, PauseRequest, int]:
-    """Pause or unpause objects; return how that ended, the request, and the exit code."""
-    from reconciler.authoring.difference import differences_as_text
+def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> Applied:
+    """Pause or unpause objects; return how that ended."""
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import Screen
     from reconciler.commands.recording import Outputs
@@ -72,7 +65,6 @@ def toggled(
         workspace_of(options),
         names,
         action,
-        write=options["write"],
         auto_approve=options["auto_approve"],
         can_ask=is_interactive() and not is_json,
         outputs=Outputs(
@@ -82,11 +74,7 @@ def toggled(
     listener = progress()
     terminal = _Terminal(Terminal(listener, render_options(), is_json=is_json), action)
     screen = Screen(terminal.show, terminal.inner.approve, terminal.report)
-    paused = run(shown(pause(request, run_runtime(listener), screen), listener))
-    if paused.files and not is_json:
-        write_report(differences_as_text(paused.files, style_of(sys.stdout)))
-        write_note(f"written: {printable(listed(sorted(paused.files), _MOST_LISTED))}\n")
-    return paused, request, finish(paused.applied)
+    return run(shown(pause(request, run_runtime(listener), screen), listener))
 
 
 class _Terminal(Struct, frozen=True):
@@ -117,7 +105,7 @@ class _Terminal(Struct, frozen=True):
     "pause",
     examples=(
         ("pause lake", "Pause an export"),
-        ("pause 'shop-*' --write", "Pause several, and set `paused: true` in the files"),
+        ("pause 'shop-*'", "Pause several"),
         ("pause lake --reason 'new warehouse' --log-file audit.jsonl", "Record the reason"),
     ),
     page="docs/operations.md",
@@ -127,73 +115,31 @@ def pause_command(names: tuple[str, ...], **options: Any) -> int:
     """Pause exports, after showing the plan and what the next apply does.
 
     NAME is an address, an id, a key, a name or a glob; it may name exports that no resource
-    claims. Paused exports skip their runs. --write sets the field in the files for this
-    environment, so that the next apply keeps it.
+    claims. Paused exports skip their runs. Set `paused: true` in the files, too, so that the next
+    apply keeps it.
     """
     from reconciler.model.kind import Action
 
-    _, _, code = toggled(Action.PAUSE, names, options)
-    return code
+    return finish(toggled(Action.PAUSE, names, options))
 
 
 @command(
     "unpause",
-    examples=(
-        ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
-        ("unpause lake --backfill", "Unpause it, then backfill what the pause left out"),
-    ),
+    examples=(("unpause lake", "Unpause an export; its skipped runs are not made up for"),),
     page="docs/operations.md",
 )
 @pausing_options
-@option("--backfill", is_flag=True, help="Then backfill the intervals that the pause skipped.")
-def unpause_command(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
+def unpause_command(names: tuple[str, ...], **options: Any) -> int:
     """Unpause exports, after showing the plan and what the next apply does.
 
     NAME is an address, an id, a key, a name or a glob; it may name exports that no resource
-    claims. With --backfill, the whole intervals that the pause left out are backfilled afterwards:
-    they are shown and approved like those of `backfill --since-pause`.
+    claims. It prints the command that exports what the pause skipped: `backfill --since-pause`.
     """
     from reconciler.model.kind import Action
 
-    if backfill and options["output_format"] == "json":
-        raise BadUsage("--backfill does not support --format json")
-    paused, request, code = toggled(Action.UNPAUSE, names, options)
-    if not backfill:
-        return code
-    applied = paused.applied
-    # Also those that are unpaused already: an earlier command may have ended before its backfill.
-    left = [change for change in applied.plan.changes if change.action is Action.NO_OP]
-    left += [end.change for end in applied.ended.report.done]
-    if code == ExitCode.FINE and left:
-        return _backfilled(left, request)
-    for change in left:
-        # The next unpause finds nothing to do, and so starts no backfill.
-        say_not_started(change.address)
+    applied = toggled(Action.UNPAUSE, names, options)
+    code = finish(applied)
+    for end in applied.ended.report.done:
+        words = next_command("backfill", str(end.change.address), "--since-pause")
+        write_note(f"hint: export what the pause skipped: {words}\n")
     return code
-
-
-def _backfilled(changes: Sequence[Change], request: PauseRequest) -> int:
-    """Backfill what the pauses of exports left out, and return the exit code."""
-    from reconciler.operations.backfills import BackfillRequest
-    from reconciler.render.progress import error_as_text
-
-    try:
-        return started(
-            BackfillRequest(
-                request.workspace,
-                tuple(change.live_id or "" for change in changes),
-                since_pause=True,
-                auto_approve=request.auto_approve,
-                can_ask=request.can_ask,
-                outputs=request.outputs,
-            )
-        )
-    except BadUsage as error:
-        write_note(f"nothing to backfill: {error.message}\n")
-        return ExitCode.FINE
-    except ReconcilerError as error:
-        write_message(error_as_text(error))
-        for change in changes:
-            say_not_started(change.address)
-        is_stop = isinstance(error, Interrupted)
-        return ExitCode.INTERRUPTED if is_stop else ExitCode.PARTLY_APPLIED

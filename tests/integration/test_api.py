@@ -159,7 +159,7 @@ def test_pause_and_unpause(emulator: RunningEmulator, tmp_path: Path) -> None:
     given = workspace(tmp_path, emulator)
     api.run(api.apply(given, approve=lambda _: True))
     paused = api.run(api.pause(given, ["lake"], approve=lambda _: True))
-    assert paused.applied.ended.report.complete
+    assert paused.ended.report.complete
     assert emulator.exports()["Lake"]["paused"]
     api.run(api.unpause(given, ["lake"], approve=lambda _: True))
     assert not emulator.exports()["Lake"]["paused"]

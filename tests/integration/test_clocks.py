@@ -76,7 +76,8 @@ def test_apply_a3_the_skipped_intervals_of_a_pause_are_made_up_for(
     clocks = Clocks(service, tmp_path, hours)
     service.call("POST", f"{clocks.path}pause/", {}).raise_for_status()
     service.advance(hours=5)
-    ran = clocks.run("unpause", "Lake", "--backfill", "--auto-approve")
+    assert clocks.run("unpause", "Lake", "--auto-approve").code == 0
+    ran = clocks.run("backfill", "Lake", "--since-pause", "--auto-approve")
     assert (ran.code, "5 runs" in ran.out) == (0, True), (ran.out, ran.err)
     assert clocks.posts() == 1
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.applying import Screen
+from reconciler.commands.applying import Applied, Screen
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
-from reconciler.operations.pausing import Paused, PauseRequest, pause
+from reconciler.operations.pausing import PauseRequest, pause
 from reconciler.render.plan_text import plan_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
@@ -46,7 +46,7 @@ def start(service_of: StartService, folder: Path, dialect: str = "2026", **files
     return world
 
 
-def toggled(world: Simulated, action: Action, *names: str, **options: Any) -> Paused:
+def toggled(world: Simulated, action: Action, *names: str, **options: Any) -> Applied:
     return world.run(
         lambda runtime: pause(_request(world, action, names, options), runtime, SILENT)
     )
@@ -94,14 +94,14 @@ def test_pause_and_unpause_by_key_and_id(
     lake, other = world.create(), world.create("Other")
     world.service.clear_requests()
     paused = toggled(world, Action.PAUSE, "lake", other)
-    assert paused.applied.ended.exit_code == 0
-    assert paused.applied.ended.verified is True
+    assert paused.ended.exit_code == 0
+    assert paused.ended.verified is True
     assert sorted(writes(world)) == sorted([f"POST {lake}/pause/", f"POST {other}/pause/"])
     assert is_paused(world, lake)
     assert is_paused(world, other)
-    assert [change.reasons for change in paused.applied.plan.changes] == [(Reason.REQUESTED,)] * 2
+    assert [change.reasons for change in paused.plan.changes] == [(Reason.REQUESTED,)] * 2
     again = toggled(world, Action.PAUSE, "lake")
-    assert again.applied.plan.empty
+    assert again.plan.empty
     toggled(world, Action.UNPAUSE, "L*")
     assert not is_paused(world, lake)
     assert is_paused(world, other)
@@ -131,43 +131,16 @@ def test_the_plan_says_what_the_next_apply_does(service_of: StartService, tmp_pa
     assert [change.action for change in planned(world).effective] == [Action.UNPAUSE]
 
 
-def test_write_edits_the_files_and_keeps_comments(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path)
-    world.create()
-    before = (tmp_path / "a.yaml").read_text()
-    paused = toggled(world, Action.PAUSE, "lake", write=True)
-    assert list(paused.files) == ["a.yaml"]
-    after = (tmp_path / "a.yaml").read_text()
-    assert after == before.replace("paused: false  # runs", "paused: true  # runs")
-    assert planned(world).empty
-    toggled(world, Action.UNPAUSE, "lake", write=True)
-    assert (tmp_path / "a.yaml").read_text() == before
-
-
-def test_write_edits_only_this_environment(service_of: StartService, tmp_path: Path) -> None:
-    workspace = "version: 1\ndefault: a\nenvironments:\n  a: {}\n  b: {}\n"
-    world = start(service_of, tmp_path, reconciler_yaml=workspace)
-    world.create()
-    toggled(world, Action.PAUSE, "lake", write=True)
-    text = (tmp_path / "a.yaml").read_text()
-    assert "paused: false  # runs" in text
-    assert "    overrides:\n      a:\n        paused: true\n" in text
-
-
-def test_nothing_is_written_or_sent_without_approval(
-    service_of: StartService, tmp_path: Path
-) -> None:
+def test_nothing_is_sent_without_approval(service_of: StartService, tmp_path: Path) -> None:
     world = start(service_of, tmp_path)
     world.create()
     world.service.clear_requests()
-    options = {"auto_approve": False, "write": True}
-    request = _request(world, Action.PAUSE, ("lake",), options)
+    request = _request(world, Action.PAUSE, ("lake",), {"auto_approve": False})
     with pytest.raises(ReconcilerError, match="not approved"):
         world.run(lambda runtime: pause(request, runtime, Screen(lambda _: None, _no)))
     with pytest.raises(BadUsage, match="nothing matches"):
         toggled(world, Action.PAUSE, "nope")
     assert writes(world) == []
-    assert (tmp_path / "a.yaml").read_text() == FILES["a.yaml"]
 
 
 def test_ignored_objects_and_denied_consequences_are_refused(
@@ -205,7 +178,7 @@ def test_trap_15_61_unpausing_an_export_that_the_service_paused_warns(
     world.advance(hours=6)
     assert is_paused(world, export)
     unpaused = toggled(world, Action.UNPAUSE, "lake")
-    rules = [item.rule for change in unpaused.applied.plan.changes for item in change.consequences]
+    rules = [item.rule for change in unpaused.plan.changes for item in change.consequences]
     assert "paused-by-service" in rules
 
 
@@ -220,10 +193,8 @@ def test_a_refusal_of_the_service_is_reported(
     world.create()
     fault = {"match": {"path": "*/pause/"}, "fault": "error", "status": status, "detail": detail}
     world.service.admin("PUT", "faults", [fault])
-    paused = toggled(world, Action.PAUSE, "lake", write=True)
-    assert paused.applied.ended.exit_code == 3
-    assert paused.files == {}
-    assert (tmp_path / "a.yaml").read_text() == FILES["a.yaml"]
+    paused = toggled(world, Action.PAUSE, "lake")
+    assert paused.ended.exit_code == 3
 
 
 def test_an_export_that_was_deleted_meanwhile_is_stale(
@@ -238,11 +209,11 @@ def test_an_export_that_was_deleted_meanwhile_is_stale(
 
     request = _request(world, Action.PAUSE, ("lake",), {"auto_approve": False})
     paused = world.run(lambda runtime: pause(request, runtime, Screen(lambda _: None, delete)))
-    assert paused.applied.ended.exit_code == 3
+    assert paused.ended.exit_code == 3
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
-def test_trap_15_67_unpause_with_a_backfill_is_two_requests_and_aligned(
+def test_trap_15_67_unpause_names_the_backfill_of_what_the_pause_skipped(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     world = start(service_of, tmp_path, dialect)
@@ -256,9 +227,13 @@ def test_trap_15_67_unpause_with_a_backfill_is_two_requests_and_aligned(
     world.call("POST", lake, "pause/", {})
     world.advance(hours=9, minutes=50)
     world.service.clear_requests()
-    arguments = ("unpause", "lake", "-C", tmp_path, "--auto-approve", "--backfill")
-    unpaused = reconciler(*arguments, environ=world.service.environ())
+    common = (f"--workspace={tmp_path}", "--auto-approve")
+    unpaused = reconciler("unpause", "lake", *common, environ=world.service.environ())
     assert unpaused.code == 0, unpaused.err
+    words = ("backfill", "batch_export.lake", "--since-pause", common[0])
+    assert f"hint: export what the pause skipped: reconciler {' '.join(words)}\n" in unpaused.err
+    filled = reconciler(*words, common[1], environ=world.service.environ())
+    assert filled.code == 0, filled.err
     unpause, backfill = (item for item in world.service.requests() if item["method"] == "POST")
     assert unpause["path"].endswith("/unpause/")
     assert not unpause["body"]
@@ -270,7 +245,9 @@ def test_trap_15_67_unpause_with_a_backfill_is_two_requests_and_aligned(
     assert timedelta(hours=9) <= end_at - start_at <= timedelta(hours=11)
 
 
-def test_unpause_with_a_backfill_of_nothing(service_of: StartService, tmp_path: Path) -> None:
+def test_issue_46_a_pause_that_skipped_nothing_has_no_backfill(
+    service_of: StartService, tmp_path: Path
+) -> None:
     world = start(service_of, tmp_path)
     world.service.admin("POST", "reset")
     # A time zone where it is noon: no day ends meanwhile.
@@ -281,13 +258,15 @@ def test_unpause_with_a_backfill_of_nothing(service_of: StartService, tmp_path: 
     assert paused.code == 0, paused.err
     assert "1 to pause" in paused.out
     world.service.clear_requests()
-    early = reconciler("unpause", "lake", *common, "--backfill", environ=environ)
-    assert early.code == 0, early.err
-    assert "nothing to backfill" in early.err
+    assert reconciler("unpause", "lake", *common, environ=environ).code == 0
+    early = reconciler("backfill", "lake", "--since-pause", *common, environ=environ)
+    assert early.code == 64
+    assert "no interval has ended since the last pause" in early.err
     assert writes(world) == [f"POST {lake}/unpause/"]
     again = reconciler("unpause", "lake", *common, environ=environ)
     assert again.code == 0
     assert again.out == "already unpaused: batch_export.lake\n"
+    assert "hint:" not in again.err
 
 
 def test_the_command_needs_approval_and_one_name(service_of: StartService, tmp_path: Path) -> None:
@@ -301,10 +280,8 @@ def test_the_command_needs_approval_and_one_name(service_of: StartService, tmp_p
     assert reconciler("pause", "-C", tmp_path, environ=environ).code == 64
     unlogged = reconciler("pause", "lake", "--reason", "x", "-C", tmp_path, environ=environ)
     assert "pass --log-file FILE" in unlogged.err
-    written = reconciler(
-        "pause", "lake", "-C", tmp_path, "--auto-approve", "--write", environ=environ
-    )
-    assert "+    paused: true  # runs" in written.out
+    paused = reconciler("pause", "lake", "-C", tmp_path, "--auto-approve", environ=environ)
+    assert paused.code == 0, paused.err
     lines = reconciler(
         "unpause", "lake", "-C", tmp_path, "--auto-approve", "--format", "json", environ=environ
     )

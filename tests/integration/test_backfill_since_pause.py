@@ -1,4 +1,4 @@
-"""`unpause --backfill` of several exports: a stop ends it, and no backfill is forgotten."""
+"""`backfill --since-pause` of several exports: a stop ends it, and no backfill is forgotten."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartService
-from tests.support.cli import reconciler, write
+from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import time_limit, until
 
@@ -40,7 +40,7 @@ def test_a_stop_starts_no_further_backfill(running: RunningEmulator, tmp_path: P
     match = {"method": "POST", "path": "*/backfills/", "times": 1}
     running.admin("PUT", "faults", [{"match": match, "fault": "latency", "seconds": 4}])
     running.clear_requests()
-    command = ("unpause", "A", "B", "--backfill", "--auto-approve", "-C", str(tmp_path))
+    command = ("backfill", "A", "B", "--since-pause", "--auto-approve", "-C", str(tmp_path))
     with (
         subprocess.Popen(
             [sys.executable, "-m", "reconciler", *command],
@@ -65,46 +65,3 @@ def test_a_stop_starts_no_further_backfill(running: RunningEmulator, tmp_path: P
     (second,) = ids - {first}
     words = f"backfill batch_export.id:{second} --since-pause --workspace={tmp_path}"
     assert f"reconciler {words}" in err
-
-
-def test_a_backfill_that_is_not_started_is_named(running: RunningEmulator, tmp_path: Path) -> None:
-    write(tmp_path, WORKSPACE)
-    good, bad = paused(running, "A"), paused(running, "B")
-    match = {"method": "POST", "path": f"*/{bad}/unpause/"}
-    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
-    command = ("unpause", "A", "B", "--backfill", "--auto-approve", "-C", tmp_path)
-    ran = reconciler(*command, environ=running.environ())
-    assert ran.code == 3
-    named = f"the backfill of batch_export.id:{good} was not started: "
-    words = f"backfill batch_export.id:{good} --since-pause --workspace={tmp_path}"
-    assert f"{named}reconciler {words}" in ran.err
-    again = (
-        "backfill",
-        f"batch_export.id:{good}",
-        "--since-pause",
-        "--auto-approve",
-        "-C",
-        tmp_path,
-    )
-    assert reconciler(*again, environ=running.environ()).code == 0
-
-
-@pytest.mark.parametrize("status", [500, 403])
-def test_apply_a2_the_same_command_goes_on_after_a_failed_backfill(
-    running: RunningEmulator, tmp_path: Path, status: int
-) -> None:
-    write(tmp_path, WORKSPACE)
-    paused(running, "A")
-    match = {"method": "POST", "path": "*/backfills/"}
-    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": status}])
-    command = ("unpause", "A", "--backfill", "--auto-approve", "-C", tmp_path)
-    assert reconciler(*command, environ=running.environ()).code == 3
-    running.admin("PUT", "faults", [])
-    running.clear_requests()
-    again = reconciler(*command, environ=running.environ())
-    sent = [it for it in running.requests() if it["path"].endswith("/backfills/")]
-    assert (again.code, [it["method"] for it in sent].count("POST")) == (0, 1), again.out
-    running.clear_requests()
-    assert reconciler(*command, environ=running.environ()).code == 0
-    sent = [it for it in running.requests() if it["path"].endswith("/backfills/")]
-    assert [it["method"] for it in sent].count("POST") == 0
