@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
-    file_option,
     log_option,
     plan_options,
     plan_request,
@@ -71,7 +70,6 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 @plan_options
 @unmanaged_option
 @summary_option
-@file_option("--shown", "Text of the comment with the plan that was reviewed: say what is new.")
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
 @option(
     "--plan-id",
@@ -121,7 +119,6 @@ def apply_command(
         request.plan.workspace.folder,
         show_unmanaged=show_unmanaged,
         summary=summary,
-        since=options["shown"],
     )
     terminal = Terminal(listener, how, is_json=is_json)
     screen = Screen(terminal.show, terminal.approve, terminal.report)
@@ -148,11 +145,6 @@ class Terminal(Struct, frozen=True):
             write_plan(plan_as_text(result.plan, replace(self.how, cost=cost)))
         elif cost:
             write_note(f"{cost}\n")
-        if self.how.since:
-            from reconciler.render.plan_markdown import changed_since
-
-            new = changed_since(result.plan, self.how.root, self.how.since)
-            write_message(f"Since the plan that was shown: {new}.\n" if new else "")
 
     async def approve(self, plan: Plan) -> bool:
         """Ask for approval."""

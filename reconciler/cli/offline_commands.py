@@ -16,7 +16,6 @@ from reconciler.cli.options import (
     files_options,
     folder_option,
     format_option,
-    since_option,
     summary_option,
     unmanaged_option,
     workspace_of,
@@ -125,13 +124,11 @@ def policy_command(
 @format_option("plan")
 @unmanaged_option
 @summary_option
-@since_option
 def show_command(
     name: str,
     *,
     output_format: str,
     summary: bool,
-    since: Path | None,
     **options: Any,
 ) -> int:
     """Print a saved plan, an audit log, or a resource with its origins.
@@ -158,9 +155,7 @@ def show_command(
     world = runtime()
     shown = show(ShowRequest(name, options["run"], workspace, show_unmanaged=unmanaged), world)
     print_warnings(shown.diagnostics)
-    how = render_options(
-        options["folder"] or Path(), show_unmanaged=unmanaged, summary=summary, since=since
-    )
+    how = render_options(options["folder"] or Path(), show_unmanaged=unmanaged, summary=summary)
     masked = replace(how, mask=world.mask if world.masks else None)
     write_result(writer_of(output_format, shown.form)(shown.result, masked))
     if output_format == "github" and isinstance(shown.result, Plan | BackfillPlan):

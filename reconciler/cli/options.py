@@ -244,12 +244,6 @@ def file_option(name: str, description: str, **attributes: Any) -> Callable[[_Fu
     return option(name, type=path, metavar="FILE", help=description, **attributes)
 
 
-since_option = file_option(
-    "--since",
-    "Earlier comments of the pull request; Markdown says what changed since the last plan in them.",
-)
-
-
 def log_option(description: str) -> Callable[[_Function], _Function]:
     """Add `--log-file`, a file which is appended to, and cannot be stdout."""
     return file_option("--log-file", description, callback=_not_stdout)

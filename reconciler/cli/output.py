@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -65,13 +64,11 @@ def width_of(stream: TextIO) -> int:
         return DEFAULT_WIDTH
 
 
-def render_options(
-    folder: Path | None = None, *, since: Path | None = None, **options: Any
-) -> RenderOptions:
+def render_options(folder: Path | None = None, **options: Any) -> RenderOptions:
     """Return how to write a result to stdout.
 
-    `folder` is that of the workspace, if its files are shown, and `since` a file with earlier
-    comments: nothing depends on one that cannot be read. `options` are others of RenderOptions.
+    `folder` is that of the workspace, if its files are shown. `options` are others of
+    RenderOptions.
     """
     from reconciler.workspace.git.ci import job_url_of
 
@@ -80,9 +77,6 @@ def render_options(
         from reconciler.commands.files import path_in_repository
 
         options["root"] = path_in_repository(folder, os.environ)
-    if since is not None:
-        with suppress(OSError):
-            options["since"] = since.read_text(encoding="utf-8", errors="replace")
     again = tuple(options_again())
     return RenderOptions(style, verbose=verbose, page=page, again=again, **options)
 

@@ -22,7 +22,6 @@ from reconciler.cli.options import (
     plan_options,
     plan_request,
     rate_option,
-    since_option,
     summary_option,
     unmanaged_option,
 )
@@ -57,7 +56,6 @@ EXAMPLES = (
 @plan_options
 @unmanaged_option
 @summary_option
-@since_option
 @format_option("plan")
 @option(
     "--out",
@@ -90,7 +88,7 @@ def plan_command(
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
     request = plan_request(options)
-    shown = {name: options[name] for name in ("show_unmanaged", "summary", "since")}
+    shown = {name: options[name] for name in ("show_unmanaged", "summary")}
     how = render_options(request.workspace.folder, **shown)
     if environments:
         return plan_several(

@@ -20,9 +20,13 @@ COMMANDS: Mapping[str, str] = {
 """The hint for each command, by name."""
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
-    "plan": {"--undo": "revert the commit and apply"},
+    "plan": {
+        "--since": "compare with the last comment of the pull request",
+        "--undo": "revert the commit and apply",
+    },
     "apply": {
         "--no-verify": "leave it out: every apply is verified",
+        "--shown": "compare with the last comment of the pull request",
         "--shared": "make a new plan and have it reviewed",
         "--undo": "revert the commit and apply",
         "--verify": "leave it out: every apply is verified",
@@ -46,7 +50,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--retry": "use `reconciler backfill NAME --failed`",
         "--wait": "use `reconciler backfill NAME --failed --wait`",
     },
-    "show": {"--resolved": "use `reconciler show NAME`"},
+    "show": {
+        "--resolved": "use `reconciler show NAME`",
+        "--since": "compare with the last comment of the pull request",
+    },
     "status": {"--watch": "use `watch reconciler status`"},
     "unpause": {
         "--backfill": "run `reconciler backfill NAME --since-pause` afterwards",

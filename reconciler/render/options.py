@@ -118,8 +118,7 @@ class RenderOptions(Struct, frozen=True):
 
     Of a plan, `verbose` shows every field and every member of a group, and `summary` only counts,
     dangers and violations. `cost` is what applying it takes, as text. `limit` is for the characters
-    of Markdown, and `page` the address of the job, which has what is cut. `since` is the text of
-    earlier comments, with which Markdown compares the plan.
+    of Markdown, and `page` the address of the job, which has what is cut.
 
     Of diagnostics, `passed` is the text if there are none.
 
@@ -139,7 +138,6 @@ class RenderOptions(Struct, frozen=True):
     links: bool = False
     limit: int = COMMENT_LIMIT
     page: str = ""
-    since: str = ""
     passed: str = "The configuration is valid"
     mask: Callable[[str], str] | None = None
     again: tuple[str, ...] = ()

@@ -1,24 +1,19 @@
 """A plan as a comment of a pull request, the worst changes first.
 
 A comment may have 65,536 characters. Parts are added in order of importance while they fit, and
-what does not fit is counted. A hidden line has the plan as hashes, by which a later comment says
-what changed since. Everybody may write such a line: it adds a sentence, and decides nothing.
+what does not fit is counted.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import sha256
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
-from reconciler.model.kind import Action
-from reconciler.model.plan import Plan, Refusal, Severity, digest_of
+from reconciler.model.plan import Plan, Refusal, Severity
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.document import code, inline, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -44,38 +39,23 @@ _MOST_MEMBERS = 500
 _MOST_NEW = 40
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
-_DIGITS = 8
-_DANGER = "danger"
-_LINE = re.compile(r"<!-- reconciler plan ([0-9a-f]{8})([ .a-z0-9]*) -->")
-_ITEM = re.compile(r" ([a-z]+)\.([0-9a-f]{8})\.([0-9a-f]{8})")
-_Items: TypeAlias = Mapping[tuple[str, str], str]
-"""What changes do, by their action and the hash of their address. A danger is an item, too."""
 
 
 def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return a marker, the counts, violations, dangers, a table, then a block for every entry.
-
-    The last line is hidden: by it, a later comment says what changed since.
-    """
+    """Return a marker, the counts, violations, dangers, a table, then a block for every entry."""
     document = document_of(plan)
-    hidden = f"{hidden_line(plan, options.root)}\n"
-    # A comment has more to show than what helps the next one.
-    last = [hidden] if len(hidden) < options.limit // 4 else []
     parts = [
         f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
         f"{_source(document, options)}\n",
     ]
-    since = changed_since(plan, options.root, options.since)
-    if since is not None:
-        parts.append(f"Since the last comment: {since or 'no change'}.\n")
-    space = options.limit - _MARGIN - sum(len(part) + 1 for part in (*parts, *last))
+    space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
     for pieces, share, rest in _sections(document, options):
         kept, missing = within(pieces, space // share)
         space -= sum(len(piece) + 1 for piece in kept)
         kept += [rest(missing)] if missing else []
         text = "\n".join(kept).rstrip("\n")
         parts += [f"{text}\n"] if text else []
-    return "\n".join([*parts, *last])
+    return "\n".join(parts)
 
 
 def plans_as_markdown(
@@ -301,56 +281,3 @@ def _notes(document: Document) -> Iterator[str]:
     yield from (f"- {marked_up(note)}" for note in document.notes)
     if document.unmanaged:
         yield f"- {document.unmanaged_count}"
-
-
-def hidden_line(plan: Plan, root: str) -> str:
-    """Return a line for a comment, without values. `root` is the workspace in its repository."""
-    items = "".join(f" {word}.{at}.{digest}" for (word, at), digest in _items(plan).items())
-    return f"<!-- reconciler plan {_workspace_hash(plan, root)}{items} -->"
-
-
-def changed_since(plan: Plan, root: str, shown: str) -> str | None:
-    """Return how a plan differs from the last one in the text of comments, "" if it does not.
-
-    None if the text has no plan of this environment and workspace.
-    """
-    lines = [match[2] for match in _LINE.finditer(shown) if match[1] == _workspace_hash(plan, root)]
-    if not lines:
-        return None
-    then = {(item[1], item[2]): item[3] for item in _ITEM.finditer(lines[-1])}
-    now = _items(plan)
-    more, fewer = (
-        Counter(word for word, _ in new) for new in (now.keys() - then, then.keys() - now)
-    )
-    parts = [
-        f"{count[action.value]:,} {sign} to {action.value}"
-        for count, sign in ((more, "more"), (fewer, "fewer"))
-        for action in Action
-        if count[action.value]
-    ]
-    other = sum(now[item] != then[item] for item in now.keys() & then)
-    parts += [f"{other:,} with other values"] if other else []
-    for count, sign in ((more, "new"), (fewer, "former")):
-        number = count[_DANGER]
-        parts += [several(number, f"{sign} danger")] if number else []
-    return ", ".join(parts)
-
-
-def _items(plan: Plan) -> _Items:
-    items = {}
-    for change in plan.effective:
-        at = change.action.value, _hash(str(change.address))
-        items[at] = digest_of(change, plan.source)[:_DIGITS]
-        for danger in change.consequences:
-            if danger.severity is Severity.DANGER:
-                items[_DANGER, _hash(f"{change.id} {danger.rule}")] = "0" * _DIGITS
-    return items
-
-
-def _workspace_hash(plan: Plan, root: str) -> str:
-    source = plan.source
-    return _hash(f"{source.environment}\n{source.organization}\n{source.base_url}\n{root}")
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]

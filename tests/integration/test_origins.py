@@ -183,7 +183,7 @@ def test_plan_v1_a_type_change_hides_no_address_from_the_trusted_policy(repo: Re
     assert repo.apply("--base", base, environ={"CI": "true"}).code == 5
 
 
-def test_plan_v1_a_merge_that_was_refused_says_what_is_new(repo: Repo, tmp_path: Path) -> None:
+def test_plan_v1_the_changes_of_a_refused_merge_stay_new(repo: Repo) -> None:
     denied = SETTINGS.replace("}", ", deny: [credentials-to-new-address]}")
     write(repo.folder, {"reconciler.yaml": denied})
     base = repo.commit(lake=s3())
@@ -192,16 +192,11 @@ def test_plan_v1_a_merge_that_was_refused_says_what_is_new(repo: Repo, tmp_path:
     evil = s3(endpoint_url="https://s3.evil.example")
     repo.write(lake=evil)
     repo.git.commit("evil")
-    comment = repo.run("plan", "--format", "markdown")
-    assert comment.code == 5
-    write(tmp_path, {"shown.md": comment.out})
+    assert repo.run("plan").code == 5
     repo.git.run("switch", "--quiet", "main")
     pond = s3("pond", endpoint_url="https://s3.evil2.example")
     merged = repo.commit(lake=evil, pond=pond)
-    refused = repo.apply("--shown", str(tmp_path / "shown.md"), environ=before(base))
-    assert refused.code == 5
-    new = "Since the plan that was shown: 1 more to create, 1 new danger.\n"
-    assert new in refused.err
+    assert repo.apply(environ=before(base)).code == 5
 
     # Without --mark, the next push compares with the merge.
     repo.commit(lake=evil, pond=pond, other={})

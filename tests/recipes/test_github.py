@@ -223,33 +223,6 @@ def test_the_comment_of_a_pull_request_is_updated(team: Team) -> None:
     assert team.service.exports()["orders"]["interval"] == "hour"
 
 
-def test_a_plan_is_compared_with_the_last_comment(team: Team) -> None:
-    team.deploy(team.push(orders="hour", lake="hour"))
-    # Only what the bot posted counts.
-    planned = team.run("plan", "plan", team.propose(orders="day", lake="hour"))
-    assert "Since" not in planned.summary
-    state = team.forge.state()
-    state["comments"] = [{"id": 0, "user": {"login": "mallory"}, "body": planned.summary}]
-    team.forge.save(state)
-    again = team.run("plan", "plan", team.propose(orders="day", lake="hour"))
-    assert (again.code, "Since" in again.summary) == (0, False)
-    assert team.comment().code == 0
-    more = team.run("plan", "plan", team.propose(orders="week", lake="day"))
-    line = "Since the last comment: 1 more to update, 1 with other values.\n"
-    assert line in more.summary
-    assert team.comment().code == 0
-    assert line in team.forge.state()["comments"][1]["body"]
-
-    # Live state changes before the merge: the approver and the log of the apply see what is new.
-    team.forge.save({**team.forge.state(), "merged": [{"number": 7}]})
-    merged = team.push(orders="week", lake="day", river="hour")
-    plan = team.run("apply", "plan", merged)
-    assert "Since the last comment: 1 more to create.\n" in plan.summary
-    applied = team.run("apply", "apply", merged, plan=plan)
-    assert applied.code == 0, applied.log
-    assert "Since the plan that was shown: 1 more to create.\n" in applied.log
-
-
 def test_text_that_is_no_plan_is_not_posted(team: Team) -> None:
     write(team.forge.folder / "artifacts/reconciler-plan", {"plan.md": "buy $(id)\n"})
     assert team.comment().code == 1

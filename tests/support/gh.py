@@ -35,8 +35,6 @@ def _call(words: list[str], options: dict[str, str], state: dict[str, Any]) -> i
             shutil.copytree(artifact, options["dir"])
         case ["api", "--paginate", *_]:
             _print(state["comments"], options["jq"])
-        case ["api", path, *_] if path.endswith("/pulls"):
-            _print(state.get("merged", []), options["jq"])
         case ["api", "--method", "POST", *_]:
             state["comments"].append(
                 {"id": len(state["comments"]), "user": {"login": BOT}, "body": _body(options)}
