@@ -101,8 +101,8 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
         for address, live in objects.items()
         if kinds_by_name()[live.kind].parent is None
     )
-    named = names.addresses(names.split(choice.names), "--name")
-    inside = parents.addresses(parents.split(choice.parents), "--project")
+    named = names.addresses(choice.names, "--name")
+    inside = parents.addresses(choice.parents, "--project")
     for live_id in choice.ids:
         if all(live.id != live_id for live in objects.values()):
             raise names.nothing(live_id, "--id")

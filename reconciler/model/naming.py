@@ -96,11 +96,17 @@ class Names:
         return _split(texts, self.matching)
 
     def named(self, text: str, option: str = "") -> tuple[Named, ...]:
-        """Return the objects that a text names. Raises BadUsage if it names nothing."""
-        named = self.matching(text)
-        if not named:
-            raise self.nothing(text, option)
-        return named
+        """Return the objects that a text or comma list names.
+
+        Raises BadUsage for a text, or a part of a list, that names nothing.
+        """
+        named: dict[Address, Named] = {}
+        for part in self.split((text,)):
+            items = self.matching(part)
+            if not items:
+                raise self.nothing(part, option)
+            named |= {item.address: item for item in items}
+        return tuple(named.values())
 
     def addresses(self, texts: Iterable[str], option: str = "") -> frozenset[Address]:
         """Return the addresses of what texts name. Raises BadUsage for one that names nothing."""

@@ -66,7 +66,7 @@ class Targets(Struct, frozen=True):
         object.
         """
         texts, names = tuple(texts), self._names()
-        for text in texts:
+        for text in names.split(texts):
             self._check_exists(text, names)
         chosen = names.addresses(texts)
         return tuple(item for item in self.objects if not texts or item.address in chosen)
@@ -80,7 +80,7 @@ class Targets(Struct, frozen=True):
         if not parents:
             return named
         names = Names(self.parents)
-        ids = names.ids_of(names.addresses(names.split(parents), _OPTION))
+        ids = names.ids_of(names.addresses(parents, _OPTION))
         return tuple(target for target in named if target.live.parent_id in ids)
 
     def one(self, text: str) -> Target:

@@ -267,3 +267,24 @@ def test_experience_33_a_missing_workspace_is_reported_before_a_missing_terminal
     assert ran.code == 1
     assert "reconciler.yaml" in ran.err
     assert "terminal" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("gaps",),
+        ("pause", "--auto-approve"),
+        ("backfill", "--from", "2026-01-01", "--to", "2026-01-02", "--dry-run"),
+        ("plan", "--target"),
+        ("import", "--dry-run", "--name"),
+    ],
+)
+def test_i14_a_comma_list_is_one_for_arguments_and_options(
+    words: tuple[str, ...], folder: Path, service: RunningEmulator
+) -> None:
+    """I14: options split `lake,orders`, arguments took it for a name."""
+    ran = run(folder, service, *words, "web-lake,Events to the lake")
+    assert ran.code in (0, 2), ran.err
+    unknown = run(folder, service, *words, "web-lake,no-such")
+    assert (unknown.code, "'no-such'" in unknown.err) == (64, True), unknown.err

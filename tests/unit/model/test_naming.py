@@ -89,6 +89,10 @@ def test_a_comma_list_is_split_only_if_nothing_has_the_whole_name() -> None:
     assert NAMES.split(["lake, sea", "web"]) == ("lake", "sea", "web")
     assert LAKE.may_match("sea,lake")
     assert not LAKE.may_match("sea,web")
+    with pytest.raises(BadUsage, match="'lake,sea' matches 2 resources"):
+        NAMES.one("lake,sea")
+    with pytest.raises(BadUsage, match="nothing matches 'q' "):
+        NAMES.named("lake,q", "--name")
 
 
 @pytest.mark.parametrize(
