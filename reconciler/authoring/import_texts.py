@@ -29,6 +29,7 @@ from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import Path, path_text
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.redaction import redact_file
+from reconciler.workspace.resource_files import is_misnamed
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
 from reconciler.workspace.yaml.loader import parse
 
@@ -40,8 +41,8 @@ Replan: TypeAlias = Callable[[Mapping[str, str]], Plan]
 SCHEMA_FILE = ".reconciler/resources.schema.json"
 """The schema of resource files inside a workspace, as `init` writes it for editors."""
 _WITHOUT_PARENT = "organization"
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-"""Names of files and folders that Windows can't check out."""
+_RESERVED = re.compile(r"reconciler|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+"""The name of a workspace file, and names of files and folders that Windows can't check out."""
 _MOST_NAMES = 100
 _EXTENSIONS = (".yaml", ".yml")
 
@@ -155,7 +156,7 @@ class Filing(Struct, frozen=True):
     siblings: Mapping[Family, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if PurePosixPath(self.into).name == WORKSPACE_FILE:
+        if is_misnamed(self.into):
             raise BadUsage(f"{WORKSPACE_FILE} contains no resources", hint="use another file")
         if leaves_workspace(self.into):
             raise BadUsage(
@@ -248,7 +249,11 @@ def siblings_of(resources: Iterable[Resource]) -> Mapping[Family, str]:
 
 
 def _part(kind: Kind, name: str) -> str:
-    """Return a part of a path, with the kind as prefix if the name is ignored or reserved."""
+    """Return a part of a path, with the kind as prefix if the name is ignored or reserved.
+
+    It is in lower case: file systems may take names that differ in case only as one.
+    """
+    name = name.lower()
     return f"{kind.name}-{name}" if is_passed_over(name) or _RESERVED.fullmatch(name) else name
 
 

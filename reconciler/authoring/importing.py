@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from msgspec import Struct, field
@@ -24,7 +24,7 @@ from reconciler.authoring.import_texts import Filing, attempt_of, siblings_of
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import GitUnavailable
+from reconciler.errors import GitUnavailable, ReconcilerError
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import Adopted, Imported, Left
@@ -109,7 +109,17 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
             # A Ctrl-C during the work above takes effect here, before a file changes.
             await asyncio.sleep(0)
             write_files(options.workspace.folder, imported.files)
+            workspace = replace(options.workspace, environment=session.loaded.desired.environment)
+            check_read(imported.adopted, replace(workspace, strict=False), runtime)
         return replace(imported, calls=transport.calls)
+
+
+def check_read(adopted: Iterable[Adopted], options: WorkspaceOptions, runtime: Runtime) -> None:
+    """Raise ReconcilerError if the workspace does not have a resource that was written."""
+    declared = Session.open(options, runtime).loaded.declared
+    hidden = [f"{item.address} ({item.file})" for item in adopted if item.address not in declared]
+    if hidden:
+        raise ReconcilerError(f"written, but not read: {listed(hidden, _MOST)}")
 
 
 def _imported(options: ImportOptions, session: Session, filing: Filing, live: Live) -> Imported:

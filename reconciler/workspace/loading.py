@@ -325,6 +325,8 @@ class _Loader(Struct, frozen=True):
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
         resources = ResourceFiles(self.source, workspace, self.problems, parser)
         files = resources.documents() if workspace.value else []
+        if self.snapshots is None:
+            resources.check_nested()
         resources.note_skipped()
         declared = declarations(files, self.problems)
         failed = self.problems.failed

@@ -102,6 +102,21 @@ class ResourceFiles(Struct, frozen=True):
         message = f"{len(names)} {what}: {listed(names, _MOST_LISTED)}"
         self.problems.note("skipped-files", message)
 
+    def check_nested(self) -> None:
+        """Report resources in the workspace file of another folder, which hides that folder."""
+        for name in filter(_is_workspace, self.source.names()):
+            raw = self._read(name) if name != WORKSPACE_FILE else None
+            if raw is None or not _mention().search(raw):
+                continue
+            document = Document(name, unread=True)
+            with suppress(LoadingStopped):
+                document = parse(raw, name, DiagnosticCollector())
+            for key in mapping_of(document.value).keys() & kinds_by_collection():
+                message = (
+                    f"{key} in a workspace file: its folder is another workspace, and not read"
+                )
+                self.problems.error("nested-workspace", message, at=document.key_mark((key,)))
+
     def _is_skipped(self, name: str, raw: bytes) -> bool:
         if not _is_foreign(raw, name, self.parse):
             return False
@@ -149,7 +164,7 @@ def files_by_glob(source: Source, globs: Sequence[str]) -> Mapping[str, list[str
 
     Raises TooComplex.
     """
-    names = [name for name in source.names() if name != WORKSPACE_FILE]
+    names = [name for name in source.names() if not _is_workspace(name)]
     return {glob: _matching(names, glob) for glob in globs if not leaves_workspace(glob)}
 
 
@@ -236,7 +251,7 @@ def _hint(glob: str, source: Source) -> str | None:
             return f"folders with the name {part} are not read"
         if _exists(source, f"{folder}/{WORKSPACE_FILE}"):
             return f"{folder} is another workspace, with its own {WORKSPACE_FILE}: use -C {folder}"
-    names = [name for name in source.names() if name != WORKSPACE_FILE]
+    names = [name for name in source.names() if not _is_workspace(name)]
     for candidate in _candidates(glob, names):
         with suppress(TooComplex):
             if _matching(names, candidate):
@@ -335,6 +350,10 @@ def _is_similar(key: str) -> bool:
 
     form = _form(key)
     return form in _similar() or bool(get_close_matches(form, _similar(), n=1, cutoff=_SIMILAR))
+
+
+def _is_workspace(name: str) -> bool:
+    return PurePosixPath(name).name == WORKSPACE_FILE
 
 
 def is_misnamed(name: str) -> bool:

@@ -81,7 +81,8 @@ class FolderSource:
     def names(self) -> Sequence[str]:
         """Return every file of the workspace.
 
-        Without hidden files, and those of hidden folders, vendored ones and other workspaces.
+        Without hidden files, and those of hidden folders, vendored ones and other workspaces, but
+        with the workspace files of those.
 
         Raises ReconcilerError for a folder that cannot be read, and for too many files.
         """
@@ -94,6 +95,7 @@ class FolderSource:
             prefix = waiting.pop()
             below = self._entries(prefix)
             if prefix and any(entry.name == WORKSPACE_FILE for entry in below):
+                yield f"{prefix}{WORKSPACE_FILE}"
                 continue
             for entry in below:
                 entries += 1
@@ -271,13 +273,14 @@ def is_own(name: str, nested: Collection[str]) -> bool:
     """Return whether a file belongs to the workspace.
 
     Hidden files do not, nor those in folders that are passed over. `nested` are the folders of
-    other workspaces.
+    other workspaces, of which only the workspace files count.
     """
     path = PurePosixPath(name)
+    inside = path.parent if path.name == WORKSPACE_FILE else path
     return not (
         path.name.startswith(".")
         or any(map(is_passed_over, path.parts[:-1]))
-        or (nested and any(str(folder) in nested for folder in path.parents))
+        or (nested and any(str(folder) in nested for folder in inside.parents))
     )
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.support.cli import reconciler
+from reconciler.authoring.importing import check_read
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.errors import ReconcilerError
+from reconciler.model.address import Address
+from reconciler.model.files import Adopted
+from tests.conftest import StartService
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.importing import an_export, new_workspace, resources
 from tests.support.importing import run_import as run
@@ -130,3 +138,48 @@ def test_experience_31_values_of_defaults_are_not_written(
 
 def test_experience_20_the_help_lists_the_kinds() -> None:
     assert "kinds: project, batch_export" in " ".join(reconciler("import", "--help").out.split())
+
+
+@pytest.mark.parametrize("into", [(), ("--into", "sub"), ("--into", "projects")])
+def test_i1_no_derived_name_hides_a_folder(
+    into: tuple[str, ...], tmp_path: Path, service_of: StartService
+) -> None:
+    """I1: a project "Reconciler" was written to `projects/reconciler.yaml`, another workspace."""
+    exports = [an_export(name, destination={"type": "NoOp", "config": {}}) for name in NAMES]
+    projects = [
+        {"id": number, "name": name, "batch_exports": exports}
+        for number, name in enumerate(NAMES, start=1)
+    ]
+    organization = {"id": "o", "name": "O", "projects": projects}
+    running = service_of({"organizations": [organization], "keys": [{"value": "phx_key"}]})
+    folder = new_workspace(tmp_path)
+    ran = run(folder, running, *into)
+    assert ran.code == 0, ran.err
+    assert not {"reconciler", "con"} & {Path(name).stem for name in files_of(folder)[1:-1]}
+    assert plan(folder, running).code == 0
+    assert len(resources(folder)["projects"]) == len(NAMES)
+
+
+OFFLINE = {"RECONCILER_BASE_URL": "https://x.example", "RECONCILER_ORGANIZATION": "o"}
+NAMES = ("Reconciler", "Con", "Web")
+
+
+@pytest.mark.parametrize("name", ["reconciler.yaml", "sub/Reconciler.YAML", "sub/reconciler.yml"])
+def test_i1_the_name_of_a_workspace_file_is_refused(
+    name: str, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    ran = run(new_workspace(tmp_path), emulator, "--into", name)
+    assert (ran.code, "use another file" in ran.err) == (64, True), ran.err
+
+
+def test_i1_a_resource_that_is_written_and_not_read_is_an_error(tmp_path: Path) -> None:
+    """Somebody may change the folder while the live objects are read."""
+    folder = new_workspace(
+        tmp_path, **{"projects/web.yaml": '{"projects": {"web": {"name": "W"}}}'}
+    )
+    written = [Adopted(Address("project", "web"), "1", "W", "projects/web.yaml")]
+    where = WorkspaceOptions(folder), Runtime(OFFLINE, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    check_read(written, *where)
+    write(folder, {"projects/reconciler.yaml": "version: 1\n"})
+    with pytest.raises(ReconcilerError, match=r"not read: project.web \(projects/web.yaml\)"):
+        check_read(written, *where)

@@ -144,9 +144,8 @@ def test_experience_7_the_same_holds_at_a_commit(tmp_path: Path) -> None:
     write(git.folder, {"reconciler.yaml": WORKSPACE, "a.yaml": project("a"), ".h.yaml": "x: 1\n"})
     write(git.folder, {"p/reconciler.yaml": WORKSPACE, "p/q/b.yaml": "not: [valid\n"})
     git.commit("two workspaces")
-    assert (
-        source_of(git).names() == FolderSource(git.folder).names() == ["a.yaml", "reconciler.yaml"]
-    )
+    names = ["a.yaml", "p/reconciler.yaml", "reconciler.yaml"]
+    assert source_of(git).names() == FolderSource(git.folder).names() == names
 
 
 def test_experience_7_files_of_other_tools_are_skipped_with_one_note(tmp_path: Path) -> None:
