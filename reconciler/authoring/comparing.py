@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.authoring.difference import EditedFiles, file_changes
+from reconciler.authoring.difference import file_changes
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.placing import check_files, edited_texts
 from reconciler.commands.options import WorkspaceOptions
@@ -21,11 +21,12 @@ from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
+from reconciler.model.files import FileChange
 from reconciler.model.naming import Named, Names
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.resolved import PublicField
 from reconciler.model.resource import Resource
-from reconciler.model.text import listed, printable, quoted, several, shortened
+from reconciler.model.text import printable, quoted, several, shortened
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, leaves, path_text, value_at
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table, unpadded
@@ -36,7 +37,6 @@ from reconciler.workspace.origins import OriginContext, fields_with_origin
 from reconciler.workspace.writing import write_files
 
 _LONGEST = 80
-_MOST_LISTED = 10
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
 """What an object is recognized by, which may differ between environments."""
 
@@ -54,15 +54,11 @@ class Difference(Public, frozen=True):
     """A field of a resource that differs. A side is null if the field is not set there."""
 
     address: Address
-    """The resource."""
     resource_name: str
     """Its name in the first environment."""
     path: Path
-    """The path of the field."""
     first: PublicField | None
-    """The field in the first environment."""
     second: PublicField | None
-    """The field in the second environment."""
     intended: Intent | None
     """Why the difference is intended; null if it is not."""
 
@@ -225,7 +221,11 @@ def _places(pair: Pair, address: Address, path: Path) -> tuple[Path | None, Path
         overrides = side.overrides(address)
         at: Path | None = next(((name,) for name in names if name in overrides), None)
         value = value_at(overrides, at) if at is not None else MISSING
-        if variant is None or tags[0] == tags[1] or not _has(value, variant.tag):
+        if (
+            variant is None
+            or tags[0] == tags[1]
+            or (isinstance(value, Mapping) and variant.tag not in value)
+        ):
             for part in path[1:]:
                 if at is None or not isinstance(value, Mapping):
                     break
@@ -241,30 +241,6 @@ def _tag(side: Side, address: Address, name: str | int, tag: str) -> JSON:
     return value_at(resource.spec if resource else side.overrides(address), (name, tag))
 
 
-def _has(value: JSON, tag: str) -> bool:
-    return not isinstance(value, Mapping) or tag in value
-
-
-class Promoted(EditedFiles, frozen=True, kw_only=True):
-    """A promotion: `promote --format json`."""
-
-    version = 2
-    schema = "promote"
-
-    first: str
-    """The environment that has the values."""
-    second: str
-    """The environment that gets them."""
-    edited: tuple[Address, ...]
-    """Resources whose overrides change."""
-    added: tuple[Address, ...] = ()
-    """Resources that come into the second environment."""
-    removed: tuple[Address, ...] = ()
-    """Resources that leave the second environment."""
-    left: tuple[OnlyIn, ...] = ()
-    """Other resources that only the second environment has."""
-
-
 def promote(
     options: WorkspaceOptions,
     pair: Pair,
@@ -272,8 +248,8 @@ def promote(
     *,
     prune: bool = False,
     write: bool = True,
-) -> Promoted:
-    """Edit overrides and lists of environments: in all files, or in none.
+) -> Mapping[str, FileChange]:
+    """Edit overrides and lists of environments, in all files or in none, and return the changes.
 
     Only of the resources that names select, all without names. `prune` takes resources out of the
     second environment that the first does not have. Without `write`, nothing is changed.
@@ -285,15 +261,13 @@ def promote(
 
     """
     comparison = compared(pair, names)
-    changed: dict[Address, list[Path]] = {}
+    edits: dict[Address, dict[Path, JSON]] = {}
     for item in comparison.unintended:
-        changed.setdefault(item.address, []).append(item.path)
-    added = _with_parents(pair, [item.address for item in comparison.only_first])
-    removed = [item.address for item in comparison.only_second] if prune else []
-    edits = {address: _overrides(pair, address, paths) for address, paths in changed.items()}
-    for address in sorted(added):
+        edits.setdefault(item.address, {}).update(_overrides(pair, item.address, [item.path]))
+    for address in sorted(_with_parents(pair, (item.address for item in comparison.only_first))):
         edits[address] = {**_listed(pair, address), **_overrides(pair, address)}
-    edits |= {address: _listed(pair, address, remove=True) for address in removed}
+    for only in comparison.only_second if prune else ():
+        edits[only.address] = _listed(pair, only.address, remove=True)
     declared = pair[0].loaded.declared
     pairs = [
         (declared[address].document, Edit((*declared[address].path, *path), value))
@@ -305,17 +279,7 @@ def promote(
     check_files(options.folder, pair[0].environ, texts)
     if write:
         write_files(options.folder, texts)
-    return Promoted(
-        first=comparison.first,
-        second=comparison.second,
-        texts=texts,
-        changes=file_changes((document for document, _ in pairs), texts),
-        edited=tuple(changed),
-        added=tuple(sorted(added)),
-        removed=tuple(removed),
-        left=() if prune else comparison.only_second,
-        written=write,
-    )
+    return file_changes((document for document, _ in pairs), texts)
 
 
 def _with_parents(pair: Pair, addresses: Iterable[Address]) -> set[Address]:
@@ -364,25 +328,6 @@ def _listed(pair: Pair, address: Address, *, remove: bool = False) -> dict[Path,
     return {("environments",): kept if remove else [*kept, pair[1].name]}
 
 
-def promotion_summary(promoted: Promoted) -> str:
-    """Return what was promoted, or that nothing is to promote, and what is left."""
-    first, second = printable(promoted.first), printable(promoted.second)
-    counts = {
-        f"changed in {second}": promoted.edited,
-        f"added to {second}": promoted.added,
-        f"taken out of {second}": promoted.removed,
-    }
-    parts = [f"{several(len(items), 'resource')} {verb}" for verb, items in counts.items() if items]
-    verb = "Promoted" if promoted.written else "Would promote"
-    text = f"{verb} {first} to {second}: {', '.join(parts)}\n"
-    if not promoted.texts:
-        text = f"Nothing to promote: {second} differs from {first} only as intended\n"
-    if promoted.left:
-        names = listed([item.address for item in promoted.left], _MOST_LISTED)
-        text += f"note: only in {second}, and left there: {printable(names)} (see --prune)\n"
-    return text
-
-
 def compared_document(comparison: EnvironmentComparison, options: RenderOptions) -> Document:
     """Return the differences, the intended ones if verbose, and the counts."""
     first, second = comparison.first, comparison.second
@@ -428,19 +373,14 @@ def _cell(side: PublicField | None) -> Cell:
     return Cell(shortened(yaml_line(side.value), _LONGEST), code=True)
 
 
-def _at(mark: Mark | None) -> str:
-    return place_as_text(mark) if mark is not None else ""
-
-
 def _only_table(environment: str, items: Sequence[OnlyIn]) -> Table:
-    rows = (
-        (Cell(str(item.address), code=True), Cell(quoted(item.name)), Cell(_at(item.at)))
-        for item in items
-    )
+    rows = []
+    for item in items:
+        place = place_as_text(item.at) if item.at is not None else ""
+        cells = Cell(str(item.address), code=True), Cell(quoted(item.name)), Cell(place)
+        rows.append(Row(cells, "+", Colour.YELLOW))
     columns = unpadded({"address": "", "name": " ", "at": "  "})
-    title = f"Only in {environment}:"
-    signed = tuple(Row(row, "+", Colour.YELLOW) for row in rows)
-    return Table(columns, signed, title, headed=False, indent=2)
+    return Table(columns, tuple(rows), f"Only in {environment}:", headed=False, indent=2)
 
 
 def _summary(comparison: EnvironmentComparison, intended: int) -> str:

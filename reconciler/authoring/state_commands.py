@@ -191,7 +191,6 @@ def compare_command(
 )
 @option("--prune", is_flag=True, help="Also remove resources from B that A does not have.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
-@text_or_json_option()
 @files_options
 def promote_command(
     names: tuple[str, ...],
@@ -199,7 +198,6 @@ def promote_command(
     first: str,
     second: str,
     diff: bool,
-    output_format: str,
     **options: Any,
 ) -> None:
     """Edit the files so that environment B has the values of A. Then plan B.
@@ -207,14 +205,15 @@ def promote_command(
     NAME is an address, an id, a key, a name or a glob of resources. Copies overrides that only A
     has, removes those that only B has, and adds B to `environments:` of resources that only A has.
     Intended differences stay: references, fields that both override, names, ids and secrets.
+    Prints a patch.
     """
-    from reconciler.authoring.comparing import open_pair, promote, promotion_summary
+    from reconciler.authoring.comparing import open_pair, promote
     from reconciler.authoring.difference import differences_as_text
     from reconciler.cli.running import runtime
 
     workspace = workspace_of(options)
     pair = open_pair(workspace, (first, second), runtime())
-    promoted = promote(workspace, pair, names, prune=options["prune"], write=not diff)
-    text = differences_as_text(promoted.changes, style_of(sys.stdout))
-    write_result(as_json(promoted) if output_format == "json" else text)
-    write_note(promotion_summary(promoted))
+    changes = promote(workspace, pair, names, prune=options["prune"], write=not diff)
+    write_result(differences_as_text(changes, style_of(sys.stdout)))
+    if not changes:
+        write_note(f"Nothing to promote; see `compare {printable(f'{first} {second}')}`\n")

@@ -40,7 +40,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "init": {"--layout": "run `import --into` afterwards"},
     "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
     "pause": {"--write": "set `paused: true` in the file"},
-    "promote": {"--no-plan": "leave it out: promote changes files only"},
+    "promote": {
+        "--format": "leave it out: promote prints a patch; `compare` has `--format json`",
+        "--no-plan": "leave it out: promote changes files only",
+    },
     "runs": {
         "--auto-approve": "use `reconciler backfill NAME --failed --auto-approve`",
         "--cancel": "cancel the run in the service, or backfills with `backfill NAME --cancel`",

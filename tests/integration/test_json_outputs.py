@@ -43,7 +43,6 @@ OUTPUTS = {
     "diagnostics": ("validate",),
     "resolved": ("show", "trial"),
     "mv": ("mv", "trial", "test", "--diff"),
-    "promote": ("promote", "--from", "staging", "--to", "production", "--diff"),
     "audit": ("show", "audit.log"),
     "status": ("status",),
     "reports": ("status", "-e", "*"),
