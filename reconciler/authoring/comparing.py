@@ -120,8 +120,7 @@ class Side(Struct, frozen=True):
     def fields(self, address: Address) -> dict[Path, PublicField]:
         """Return the fields of a resource by path."""
         context = OriginContext(self.loaded.places[address], self.loaded.variables, self.environ)
-        kind = kinds_by_name()[address.kind]
-        fields = fields_with_origin(self.resources[address], kind, context)
+        fields = fields_with_origin(self.resources[address], kinds_by_name()[address.kind], context)
         return {item.path: item for item in fields if not item.unset}
 
     def overrides(self, address: Address) -> JSONObject:
@@ -214,18 +213,14 @@ def _places(pair: Pair, address: Address, path: Path) -> tuple[Path | None, Path
     kind = kinds_by_name()[address.kind]
     known = kind.field_named(str(path[0]))
     names = (known.name, *known.aliases) if known is not None else (str(path[0]),)
-    variant = known.variant if known is not None else None
-    tags = [_tag(side, address, path[0], variant.tag) for side in pair] if variant else [None] * 2
+    tag = known.variant.tag if known is not None and known.variant is not None else ""
+    tags = [_tag(side, address, path[0], tag) for side in pair] if tag else [None] * 2
     places: list[Path | None] = []
     for side in pair:
         overrides = side.overrides(address)
         at: Path | None = next(((name,) for name in names if name in overrides), None)
         value = value_at(overrides, at) if at is not None else MISSING
-        if (
-            variant is None
-            or tags[0] == tags[1]
-            or (isinstance(value, Mapping) and variant.tag not in value)
-        ):
+        if tags[0] == tags[1] or (isinstance(value, Mapping) and tag not in value):
             for part in path[1:]:
                 if at is None or not isinstance(value, Mapping):
                     break
