@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import ClassVar, Self
+from typing import Self
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line."""
+    """Exit codes of the command line. docs/troubleshooting.md says what they mean."""
 
     FINE = 0
     ERROR = 1
@@ -18,9 +19,16 @@ class ExitCode(IntEnum):
     USAGE = 64
     INTERRUPTED = 130
 
+    def after(self, sent: Sequence[str]) -> ExitCode:
+        """Return the code of a failure: after changes were sent it is 3, unless interrupted."""
+        kept = not sent or self in (ExitCode.FINE, ExitCode.INTERRUPTED)
+        return self if kept else ExitCode.PARTLY_APPLIED
+
 
 class ReconcilerError(Exception):
     """The root of all exceptions. `hint` says how to fix it and is shown on a line of its own.
+
+    After a change was sent, `exit_code` is 3 in place of those below, unless interrupted.
 
     ReconcilerError                 exit 1
     ├── InvalidConfiguration        1   errors in the files (diagnostics.py)
@@ -49,7 +57,7 @@ class ReconcilerError(Exception):
             └── IncompleteList      a list that contradicts itself in every reading
     """
 
-    exit_code: ClassVar[ExitCode] = ExitCode.ERROR
+    exit_code: ExitCode = ExitCode.ERROR
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

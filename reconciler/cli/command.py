@@ -20,7 +20,7 @@ OUTPUT = "Output"
 
 
 class OutputSettings:
-    """The common options, in the order of `--help`."""
+    """The common options, in the order of `--help`, and the changes that were sent so far."""
 
     # A plain class, since --version needs neither msgspec nor dataclasses otherwise.
     def __init__(self) -> None:
@@ -28,6 +28,7 @@ class OutputSettings:
         self.verbose = False
         self.debug = False
         self.no_colour = False
+        self.sent: list[str] = []
 
 
 def begin() -> None:

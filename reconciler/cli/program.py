@@ -225,7 +225,8 @@ def _failed(error: BaseException) -> ExitCode:
             _report(system_error(error))
         case _:
             _report(error)
-    return code
+    # Also for errors after the connection was closed, such as those of files and streams.
+    return code.after(current().sent)
 
 
 def _report(error: BaseException) -> None:

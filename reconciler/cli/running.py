@@ -27,6 +27,7 @@ from reconciler.cli.output import (
 )
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_calls, write_message, write_note, write_result
+from reconciler.client import ClientSettings
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Reported, Runtime, in_each
 from reconciler.diagnostics import Diagnostic, OfEnvironment
@@ -53,7 +54,8 @@ def now() -> datetime:
 
 def runtime() -> Runtime:
     """Return the environment and the clock of this process."""
-    return Runtime(environ=os.environ, now=now, interactive=is_interactive())
+    client = ClientSettings(sent=current().sent)
+    return Runtime(environ=os.environ, now=now, client=client, interactive=is_interactive())
 
 
 def cost_of(result: PlanResult) -> str:

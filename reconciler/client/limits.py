@@ -141,6 +141,8 @@ class ClientSettings(Struct, frozen=True):
         The calls of this process, so that connections with one key share its limit.
     readings
         What the environments of a report read once, None where each reading is its own.
+    sent
+        The requests of this process that may have changed something, refused ones included.
     """
 
     parallelism: int = 8
@@ -154,6 +156,7 @@ class ClientSettings(Struct, frozen=True):
     jitter: Callable[[], float] = random.SystemRandom().random
     paces: Paces = field(default_factory=Paces)
     readings: Readings | None = None
+    sent: list[str] = field(default_factory=list)
 
     def changed_by(self, options: ClientOptions) -> ClientSettings:
         """Return these settings with the options that are given in their place."""

@@ -203,6 +203,8 @@ class Transport(Struct, dict=True):
         if now > not_after and not attempts.may_have_applied:
             raise Expired(f"{request.label}: not sent, since it had to wait too long")
         attempts.begin(now)
+        if request.method != "GET":
+            self.settings.sent.append(request.label)
         self.emit(Sending(request.method, request.path, attempts.count, change_id))
         try:
             received = await self._exchanged(attempts, headers, content, change_id)

@@ -194,7 +194,9 @@ class Session(Struct, frozen=True):
         except ReconcilerError as error:
             # Errors may contain live values.
             hint = self.mask(error.hint) if error.hint is not None else None
-            raise error.reworded(self.mask(error.message), hint=hint) from None
+            masked = error.reworded(self.mask(error.message), hint=hint)
+            masked.exit_code = error.exit_code.after(self.runtime.client.sent)
+            raise masked from None
 
     def base(self, request: PlanRequest) -> Base | None:
         """Return the git base, None without one. Raises GitUnavailable if it cannot be read."""

@@ -136,7 +136,7 @@ def test_a_lost_answer_of_a_reset_is_looked_up(
         assert token(emulator) in ran.out
     else:
         assert token(emulator) == before
-        assert ran.code == 1
+        assert ran.code == 3
         assert "outcome unknown" in ran.err
         assert "projects show --reveal 1" in " ".join(ran.err.split())
 
@@ -148,7 +148,7 @@ def test_a_reset_that_can_not_be_looked_up_is_unknown(
     rule = {"match": {"path": RESET}, "fault": "drop", "when": "after"}
     emulator.admin("PUT", "faults", [rule, read])
     ran = reset(emulator, workspace(tmp_path))
-    assert ran.code == 1
+    assert ran.code == 3
     assert "outcome unknown" in ran.err
     assert "read the token before you try again" in " ".join(ran.err.split())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
 import stat
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import pytest
 from reconciler.workspace.writing import check_regular
 from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
-from tests.support.devices import NEEDS_FULL_DISK
+from tests.support.devices import NEEDS_FULL_DISK, full_disk
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
 
@@ -292,17 +291,6 @@ def test_security_17_import_and_init_do_not_follow_links(tmp_path: Path, target:
     assert (tmp_path / ".git/config").read_text() == "x"
     assert not (tmp_path / ".git/hooks/pre-commit").exists()
     assert not (tmp_path / "missing.yaml").exists()
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """Let this process write no more than a few bytes to a file."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_experience_18_a_full_disk_leaves_the_old_files(
