@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartService
+from reconciler import api
+from reconciler.errors import ExitCode, ServiceError
+from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK, full_disk
 from tests.support.emulator import RunningEmulator
@@ -83,6 +86,20 @@ def test_i10_exit_code_1_is_never_that_of_a_command_that_sent_a_change(
     assert (ran.code, bool(running.writes())) == (code, code == 3), ran.err
 
 
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [(refused("GET", "*/projects/1/"), 1), (refused("PATCH", "*/reset_token/"), 3)],
+)
+def test_i10_an_error_of_the_api_has_the_code_of_the_command(
+    fault: Any, code: int, tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    given = api.Workspace(write(tmp_path, FILES), environ=emulator.environ())
+    emulator.admin("PUT", "faults", [fault])
+    with pytest.raises(ServiceError) as raised:
+        api.run(api.reset_token(given, "id:1", approve=lambda _: True))
+    assert raised.value.exit_code == code
+
+
 @NEEDS_FULL_DISK
 def test_i10_a_cancellation_that_cannot_be_shown(tmp_path: Path, service_of: StartService) -> None:
     folder = write(tmp_path, FILES)
@@ -96,3 +113,11 @@ def test_i10_a_cancellation_that_cannot_be_shown(tmp_path: Path, service_of: Sta
             check=False,
         )
     assert (ended.returncode, len(running.writes())) == (3, 2), ended.stderr
+
+
+def test_the_documentation_and_the_help_list_every_exit_code() -> None:
+    page = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    table = page.partition("## Exit codes\n")[2].partition("\n###")[0]
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)] == [*ExitCode]
+    epilog = " ".join(reconciler("--help").out.partition("Exit codes:")[2].split("\n\n")[0].split())
+    assert [int(code) for code in re.findall(r"(\d+) ", epilog)] == [*ExitCode]
