@@ -103,12 +103,9 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
 
 
 def _match(kinds: Sequence[Kind]) -> Schema:
-    """Return the schema of expressions, which contain expressions."""
+    """Return the schema of the matches of rules."""
     composed = _composed(known_schema("policy/match"), references=False, required=True)
     properties = composed["properties"]
-    properties["not"] = {"$ref": f"#/$defs/{_MATCH}"}
-    for name in ("all", "any"):
-        properties[name]["items"] = {"$ref": f"#/$defs/{_MATCH}"}
     words = {
         "kind": [kind.name for kind in kinds],
         "action": [action.value for action in Action if action is not Action.NO_OP],

@@ -1,4 +1,4 @@
-"""`reconciler validate`, `policy` and `show`: what needs no service."""
+"""`reconciler validate` and `show`: what needs no service."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from msgspec.structs import replace
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
-    file_option,
-    files_options,
-    folder_option,
     format_option,
     summary_option,
     unmanaged_option,
@@ -28,12 +25,9 @@ from reconciler.cli.output import (
     print_warnings,
     render_options,
 )
-from reconciler.cli.streams import write_note, write_result
-from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.text import listed, several
+from reconciler.cli.streams import write_result
+from reconciler.errors import ExitCode
 from reconciler.render.formats import writer_of
-
-_MOST_UNUSED = 10
 
 
 @command(
@@ -59,54 +53,6 @@ def validate_command(output_format: str, **options: Any) -> int:
     write = writer_of(output_format, "diagnostics")
     write_result(write(diagnostics, render_options(workspace.folder)))
     return exit_code_of_diagnostics(diagnostics)
-
-
-@command(
-    "policy",
-    examples=(
-        ("policy test plan.json", "Test a saved plan with the rules of the workspace"),
-        ("policy test plans/*.json --rules rules.yaml", "Test several with the rules of a file"),
-        ("policy test plan.json --format sarif", "Write the findings for code scanning"),
-    ),
-    page="docs/policy.md",
-)
-@click.argument("action", type=click.Choice(("test",)), metavar="test")
-@click.argument(
-    "plans",
-    nargs=-1,
-    required=True,
-    metavar="PLAN...",
-    type=click.Path(dir_okay=False, path_type=Path),
-)
-@file_option("--rules", "File of rules. Default: `policy.rules` of the workspace.")
-@folder_option
-@files_options
-@format_option("diagnostics")
-def policy_command(
-    action: str, plans: tuple[Path, ...], *, rules: Path | None, output_format: str, **options: Any
-) -> int:
-    """Test the rules of the policy on saved plans. No network, secret or API key is needed.
-
-    PLAN is a file of `plan --out FILE`. The rules of its environment apply to it. Exits with 5 if
-    a plan breaks a rule that denies changes, or differs from what `expect:` of the file of rules
-    says.
-    """
-    from reconciler.cli.running import runtime
-    from reconciler.commands.policy_testing import PolicyTestRequest, judge_plans
-
-    del action
-    if rules is not None and options["folder"] is not None:
-        raise BadUsage("--rules and -C exclude each other")
-    # A file of rules needs no workspace.
-    folder = Path() if rules is not None else options["folder"]
-    workspace = workspace_of({**options, "folder": folder})
-    report = judge_plans(PolicyTestRequest(plans, workspace, rules), runtime())
-    write = writer_of(output_format, "diagnostics")
-    how = render_options(workspace.folder, passed="No plan breaks a rule")
-    write_result(write(report.diagnostics, how))
-    unused = f"; not broken: {listed(report.unused, _MOST_UNUSED)}" if report.unused else ""
-    write_note(f"{several(report.plans, 'plan')}, {several(report.rules, 'rule')}{unused}\n")
-    return exit_code_of_diagnostics(report.diagnostics, ExitCode.REFUSED)
 
 
 @command(

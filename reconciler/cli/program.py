@@ -35,7 +35,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "apply": "apply a plan after showing it",
         "drift": "show what changed in live state, and who changed it",
         "show": "show a saved plan, an audit log, or a resource with its origins",
-        "policy": "test the rules of the policy on saved plans",
     },
     "Files": {
         "init": "create a workspace, optionally from live state",
@@ -65,7 +64,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 _HOMES: Mapping[str, str] = {
-    **dict.fromkeys(("validate", "policy", "show"), "cli.offline_commands"),
+    **dict.fromkeys(("validate", "show"), "cli.offline_commands"),
     **dict.fromkeys(("explain", "completion"), "cli.reference"),
     **dict.fromkeys(("init", "import", "mv"), "authoring.file_commands"),
     **dict.fromkeys(("drift", "pull", "compare", "promote"), "authoring.state_commands"),

@@ -14,6 +14,7 @@ COMMANDS: Mapping[str, str] = {
     "audit": "use `reconciler show FILE`",
     "fmt": "use prettier or yamlfmt",
     "help": "use `reconciler --help` or `reconciler COMMAND --help`",
+    "policy": "use conftest on the JSON of a plan (docs/policy.md)",
     "preflight": "use `reconciler doctor NAME`",
     "schema": "use `reconciler init --schemas`, which writes them to .reconciler/",
 }

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.diagnostics import Diagnostic, Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.public import Public, derived
 from reconciler.model.values import JSON, JSONObject, mapping_of
@@ -57,12 +57,9 @@ class PlanOptions(Struct, frozen=True):
 
 
 class PolicyRule(Struct, frozen=True):
-    """One rule. `match` is the expression over a change, as written (schemas/policy/match).
+    """One rule. `match` is what a change must fit, as written (schemas/policy/match).
 
-    denies
-        Whether matching changes are a violation. Otherwise each one gets a note.
-    more_than
-        How many matching changes of a plan are fine.
+    `denies`: matching changes are a violation. Otherwise each one gets a note.
     """
 
     id: str
@@ -70,7 +67,6 @@ class PolicyRule(Struct, frozen=True):
     message: str
     denies: bool = True
     hint: str | None = None
-    more_than: int = 0
 
     @property
     def code(self) -> str:
@@ -88,14 +84,13 @@ def rules_of(value: JSON) -> tuple[PolicyRule, ...]:
 
 
 def _rule(name: str, written: JSONObject) -> PolicyRule:
-    hint, more_than = written.get("hint"), written.get("more_than")
+    hint = written.get("hint")
     return PolicyRule(
         id=name,
         match=written["match"],
         message=str(written.get("message", "")),
         denies=written.get("severity") != "warn",
         hint=str(hint) if hint is not None else None,
-        more_than=more_than if isinstance(more_than, int) else 0,
     )
 
 
@@ -195,7 +190,6 @@ _KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
     "ignore": (_texts, _union),
     "max_deletes": (_limit, _lower),
     "max_changes": (_limit, _lower),
-    "allow_replace": (_is_on, min),
     "deny": (_texts, _union),
     "attempt": (_texts, _common),
     "allow_literal_secrets": (_is_on, min),
@@ -219,7 +213,6 @@ class Policy(Struct, frozen=True):
     max_deletes: Limit | None = None
     max_changes: Limit | None = None
     deletable: frozenset[str] = frozenset()
-    allow_replace: bool = False
     deny: tuple[str, ...] = ()
     attempt: tuple[str, ...] = ()
     allow_literal_secrets: bool = False
@@ -280,15 +273,3 @@ class Policy(Struct, frozen=True):
 def to_send_anyway(rule: str) -> str:
     """Return how to allow what a service is known to refuse."""
     return f"to send it anyway: `policy: {{attempt: [{rule}]}}`"
-
-
-class PolicyReport(Struct, frozen=True):
-    """The violations (errors), warnings and unmet expectations of saved plans.
-
-    `unused` are the ids of rules that no plan breaks.
-    """
-
-    plans: int
-    rules: int
-    diagnostics: tuple[Diagnostic, ...]
-    unused: tuple[str, ...] = ()

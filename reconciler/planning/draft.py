@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.kind import Action, containers
+from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change
 from reconciler.model.policy import PlanOptions, Policy
@@ -20,8 +21,9 @@ from reconciler.model.resource import Resource
 from reconciler.model.values import Path
 from reconciler.planning.base import Base
 from reconciler.planning.changes import Decisions
-from reconciler.planning.matcher import Match, Matching, owners_of
+from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Known
+from reconciler.planning.rules import Names
 from reconciler.planning.selection import PrunedObject
 
 
@@ -97,11 +99,17 @@ class Draft(Struct, frozen=True, dict=True):
         }
 
     @cached_property
-    def owners(self) -> Mapping[tuple[str, str], Address]:
-        """The resources of live parents by kind and id, also of those that are not planned."""
-        kinds = containers(self.matching.kinds.values())
-        every = {**self.matching.resources, **self.matching.removed}
-        return owners_of({address: every[address] for address in every if address.kind in kinds})
+    def names(self) -> Mapping[tuple[str, str], Names]:
+        """The keys and names of objects by kind and id. Empty if no rule needs them."""
+        names: dict[tuple[str, str], Names] = defaultdict(Names)
+        if not self.policy.rules:
+            return names
+        for match in (*self.matching.resources.values(), *self.matching.removed.values()):
+            if (live := match.live) is not None:
+                names[live.identity].add(match.resource.address, match.resource.name, live.name)
+        for identity, resource in _applied(self.context.base, self.matching):
+            names[identity].add(resource.address, resource.name)
+        return names
 
     @cached_property
     def destructive(self) -> Sequence[Change]:
@@ -138,3 +146,23 @@ class Draft(Struct, frozen=True, dict=True):
             if not {item.identity, (kinds[item.kind].parent, item.parent_id)} & self.deleted
         ]
         return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))
+
+
+def _applied(base: Base | None, matching: Matching) -> Iterator[tuple[tuple[str, str], Resource]]:
+    """Yield the resources at the git base with the kind and id of their objects."""
+    ids: dict[Address, str] = {}
+    if base is None:
+        return
+    for kind in matching.kinds.values():
+        live = {(item.parent_id, item.name.strip()): item for item in matching.live.of(kind.name)}
+        pinned = {item.id: item for item in matching.live.of(kind.name)}
+        for address, resource in base.desired.resources.items():
+            if address.kind != kind.name:
+                continue
+            ref, parent = resource.parent, None
+            if ref is not None and kind.parent:
+                parent = ref.id or ids.get(Address(kind.parent, ref.key or ""))
+            item = pinned.get(resource.pinned_id or "") or live.get((parent, resource.name))
+            if item is not None:
+                ids[address] = item.id
+                yield item.identity, resource

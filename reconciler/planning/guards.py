@@ -218,7 +218,7 @@ def deletion_switched_off(draft: Draft) -> Iterator[Refusal]:
 
 def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
     """Refuse replacements, which lose id and history, unless they are allowed."""
-    if draft.context.options.allow_replace or draft.policy.allow_replace:
+    if draft.context.options.allow_replace:
         return
     for change in draft.changes:
         resource = draft.resources.get(change.address)
@@ -462,7 +462,7 @@ def possible_duplicate(draft: Draft) -> Iterator[Refusal]:
 
 def own_rule(draft: Draft) -> Iterable[Refusal]:
     """Refuse what a rule of the user denies."""
-    return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values(), draft.owners)
+    return rule_refusals(draft.policy, draft.changes, draft.matching.kinds.values(), draft.names)
 
 
 GUARDS: tuple[Guard, ...] = (

@@ -48,7 +48,7 @@ def notes_of(draft: Draft) -> Iterator[Note]:
     yield from _look_alikes(draft)
     yield from interrupted_notes(draft.unmanaged)
     yield from collision_notes(draft)
-    yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values(), draft.owners)
+    yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values(), draft.names)
     yield from _not_read(draft)
 
 

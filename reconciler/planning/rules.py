@@ -1,14 +1,12 @@
-"""Evaluate `policy.rules`, and compare a plan with that of the trusted policy.
-
-Only what a saved plan contains is read, so that a plan and its file give the same violations. Only
-the keys of parents that a selection leaves out are not in the file.
-"""
+"""Evaluate `policy.rules`, and compare a plan with that of the trusted policy."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec import field as default
 from msgspec.structs import replace
 
 from reconciler.model.address import Address, fits_any
@@ -16,88 +14,93 @@ from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Note, Plan, Refusal
 from reconciler.model.policy import RULE_PREFIX, Policy, PolicyRule
 from reconciler.model.text import printable, several
-from reconciler.model.values import JSON, MISSING, JSONObject, path_text, value_at
+from reconciler.model.values import JSON, MISSING, path_text, value_at
+
+Identity = tuple[str, str]
+_NAMES = frozenset({"address", "name"})
+"""The keys of a rule about what a change is called. So are the kinds of parents."""
 
 
 class RuleBreach(Struct, frozen=True):
-    """A rule, and the changes of a plan that match it: more of them than it permits."""
+    """A rule, and the changes of a plan that match it."""
 
     rule: PolicyRule
     changes: tuple[Change, ...]
 
 
-class _Objects(Struct, frozen=True):
-    """What the changes of a plan are about.
+class Names(Struct, frozen=True):
+    """The keys and names of one object: as configured, as applied and as live."""
 
-    owners
-        The addresses of live objects by kind and id.
-    names
-        The names that an update or a replacement changes, before and after, by address.
-    """
+    keys: set[str] = default(default_factory=set)
+    names: set[str] = default(default_factory=set)
 
-    owners: Mapping[tuple[str, str], Address]
-    names: Mapping[Address, tuple[str, ...]]
+    def add(self, address: Address | None, *names: str) -> None:
+        """Add a key and names."""
+        if address is not None:
+            self.keys.add(address.key)
+        self.names.update(name.strip() for name in names)
 
-    @classmethod
-    def of(cls, changes: Sequence[Change], owners: Mapping[tuple[str, str], Address]) -> _Objects:
-        """Return what some changes are about. `owners` are the objects of the other resources."""
-        own = {(it.address.kind, it.live_id): it.address for it in changes if it.live_id}
-        names = {
-            change.address: (str(name.before).strip(), str(name.after).strip())
-            for change in changes
-            for name in change.fields
-            if name.path == ("name",) and change.action in (Action.UPDATE, Action.REPLACE)
-        }
-        return cls({**owners, **own}, names)
+
+def _names_of(
+    changes: Iterable[Change], known: Mapping[Identity, Names]
+) -> Mapping[Identity, Names]:
+    """Return the names of objects by kind and id, those in the changes included."""
+    names: dict[Identity, Names] = defaultdict(Names)
+    for identity, item in known.items():
+        names[identity] = Names(set(item.keys), set(item.names))
+    for change in changes:
+        if change.live_id:
+            names[change.address.kind, change.live_id].add(change.address, *_own_names(change))
+    return names
+
+
+def _own_names(change: Change) -> Iterator[str]:
+    """Yield the name of a change, before and after it."""
+    yield change.name
+    for item in change.fields:
+        if item.path == ("name",):
+            yield from (text for text in (item.before, item.after) if isinstance(text, str))
 
 
 def breaches(
     rules: Iterable[PolicyRule],
     changes: Iterable[Change],
     kinds: Iterable[Kind],
-    owners: Mapping[tuple[str, str], Address] | None = None,
+    known: Mapping[Identity, Names] | None = None,
 ) -> Iterator[RuleBreach]:
-    """Yield the rules that more changes match than they permit, in their order.
+    """Yield the rules that changes match, in their order.
 
-    `owners` are the addresses of live objects by kind and id that no change is about.
+    `known` are names of objects, by kind and id, that the changes do not contain.
     """
     rules, changes = tuple(rules), tuple(changes)
     if not rules:
         return
     by_name = {kind.name: kind for kind in kinds}
-    objects = _Objects.of(changes, owners or {})
+    names = _names_of(changes, known or {})
     subjects = [
-        _Subject(change, by_name[change.address.kind], by_name, objects)
+        _Subject(change, by_name[change.address.kind], by_name, names)
         for change in changes
         if change.action is not Action.NO_OP and change.address.kind in by_name
     ]
     for rule in rules:
         matching = tuple(item.change for item in subjects if item.fits(rule.match))
-        if len(matching) > rule.more_than:
+        if matching:
             yield RuleBreach(rule, matching)
-
-
-def message_of(breach: RuleBreach) -> str:
-    """Return the message of a rule, with the number of changes if it limits that."""
-    rule, message = breach.rule, printable(breach.rule.message)
-    if not rule.more_than:
-        return message
-    return f"{message}: {several(len(breach.changes), 'change')}, the limit is {rule.more_than}"
 
 
 def rule_refusals(
     policy: Policy,
     changes: Iterable[Change],
     kinds: Iterable[Kind],
-    owners: Mapping[tuple[str, str], Address] | None = None,
+    known: Mapping[Identity, Names] | None = None,
 ) -> Iterator[Refusal]:
     """Yield a violation for every broken rule that denies changes."""
-    for breach in breaches((rule for rule in policy.rules if rule.denies), changes, kinds, owners):
+    for breach in breaches((rule for rule in policy.rules if rule.denies), changes, kinds, known):
         rule = breach.rule
         fix = rule.hint or f"omit the change with --exclude, or edit `policy.{rule.code}`"
         yield Refusal(
             rule.code,
-            message_of(breach),
+            printable(rule.message),
             tuple(change.address for change in breach.changes),
             policy.marks.get(rule.code),
             printable(fix),
@@ -108,71 +111,82 @@ def rule_notes(
     policy: Policy,
     changes: Iterable[Change],
     kinds: Iterable[Kind],
-    owners: Mapping[tuple[str, str], Address] | None = None,
+    known: Mapping[Identity, Names] | None = None,
 ) -> Iterator[Note]:
-    """Yield notes of every broken rule that warns: on its changes, or on their number."""
+    """Yield a note on each change that breaks a rule that warns."""
     warning = (rule for rule in policy.rules if not rule.denies)
-    for breach in breaches(warning, changes, kinds, owners):
+    for breach in breaches(warning, changes, kinds, known):
         rule = breach.rule
         hint = f" ({printable(rule.hint)})" if rule.hint else ""
-        message = f"{message_of(breach)}{hint}"
-        addresses = [None] if rule.more_than else [change.address for change in breach.changes]
-        for address in addresses:
-            yield Note(rule.code, message, about=address)
+        for change in breach.changes:
+            yield Note(rule.code, f"{printable(rule.message)}{hint}", about=change.address)
 
 
 class _Subject(Struct, frozen=True):
-    """A change, its kind, all kinds by name, and what all changes are about."""
+    """A change, its kind, all kinds by name, and the names of objects by kind and id."""
 
     change: Change
     kind: Kind
     kinds: Mapping[str, Kind]
-    objects: _Objects
+    names: Mapping[Identity, Names]
 
-    def fits(self, match: JSON) -> bool:
-        """Return whether an expression is true: all of its tests are."""
-        return isinstance(match, Mapping) and all(
-            self._holds(str(name), wanted) for name, wanted in match.items()
-        )
+    def fits(self, match: Mapping[str, JSON]) -> bool:
+        """Return whether every key of a match fits."""
+        return all(self._fits(str(key), _globs(wanted)) for key, wanted in match.items())
 
-    def _holds(self, name: str, wanted: JSON) -> bool:
-        match name:
-            case "all":
-                return all(map(self.fits, _listed(wanted)))
-            case "any":
-                return any(map(self.fits, _listed(wanted)))
-            case "not":
-                return not self.fits(wanted)
-            case "field":
-                return isinstance(wanted, Mapping) and self._has_field(wanted)
-        globs = _globs(wanted)
-        return any(fits_any(text, globs) for text in self._texts(name))
+    def _fits(self, key: str, globs: Sequence[str]) -> bool:
+        """Return whether a value fits a glob, and no `!GLOB` excludes it.
 
-    def _texts(self, name: str) -> Iterator[str]:
-        """Yield the texts of a test. Unknown names are those of kinds and of variants."""
+        What has several names is excluded only by all of them: one of them may be new.
+        """
+        excluded = [glob[1:] for glob in globs if glob.startswith("!")]
+        wanted = [glob for glob in globs if not glob.startswith("!")] or ["*"][: len(excluded)]
+        values = tuple(self._values(key))
+        kept = [value for value in values if not any(fits_any(text, excluded) for text in value)]
+        if kept and (key in _NAMES or key in self.kinds):
+            kept = list(values)
+        return any(fits_any(text, wanted) for value in kept for text in value)
+
+    def _values(self, key: str) -> Iterator[tuple[str, ...]]:
+        """Yield the values of a key, each with its synonyms. Other keys are those of variants."""
         change = self.change
-        match name:
+        match key:
+            case "address":
+                yield from ((f"{change.address.kind}.{key}",) for key in self._own().keys)
+            case "name":
+                yield from ((name,) for name in self._own().names)
+            case _ if key == change.address.kind:
+                yield from _called(self._own(), change.live_id)
+            case _ if key in self.kinds:
+                yield from self._parents() if key == self.kind.parent else ()
+            case "new":
+                yield from ((item.sort.value, item.text) for item in change.new)
+            case _:
+                yield from ((text,) for text in self._texts(key))
+
+    def _texts(self, key: str) -> Iterator[str]:
+        """Yield the values of a key that have no synonyms."""
+        change = self.change
+        match key:
             case "kind":
                 yield change.address.kind
             case "action":
                 yield from self._actions()
-            case "address":
-                yield str(change.address)
-            case "name":
-                yield from self._names()
             case "consequence":
                 yield from (item.rule for item in change.consequences)
             case "severity":
-                yield from {item.severity.value for item in change.consequences}
-            case "new":
-                yield from (text for item in change.new for text in (item.sort.value, item.text))
-            case _ if name == change.address.kind:
-                yield from filter(None, (change.address.key, change.live_id))
-                yield from self._names()
-            case _ if name in self.kinds:
-                yield from self._parent_texts() if name == self.kind.parent else ()
+                yield from (item.severity.value for item in change.consequences)
+            case "field":
+                yield from self._paths()
             case _:
-                yield from self._tags(name)
+                yield from self._tags(key)
+
+    def _own(self) -> Names:
+        """Return the keys and names of the resource and its object."""
+        change, own = self.change, Names()
+        own.add(change.address, *_own_names(change))
+        known = self.names.get((change.address.kind, change.live_id or ""), Names())
+        return Names(own.keys | known.keys, own.names | known.names)
 
     def _actions(self) -> Iterator[str]:
         """Yield its action, and those that a replacement contains."""
@@ -180,25 +194,22 @@ class _Subject(Struct, frozen=True):
         for item in self.change.fields if self.change.action is Action.REPLACE else ():
             yield from self.kind.toggled_to(item.path, item.after)
 
-    def _parent_texts(self) -> Iterator[str]:
-        """Yield the keys, names and ids of its parents: also of the one that a move leaves.
-
-        A parent has a key also if the resource names it by id or name, or if there is no resource.
-        """
+    def _parents(self) -> Iterator[tuple[str, ...]]:
+        """Yield the keys, names and ids of its parents: also of the one that a move leaves."""
         change, parent = self.change, self.change.parent
-        written = (parent.key, parent.name, parent.id) if parent is not None else ()
-        live = (change.parent_name, change.parent_id)
-        former = (change.old_parent_name, change.old_parent_id)
-        yield from filter(None, (*written, *live, *former))
-        for parent_id in filter(None, (change.parent_id, change.old_parent_id)):
-            owner = self.objects.owners.get((self.kind.parent or "", parent_id))
-            if owner is not None:
-                yield from (owner.key, *self.objects.names.get(owner, ()))
+        written = (parent.key, parent.name) if parent is not None else ()
+        for parent_id, texts in (
+            (change.parent_id, (*written, change.parent_name)),
+            (change.old_parent_id, (change.old_parent_name,)),
+        ):
+            known = self.names.get((self.kind.parent or "", parent_id or ""), Names())
+            own = {text.strip() for text in texts if text}
+            yield from _called(Names(known.keys, known.names | own), parent_id)
 
-    def _names(self) -> Iterator[str]:
-        """Yield its name, before and after a change of that."""
-        yield self.change.name.strip()
-        yield from self.objects.names.get(self.change.address, ())
+    def _paths(self) -> Iterator[str]:
+        """Yield the paths of the fields that change, and of the secrets that are sent."""
+        yield from (path_text(item.path) for item in self.change.fields)
+        yield from (path_text(note.path) for note in self.change.secrets if note.use.sent)
 
     def _tags(self, name: str) -> Iterator[str]:
         """Yield the tags of a field with variants, such as the type of a destination."""
@@ -212,47 +223,11 @@ class _Subject(Struct, frozen=True):
                 values += (changed.before, changed.after) if changed.path == path else ()
             yield from (value for value in values if isinstance(value, str))
 
-    def _has_field(self, wanted: JSONObject) -> bool:
-        """Return whether a field changes as wanted. Secrets are sent, and have no values."""
-        globs = _globs(wanted.get("path"))
-        tests = [wanted[side] for side in ("before", "after") if side in wanted]
-        for field in self.change.fields:
-            if not fits_any(path_text(field.path), globs):
-                continue
-            if not tests:
-                return True
-            if not field.secret and all(
-                _fits_value(getattr(field, side), wanted[side])
-                for side in ("before", "after")
-                if side in wanted
-            ):
-                return True
-        sent = (note.path for note in self.change.secrets if note.use.sent)
-        return not tests and any(fits_any(path_text(path), globs) for path in sent)
 
-
-def _fits_value(value: JSON, test: JSON) -> bool:
-    """Return whether a value passes a test. An absent value is null, as in comparisons."""
-    plain = None if value is MISSING else value
-    if not isinstance(test, Mapping):
-        return False
-    if "equals" in test and not _same(plain, test["equals"]):
-        return False
-    if "in" in test and not any(_same(plain, item) for item in _listed(test["in"])):
-        return False
-    if "matches" not in test:
-        return True
-    is_scalar = isinstance(plain, (str, int, float)) and not isinstance(plain, bool)
-    return is_scalar and fits_any(str(plain), _globs(test["matches"]))
-
-
-def _same(value: JSON, other: JSON) -> bool:
-    """Return whether two values are equal. True is not 1."""
-    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
-
-
-def _listed(value: JSON) -> Sequence[JSON]:
-    return value if isinstance(value, (list, tuple)) else ()
+def _called(names: Names, identity: str | None) -> Iterator[tuple[str, ...]]:
+    """Yield the keys and names of an object. Its id is another word for each of them."""
+    ids = (identity,) if identity else ()
+    yield from ((text, *ids) for text in sorted(names.keys | names.names) or ids)
 
 
 def _globs(value: JSON) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
 from os.path import normpath
@@ -231,7 +231,8 @@ def check_rules(rules: JSON, context: CheckContext, path: Path) -> None:
             context.error_at_key("bad-key", place, message)
         if isinstance(rule, dict):
             _check_references(rule, context, place)
-            for match, inside in _nested(rule.get("match"), (*place, "match")):
+            match, inside = rule.get("match"), (*place, "match")
+            if isinstance(match, dict):
                 check(MATCH_SCHEMA, match, context, inside)
                 _check_words(match, _known_words(), context, inside)
 
@@ -245,21 +246,8 @@ def check_rule_words(rules: JSON, context: CheckContext, path: Path) -> None:
         return
     known = {"consequence": consequence_ids(), "kind": tuple(kinds_by_name())}
     for name, rule in mapping_of(rules).items():
-        written = mapping_of(rule).get("match")
-        for match, inside in _nested(written, (*path, str(name), "match")):
-            _check_words(match, known, context, inside)
-
-
-def _nested(match: JSON, path: Path) -> Iterator[tuple[Mapping[str, Any], Path]]:
-    """Yield an expression and those inside, with their paths. Files are at most 60 levels deep."""
-    if not isinstance(match, dict):
-        return
-    yield match, path
-    yield from _nested(match.get("not"), (*path, "not"))
-    for name in ("all", "any"):
-        parts = match.get(name)
-        for position, part in enumerate(parts if isinstance(parts, list) else ()):
-            yield from _nested(part, (*path, name, position))
+        match = mapping_of(mapping_of(rule).get("match"))
+        _check_words(match, known, context, (*path, str(name), "match"))
 
 
 def _check_references(rule: JSON, context: CheckContext, path: Path) -> None:
@@ -279,6 +267,7 @@ def _check_words(
         written = match.get(name, ())
         for glob in written if isinstance(written, list) else (written,):
             is_text = isinstance(glob, str) and not isinstance(glob, Unknown)
-            if is_text and not any(fits_any(word, (glob,)) for word in words):
-                message = f"unknown {name} '{shortened(glob)}' in {context.named((*path, name))}"
-                context.error("not-allowed", (*path, name), message, choice(glob, tuple(words)))
+            text = glob.removeprefix("!") if is_text else ""
+            if is_text and not any(fits_any(word, (text,)) for word in words):
+                message = f"unknown {name} '{shortened(text)}' in {context.named((*path, name))}"
+                context.error("not-allowed", (*path, name), message, choice(text, tuple(words)))

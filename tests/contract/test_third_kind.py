@@ -26,7 +26,7 @@ WORKSPACE = """\
 version: 1
 environments:
   staging: {base_url: "%s", organization: o, api_key: "${env:KEY}"}
-policy: {prune: git, allow_replace: true}
+policy: {prune: git}
 """
 PROJECTS = "projects: {web: {name: Web}, app: {name: App}}\n"
 RESOURCES = f"""\
@@ -123,7 +123,7 @@ def test_it_is_created_updated_renamed_moved_and_deleted(program: Program) -> No
     assert program.service.writes == written
 
     program.edit("project: web", "project: app")
-    program.apply()
+    program.apply("--allow-replace")
     ((name, project, live_id),) = program.service.places()
     assert (name, project) == ("To Slack", "App")
     assert live_id != made["id"]

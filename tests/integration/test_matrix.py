@@ -52,7 +52,6 @@ reads    0   show {log}
 reads    0   show {log} --format json
 reads    0   show lake
 reads    0   show orders --format json
-reads    0   policy test {plan}
 reads    1   init
 files    0   init --schemas
 reads    0   init -C {out}/new

@@ -1,4 +1,4 @@
-"""Rules of users: in `plan`, in `policy test`, and of the trusted branch."""
+"""Rules of users: in `plan`, and of the trusted branch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reconciler.kinds import all_kinds
 from scripts.editor_schemas import editor_schemas
 from tests.conftest import ROOT
 from tests.integration.test_trust import Job, job
-from tests.support.cli import Ran, reconciler, write
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
 
@@ -37,8 +37,7 @@ policy:
       hint: call it team-web
     small:
       match: {action: create}
-      more_than: 1
-      message: one project at a time
+      message: ask for a project first
       severity: warn
 """
 NO_WEB = "reconciler.yaml:4:5"
@@ -80,23 +79,23 @@ def test_a_rule_that_warns_refuses_nothing(emulator: RunningEmulator, tmp_path: 
     planned = reconciler(*words, environ=emulator.environ())
     assert planned.code == 0
     notes = {note["code"]: note["message"] for note in json.loads(planned.out)["notes"]}
-    assert notes["rules.small"] == "one project at a time: 2 changes, the limit is 1"
+    assert notes["rules.small"] == "ask for a project first"
 
 
-def test_rules_of_an_environment_are_added_and_replace(plans: Path) -> None:
-    name = next(iter(PLANS))
-    environment = json.loads((plans / name).read_text())["source"]["environment"]
+def test_rules_of_an_environment_are_added_and_replace(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
     own = {"policy": {"rules": {"two": _any("other"), "three": _any("three")}}}
     written = {
         "version": 1,
         "policy": {"rules": {"one": _any("one"), "two": _any("two")}},
-        "environments": {environment: own, "staging": {}},
+        "environments": {"prod": own, "staging": {}},
     }
-    write(plans, {"reconciler.yaml": json.dumps(written)})
-    ran = reconciler("policy", "test", plans / name, "-C", plans, "--format", "json")
-    assert ran.code == 5
-    messages = {item["code"]: item["message"] for item in json.loads(ran.out)["diagnostics"]}
-    assert {code: message.rpartition(" ")[2] for code, message in messages.items()} == {
+    web = "projects: {web: {name: Web}}\n"
+    write(tmp_path, {"reconciler.yaml": json.dumps(written), "web.yaml": web})
+    words = ("plan", "-C", tmp_path, "-e", "prod", "--format", "json")
+    refusals = json.loads(reconciler(*words, environ=emulator.environ()).out)["refusals"]
+    assert {item["rule"]: item["message"] for item in refusals} == {
         "rules.one": "one",
         "rules.two": "other",
         "rules.three": "three",
@@ -105,64 +104,6 @@ def test_rules_of_an_environment_are_added_and_replace(plans: Path) -> None:
 
 def _any(message: str) -> dict[str, Any]:
     return {"match": {"action": "*"}, "message": message}
-
-
-def judged(plans: Path, rules: str, *words: str) -> Ran:
-    """Test all plans with the rules of a file."""
-    write(plans, {"rules.yaml": rules})
-    files = [plans / name for name in PLANS]
-    return reconciler("policy", "test", *files, "--rules", plans / "rules.yaml", *words)
-
-
-DENY = "rules: {kept: {match: {action: delete}, message: kept}}\n"
-WARN = DENY.replace("message: kept", "message: kept, severity: warn")
-
-
-@pytest.mark.parametrize(
-    ("rules", "words", "code"),
-    [
-        (DENY, (), 5),
-        (WARN, (), 0),
-        (WARN, ("--strict",), 5),
-        (DENY.replace("delete", "pause"), (), 0),
-    ],
-)
-def test_the_exit_code_of_a_policy_test(
-    plans: Path, rules: str, words: tuple[str, ...], code: int
-) -> None:
-    ran = judged(plans, rules, *words)
-    assert ran.code == code
-    assert ("batch_export.lake (delete): kept" in ran.out) is ("pause" not in rules)
-    assert ("not broken: kept" in ran.err) is ("pause" in rules)
-    assert "2 plans, 1 rule" in ran.err
-
-
-def test_a_policy_test_without_findings_is_not_called_validation(plans: Path) -> None:
-    rules = DENY.replace("delete", "pause")
-    assert judged(plans, rules).out == "No plan breaks a rule.\n"
-
-
-def test_sarif_has_the_line_of_the_resource_or_of_the_rule(plans: Path) -> None:
-    ran = judged(plans, DENY.replace("delete", "'*'"), "--format", "sarif")
-    (run,) = json.loads(ran.out)["runs"]
-    assert {result["ruleId"] for result in run["results"]} == {"rules.kept"}
-    places = set()
-    for result in run["results"]:
-        (at,), related = result["locations"], result.get("relatedLocations", [])
-        file = at["physicalLocation"]["artifactLocation"]["uri"].rpartition("/")[2]
-        places.add((file, len(related)))
-    assert places == {("rules.yaml", 0), ("resources.yaml", 1)}
-
-
-def test_the_file_of_rules_on_the_page_is_met(plans: Path) -> None:
-    rules = block("yaml", "rules.yaml")
-    assert judged(plans, rules).code == 0
-    ran = judged(plans, rules.replace("[keep-history]", "[]"))
-    assert ran.code == 5
-    assert "delete-an-export.json breaks rule 'keep-history', which is not expected" in ran.out
-    ran = judged(plans, rules.replace(": []", ": [keep-history]"))
-    assert ran.code == 5
-    assert "create-an-export.json does not break rule 'keep-history'" in ran.out
 
 
 def test_the_workspace_on_the_page_is_valid(tmp_path: Path) -> None:
@@ -175,13 +116,13 @@ def test_the_workspace_on_the_page_is_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inside", "is_valid"),
     [
-        ({"all": [{"not": {"action": ["delete", "cre*"]}}]}, True),
-        ({"any": [{"not": {"acton": "delete"}}]}, False),
-        ({"field": {"after": {"equals": 1}}}, False),
+        ({"action": ["delete", "!cre*"]}, True),
+        ({"acton": "delete"}, False),
+        ({"field": {"path": "interval"}}, False),
     ],
 )
-def test_editors_check_nested_matches(inside: dict[str, Any], *, is_valid: bool) -> None:
-    rules = {"a": {"match": {"not": inside}, "message": "m"}}
+def test_editors_check_matches(inside: dict[str, Any], *, is_valid: bool) -> None:
+    rules = {"a": {"match": inside, "message": "m"}}
     validator = Draft202012Validator(editor_schemas(all_kinds())["editor/workspace"])
     for value in ({"policy": {"rules": rules}}, _of_environment({"policy": {"rules": rules}})):
         assert validator.is_valid({"version": 1, **value}) is is_valid
@@ -189,19 +130,6 @@ def test_editors_check_nested_matches(inside: dict[str, Any], *, is_valid: bool)
 
 def _of_environment(fields: dict[str, Any]) -> dict[str, Any]:
     return {"environments": {"prod": fields}}
-
-
-def test_errors_in_a_file_of_rules_have_their_place(plans: Path) -> None:
-    rules = "rules:\n  kept:\n    match: {any: [{acton: delete}]}\n    message: kept\n"
-    ran = judged(plans, rules)
-    assert ran.code == 1
-    assert "rules.yaml:3:20: error: unknown field 'acton'" in ran.err
-    assert "did you mean 'action'?" in ran.err
-
-
-def test_rules_come_from_a_file_or_a_workspace(plans: Path) -> None:
-    assert judged(plans, DENY, "-C", str(plans)).code == 64
-    assert reconciler("policy", "test").code == 64
 
 
 LOOSER = {
@@ -213,17 +141,12 @@ TRUSTED = "policy: {rules: {web: {match: {name: Web}, message: m}}}\n"
 
 
 @pytest.mark.parametrize("own", LOOSER.values(), ids=LOOSER)
-def test_a_pull_request_does_not_lift_a_trusted_rule(job: Job, own: str, tmp_path: Path) -> None:
+def test_a_pull_request_does_not_lift_a_trusted_rule(job: Job, own: str) -> None:
     job.merge({"reconciler.yaml": job.settings(TRUSTED)})
     job.propose({"reconciler.yaml": job.settings(own)})
-    saved = tmp_path / "plan.json"
     assert job.dangers() == {"rules.web": "m"}
-    assert job.plan("--out", str(saved)).code == 0
     assert job.run("apply", "--auto-approve").code == 5
     assert job.running.writes() == []
-    words = ("policy", "test", saved, "-C", job.folder)
-    assert reconciler(*words, environ=job.environ()).code == 5
-    assert reconciler(*words, "--trust-workspace", environ=job.environ()).code == 0
 
 
 def test_a_pull_request_may_add_a_rule(job: Job) -> None:

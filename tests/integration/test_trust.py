@@ -434,7 +434,7 @@ def test_trust_workspace_uses_the_files(job: Job) -> None:
 
 
 def test_a_push_to_the_trusted_branch_applies_what_was_merged(job: Job) -> None:
-    job.merge({"reconciler.yaml": job.settings("policy: {allow_replace: true}\n")})
+    job.merge({"reconciler.yaml": job.settings("policy: {max_changes: 9}\n")})
     ran = job.run("apply", "--auto-approve")
     assert ran.code == 0, ran.err
 

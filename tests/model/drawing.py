@@ -88,15 +88,14 @@ class Drawing:
     def _policy(self) -> Body:
         dice, policy = self.dice, dict[str, Any]()
         if self.is_quiet:
-            return {"prune": "git", "allow_project_deletion": True, "allow_replace": True}
+            return {"prune": "git", "allow_project_deletion": True}
         policy["prune"] = dice.choice(
             ("git", "git", "git", "git", True, True, False, {"batch_export": "git"})
         )
         if self.chance(0.1):
             policy["prune"] = {"project.web": dice.choice((True, "git")), "batch_export": "git"}
-        for key, share in (("allow_project_deletion", 0.6), ("allow_replace", 0.6)):
-            if self.chance(share):
-                policy[key] = True
+        if self.chance(0.6):
+            policy["allow_project_deletion"] = True
         if self.chance(0.08):
             policy["max_deletes"] = dice.choice((0, 1, "34%", "50%"))
         if self.chance(0.04):
@@ -1092,6 +1091,7 @@ def _add_rules(world: World, dice: random.Random) -> None:
         "action": ["create", "update", "replace", "pause", "unpause", "delete"],
         "destination": ["S3", "*S3", "Postgres", "HTTP", "NoOp"],
         "consequence": ["history-lost", "project-data-lost", "*-lost"],
+        "field": ["interval", "timezone", "model", f"{CONFIG}*", TYPE, "*"],
     }
     for files in filter(None, (world.work, world.later)):
         files["reconciler.yaml"] = copy.deepcopy(files["reconciler.yaml"])
@@ -1099,7 +1099,6 @@ def _add_rules(world: World, dice: random.Random) -> None:
     for number, layer in enumerate(layers):
         rule: Body = {"match": _match(dice, known), "message": "is not allowed"}
         rule |= {"severity": "warn"} if dice.random() < 0.1 else {}
-        rule |= {"more_than": dice.randrange(3)} if dice.random() < 0.3 else {}
         name = f"rule-{dice.randrange(2) if number else 0}"
         for files in filter(None, (world.work, world.later)):
             top = files["reconciler.yaml"]
@@ -1107,45 +1106,14 @@ def _add_rules(world: World, dice: random.Random) -> None:
             place.setdefault("policy", {}).setdefault("rules", {})[name] = rule
 
 
-def _match(dice: random.Random, known: Mapping[str, list[str]], depth: int = 0) -> Body:
-    """Return a match of one or two tests."""
+def _match(dice: random.Random, known: Mapping[str, list[str]]) -> Body:
+    """Return a match of one or two keys."""
     found: Body = {}
-    for _ in range(dice.choice((1, 1, 2))):
-        test = dice.choice((*known, "action", "field", "field", "not", "any", "all"))
-        if test in known:
-            some = dice.choices(known[test], k=dice.choice((1, 1, 2)))
-            found[test] = some[0] if len(some) == 1 else some
-        elif test == "field":
-            found[test] = _field_test(dice)
-        elif depth < 2:
-            matches = [_match(dice, known, depth + 1) for _ in range(2)]
-            found[test] = matches[0] if test == "not" else matches
-    return found or {"action": "delete"}
-
-
-def _field_test(dice: random.Random) -> Body:
-    path, values = dice.choice(_TESTED)
-    found: Body = {"path": path}
-    for side in dice.choice((("before",), ("after",), ("before", "after"), ())):
-        some = dice.sample(values, 2)
-        tests = (
-            {"equals": some[0]},
-            {"in": some},
-            {"matches": some[0][:1] + "*"},
-            {"equals": None},
-        )
-        found[side] = dice.choice(tests)
+    for key in dice.sample(sorted(known), dice.choice((1, 1, 2))):
+        some = dice.choices(known[key], k=dice.choice((1, 1, 2)))
+        some = ["!" + glob if dice.random() < 0.2 else glob for glob in some]
+        found[key] = some[0] if len(some) == 1 else some
     return found
-
-
-_TESTED = (
-    ("interval", ("hour", "day", "week")),
-    ("timezone", ("UTC", "Europe/Berlin", "Europe/Paris")),
-    ("model", ("events", "persons")),
-    (f"{CONFIG}prefix", ("one/", "two/", "shared/", "lake/")),
-    (f"{CONFIG}arg", ("lake", "orders", "raw", "copy")),
-    (TYPE, ("S3", "Postgres", "HTTP", "NoOp")),
-)
 
 
 def _mark_name(world: World, dice: random.Random) -> None:
@@ -1324,7 +1292,7 @@ def _later(drawing: Drawing, world: World) -> Files | None:
 
 def _options(drawing: Drawing, world: World) -> None:
     dice = drawing.dice
-    world.allow_replace = drawing.chance(0.3)
+    world.allow_replace = drawing.is_quiet or drawing.chance(0.7)
     if drawing.is_quiet:
         return
     if drawing.chance(0.05):

@@ -48,9 +48,10 @@ def _deleted(plan: Planned) -> Refusals:
 
 
 def _replaced(plan: Planned) -> Refusals:
-    is_allowed = plan.world.allow_replace or plan.policy.get("allow_replace")
     for change in plan.of_action("replace"):
-        if not (is_allowed or plan.now[change.address].lifecycle.get("allow_replace")):
+        if not (
+            plan.world.allow_replace or plan.now[change.address].lifecycle.get("allow_replace")
+        ):
             yield "allow_replace", change.address
         if plan.now[change.address].pinned is not None:
             yield "replaced-id", change.address

@@ -16,39 +16,31 @@ from reconciler.planning.rules import breaches
 from tests.support.worlds import KINDS, planned, worlds
 
 TEXTS = st.sampled_from(
-    ["*", "web", "batch_export", "create", "S3", "[", "history-*", "*.config.*"]
+    ["*", "web", "batch_export", "create", "S3", "[", "history-*", "*.config.*", "!web", "!*"]
 )
 GLOBS = TEXTS | st.lists(TEXTS, max_size=2)
 VALUES = st.none() | st.booleans() | st.integers(0, 2) | TEXTS
-TESTS = st.fixed_dictionaries(
-    {}, optional={"equals": VALUES, "in": st.lists(VALUES, max_size=2), "matches": GLOBS}
+NAMES = (
+    "kind",
+    "action",
+    "address",
+    "name",
+    "project",
+    "destination",
+    "consequence",
+    "severity",
+    "field",
 )
-FIELDS = st.fixed_dictionaries({"path": GLOBS}, optional={"before": TESTS, "after": TESTS})
-NAMES = ("kind", "action", "address", "name", "project", "destination", "consequence", "severity")
-LEAVES = st.fixed_dictionaries({}, optional={**dict.fromkeys(NAMES, GLOBS), "field": FIELDS})
-
-
-def _nested(inside: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    several = st.lists(inside, max_size=2)
-    return st.fixed_dictionaries({}, optional={"all": several, "any": several, "not": inside})
-
-
-MATCHES = st.recursive(LEAVES, _nested, max_leaves=4)
+MATCHES = st.fixed_dictionaries({}, optional=dict.fromkeys(NAMES, GLOBS))
 JUNK = st.recursive(VALUES, lambda inside: st.dictionaries(TEXTS, inside, max_size=2))
 
 
-@given(worlds(), MATCHES, st.integers(0, 2))
-def test_a_saved_plan_breaks_the_same_rules(
-    world: tuple[Desired, Live], match: Any, more_than: int
-) -> None:
+@given(worlds(), MATCHES)
+def test_a_saved_plan_breaks_the_same_rules(world: tuple[Desired, Live], match: Any) -> None:
     plan = planned(*world, options=PlanOptions(rotate=("*",)))
-    written = {"a": {"match": match, "message": "m", "more_than": more_than}}
-    rules = [*rules_of(written), *rules_of({"b": {"match": {"not": match}, "message": "m"}})]
+    rules = rules_of({"a": {"match": match, "message": "m"}})
     broken = tuple(breaches(rules, plan.changes, KINDS))
     assert broken == tuple(breaches(rules, decode(encode(plan)).changes, KINDS))
-    matching = {breach.rule.id: len(breach.changes) for breach in broken}
-    if more_than == 0:
-        assert matching.get("a", 0) + matching.get("b", 0) == len(plan.effective)
 
 
 @given(worlds(), st.dictionaries(TEXTS | st.sampled_from(NAMES), JUNK))

@@ -19,6 +19,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan
+from reconciler.model.policy import PlanOptions
 from tests.reliability.accounting import normal
 from tests.reliability.scenarios import ENVIRON, Scenario
 from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
@@ -77,6 +78,7 @@ class Applier:
     def request(self) -> PlanRequest:
         return PlanRequest(
             WorkspaceOptions(self.folder, trust_workspace=True),
+            PlanOptions(allow_replace=True),
             base=self.base,
             no_base=self.base is None,
         )

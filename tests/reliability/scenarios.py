@@ -16,7 +16,7 @@ from tests.support.cli import write
 
 ENVIRON = {"RECONCILER_SECRET_TOKEN": "tok-1"}
 """The secret that configurations refer to."""
-_POLICY = {"prune": "git", "allow_replace": True, "allow_project_deletion": True}
+_POLICY = {"prune": "git", "allow_project_deletion": True}
 _WORKSPACE = {"version": 1, "policy": _POLICY}
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,

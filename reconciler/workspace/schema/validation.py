@@ -48,6 +48,14 @@ NOT_FILLED = "references are not filled in here: write the value itself"
 _LONGEST = 60
 _VARIABLE = r"\$\([A-Za-z_][\w.]*\)|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]*%"
 """Placeholders of pipelines and shells, which are legal in the names of files."""
+_REMOVED = {
+    "allow_replace": "set `lifecycle.allow_replace` of the resource, or pass --allow-replace",
+    **dict.fromkeys(
+        ("all", "any", "not", "more_than"),
+        "use lists, `!GLOB` and several rules, or conftest on the JSON of a plan (docs/policy.md)",
+    ),
+}
+"""The hints for fields of the policy that were removed."""
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -224,8 +232,9 @@ def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
 
 def _report_unknown(violation: _Violation, context: CheckContext, path: Path) -> None:
     known = list(violation.node.get("properties", {}))
+    removed = _REMOVED if "policy" in path else {}
     for name in sorted(set(violation.value) - set(known)):
-        hint = _hint_to_move(name, violation) or choice(name, known)
+        hint = removed.get(name) or _hint_to_move(name, violation) or choice(name, known)
         message = f"unknown field '{name}' in {context.named(path)}"
         context.error_at_key("unknown-field", (*path, name), message, hint)
 

@@ -10,7 +10,7 @@ from reconciler.model.event import Event, Sending, Sent
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
+from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Desired, Resource
 from tests.support.worlds import desired_of, export, planned, project
 from tests.unit.applying.conftest import World
@@ -29,8 +29,8 @@ def moved(**spec: Any) -> Resource:
 
 def plan(world: World, desired: Desired | None = None) -> tuple[Plan, Live]:
     live = world.live()
-    policy = Policy(allow_replace=True)
-    return planned(desired or wanted(), live, policy, base=BEFORE), live
+    options = PlanOptions(allow_replace=True)
+    return planned(desired or wanted(), live, base=BEFORE, options=options), live
 
 
 def exports(world: World) -> list[tuple[int, str]]:

@@ -17,7 +17,6 @@ _policies = st.builds(
     max_deletes=_limits,
     max_changes=_limits,
     deletable=st.frozensets(st.just("project")),
-    allow_replace=st.booleans(),
     deny=st.sampled_from([(), ("history-lost",)]),
     attempt=st.sampled_from([(), ("query-required",), ("query-required", "legacy-extension")]),
     allow_literal_secrets=st.booleans(),
@@ -42,7 +41,7 @@ def test_security_25_the_stricter_policy_allows_nothing_that_the_trusted_one_doe
         limit, allowed = getattr(stricter, name), getattr(trusted, name)
         if limit is None or limit.allows(count, total=total):
             assert allowed is None or allowed.allows(count, total=total)
-    for name in ("allow_replace", "allow_literal_secrets", "allow_exec_secrets"):
+    for name in ("allow_literal_secrets", "allow_exec_secrets"):
         assert getattr(stricter, name) is (getattr(own, name) and getattr(trusted, name))
     assert set(stricter.attempt) == {*own.attempt} & {*trusted.attempt}
     assert {*stricter.ignore, *stricter.deny} == {

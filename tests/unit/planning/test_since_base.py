@@ -298,7 +298,7 @@ POLICY = {
         ({"max_deletes": 2, "max_changes": 5, "deny": ["history-lost", "x"]}, []),
         ({"deny": []}, ["deny"]),
         ({"ignore": []}, ["ignore"]),
-        ({"attempt": ["x"], "allow_replace": True}, ["allow_replace", "attempt"]),
+        ({"attempt": ["x"]}, ["attempt"]),
         ({"allow_exec_secrets": True}, ["allow_exec_secrets"]),
         ({"allow_literal_secrets": True}, ["allow_literal_secrets"]),
         ({"prune": True}, ["prune"]),
