@@ -62,7 +62,6 @@ def running_backfills(running: RunningEmulator, folder: Path) -> RunningEmulator
         ((*BACKFILL, "2026-03-01", "--to", "2026-03-02"), refused("POST", "*/backfills/"), 3),
         (PAUSE, refused("GET", "*/batch_exports/"), 1),
         (PAUSE, refused("POST", "*/pause/"), 3),
-        ((*PAUSE, "--write"), FULL_DISK, 3),
         (RESET, refused("GET", "*/projects/1/"), 1),
         (RESET, refused("PATCH", "*/reset_token/"), 3),
         (RESET, {"match": {"path": "*/reset_token/"}, "fault": "drop", "when": "before"}, 3),
