@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from functools import cache
+from pkgutil import get_data
 from typing import Final, Protocol
 
 import orjson
@@ -16,6 +18,8 @@ from msgspec import Struct
 from reconciler.model.values import JSON, SecretRef
 
 _TRUE_WORDS = frozenset({"true", "1", "yes", "y", "t", "on"})
+_UTC = {"Etc/UTC": "UTC"}
+_ZONE_FILES = ("zone.tab", "tzdata.zi")
 _FALSE_WORDS = frozenset({"false", "0", "no", "n", "f", "off"})
 EARLIEST: Final = datetime(1900, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2299, 12, 31, 23, 59, 59, tzinfo=UTC)
@@ -96,6 +100,28 @@ class Boolean(Struct, frozen=True):
             if word in _FALSE_WORDS:
                 return False
         return value
+
+
+class Zone(Struct, frozen=True):
+    """A time zone. Its former names, such as Asia/Calcutta, are the same zone."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """Return the current name."""
+        return _renamed_zones().get(value, value) if isinstance(value, str) else value
+
+
+@cache
+def _renamed_zones() -> Mapping[str, str]:
+    """Return the current names of zones by their former ones, by the links of the tz database.
+
+    A link that the table of zones by country has, such as Europe/Oslo, is a zone of its own: its
+    rules are those of another one for the present.
+    """
+    table, links = (get_data("tzdata", f"zoneinfo/{name}") or b"" for name in _ZONE_FILES)
+    own = {line.split("\t")[2] for line in table.decode().splitlines() if line[0] != "#"}
+    words = (line.split() for line in links.decode().splitlines() if line.startswith("L "))
+    current = {old: new for _, new, old in words if old not in own}
+    return {old: "UTC" if new == "Etc/UTC" else new for old, new in current.items()} | _UTC
 
 
 class DecimalText(Struct, frozen=True):

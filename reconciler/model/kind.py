@@ -25,6 +25,7 @@ from reconciler.model.field_types import (
     ListOf,
     OpenObject,
     Text,
+    Zone,
 )
 from reconciler.model.public import Term
 from reconciler.model.schemas import known_schema, looks_secret, own_properties, types_of
@@ -315,7 +316,7 @@ class Field(Struct, frozen=True):
     read_at
         Other paths of a live body that may have its value.
     verbatim
-        Whether plans and import show it as written, not in canonical form.
+        Whether plans and import show it as written, not in canonical form. So is a time zone.
     """
 
     name: str
@@ -627,6 +628,7 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         clearable=clearable,
         secret=bool(node.get("x-secret")),
         required=required,
+        verbatim=field.verbatim or bool(node.get("x-zone")),
         since=_dialect(node.get("x-since")),
         until=_dialect(node.get("x-until")),
         empty_is_null=bool(node.get("x-empty-is-null")),
@@ -643,6 +645,8 @@ def _type_of(node: Mapping[str, Any]) -> FieldType:
         return Instant()
     if node.get("x-rate"):
         return DecimalText()
+    if node.get("x-zone"):
+        return Zone()
     if node.get("x-integration"):
         return IntegrationName()
     types = [name for name in types_of(node) if name != "null"]

@@ -163,3 +163,29 @@ def test_whitespace_around_items_of_lists_is_no_change(
     assert applied.code == 0, applied.err
     again = reconciler("plan", "-C", folder, "--detailed-exitcode", environ=running.environ())
     assert again.code == 0, again.out
+
+
+@pytest.mark.parametrize("dialect", ["2026"])
+def test_i13_a_former_name_of_a_time_zone_is_no_change(
+    dialect: str, running: RunningEmulator, tmp_path: Path
+) -> None:
+    """I13: Asia/Calcutta and Asia/Kolkata were a change, with `schedule-moved`."""
+    environ = running.environ()
+
+    def planned(zone: str, command: str = "plan") -> str:
+        export = {"name": "Daily", "interval": "day", "timezone": zone, "project": "web"}
+        export["destination"] = {"type": "NoOp", "config": {}}
+        web = {"name": "Web", "timezone": zone}
+        files = {"projects": {"web": web}, "batch_exports": {"daily": export}}
+        write(tmp_path, {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(files)})
+        options = ["--auto-approve"] if command == "apply" else []
+        ran = reconciler(command, "-C", tmp_path, *options, environ=environ)
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    planned("Asia/Calcutta", "apply")
+    assert running.exports()["Daily"]["timezone"] == "Asia/Calcutta"
+    assert "No changes" in planned("Asia/Kolkata")
+    moved = planned("Europe/Kiev")
+    assert moved.count('"Asia/Calcutta" -> "Europe/Kiev"') == 2, moved
+    assert "schedule-moved" in moved
