@@ -30,6 +30,7 @@ _SYSTEM_EVENTS = {
     )
 }
 """Events of PostHog by their plain names. Those that are words, such as `$screen`, are left out."""
+_CONTROL = re.compile(r"[\x01-\x1f\x7f-\x9f]")
 _MACHINE_ZONES = frozenset({"localtime"})
 """Zones whose meaning depends on the machine."""
 
@@ -196,6 +197,10 @@ def _check_whitespace(context: _ResourceContext, places: _Places) -> None:
         if value.__class__ is str and not value.strip() and value:
             message = f"{context.check.named(path)} must not be only whitespace"
             context.check.error("out-of-range", path, message)
+        elif value.__class__ is str and (control := _CONTROL.search(value.strip())):
+            code = f"U+{ord(control[0]):04X}"
+            message = f"{context.check.named(path)} contains the control character {code}"
+            context.check.warning("control-character", path, message, "remove it")
 
 
 def _check_integrations(context: _ResourceContext, places: _Places) -> None:

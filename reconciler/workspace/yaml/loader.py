@@ -31,7 +31,7 @@ from yaml.events import (
 )
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
-from reconciler.model.values import JSON, MISSING, Path
+from reconciler.model.values import JSON, MISSING, Path, leaves, value_at
 from reconciler.workspace.sources import (
     MAX_DEPTH,
     MAX_FILE_BYTES,
@@ -47,6 +47,7 @@ from reconciler.workspace.yaml.document import (
     Document,
     Parser,
     TooLarge,
+    Unknown,
     compose,
     place,
     plain_value,
@@ -77,6 +78,7 @@ _SUSPICIOUS = (
 _LOOK_ALIKE = re.compile(r"[“„‘‚”’«»]|(?![\x00-\x7f])\s")
 _BYTE_ORDER_MARK = "\ufeff"
 _TAG_LINE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%TAG")
+_NUL = re.compile(r"\\(?:0|x00|u0000|U00000000)")
 _COMMENT = re.compile(r"\s+#\w")
 
 
@@ -103,10 +105,9 @@ def parse(
         return unread
     try:
         with collector_paused():
-            plain = read_plain(file, text) if not (joined or keep_nodes) else None
-            if plain is not None:
-                return plain
-            return read_nodes(file, text, compose(text), problems, keep=keep_nodes)
+            document = read_plain(file, text) if not (joined or keep_nodes) else None
+            if document is None:
+                document = read_nodes(file, text, compose(text), problems, keep=keep_nodes)
     except yaml.YAMLError as error:
         if not joined:
             from reconciler.workspace.yaml.errors import report_syntax
@@ -117,7 +118,21 @@ def parse(
         problems.error(code, message, at=Mark(file, *place_of))
     except RecursionError:
         problems.error("too-deep", TOO_DEEP, at=Mark(file))
+    else:
+        _check_nul(document, problems)
+        return document
     return unread
+
+
+def _check_nul(document: Document, problems: DiagnosticCollector) -> None:
+    """Report values with U+0000, which only an escape can write, and make them unknown."""
+    found = list(leaves(document.value)) if _NUL.search(document.text) else []
+    for path, value in found:
+        if path and isinstance(value, str) and "\0" in value:
+            message = "U+0000 in a value: the service cannot store it"
+            problems.error("control-character", message, at=document.mark(path), hint="remove it")
+            holder: Any = value_at(document.value, path[:-1])
+            holder[path[-1]] = Unknown()
 
 
 @contextmanager

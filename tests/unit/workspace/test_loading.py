@@ -324,7 +324,7 @@ def test_a_mistake_in_a_resource_is_told(tmp_path: Path, old: str, new: str, cod
             "ambiguous-number",
         ),
         ("{type: NoOp, config: {}}", '{type: "../workspace", config: {}}', "unknown-value"),
-        ("{type: NoOp, config: {}}", '{type: "a\\0", config: {}}', "unknown-value"),
+        ("{type: NoOp, config: {}}", '{type: "a\\0", config: {}}', "control-character"),
     ],
 )
 def test_one_mistake_is_told_once(tmp_path: Path, old: str, new: str, code: str) -> None:
