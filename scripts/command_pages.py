@@ -52,7 +52,7 @@ _WHEN = """\
 - know whether exports run: [`status`](status.md)
 - know why the tool does not work here: [`doctor`](doctor.md)
 
-`apply`, `pause`, `unpause`, `backfill`, `runs --retry`, `runs --cancel` and `projects reset-token`
+`apply`, `pause`, `unpause`, `backfill` and `projects reset-token`
 change the service. `init`, `import`, `pull`, `mv` and `promote` change files. `preflight` lets the
 service connect to destinations.
 """
