@@ -19,11 +19,9 @@ from reconciler.cli.options import (
     summary_option,
     text_or_json_option,
     unmanaged_option,
-    workspace_of,
     workspace_options,
 )
 from reconciler.cli.output import exit_code_of_apply, is_interactive, print_warnings, render_options
-from reconciler.cli.program import apply_backfills
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import (
     ByteOutput,
@@ -93,21 +91,15 @@ def apply_command(
     """Print the plan, ask for approval, and apply it.
 
     With PLAN_FILE, plan again; if the new plan differs from the file, apply nothing and exit with
-    4. An interrupted run can be repeated with the same file. PLAN_FILE can also come from `backfill
-    --out`. Without a terminal, use --auto-approve, --plan-id or PLAN_FILE.
+    4. An interrupted run can be repeated with the same file. Without a
+    terminal, use --auto-approve, --plan-id or PLAN_FILE.
     """
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply
-    from reconciler.commands.files import read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
     names = ("plan_file", "auto_approve", "plan_id", "mark", "rollback")
     is_json = output_format == "json"
-    file = options["plan_file"]
-    is_file = file is not None and file.is_file()
-    backfills = saved_backfills(read_file(file), file) if is_file else None
-    if backfills is not None:
-        return apply_backfills(workspace_of(options), backfills, log_file=log_file, is_json=is_json)
     request = ApplyRequest(
         plan_request(options),
         can_ask=is_interactive() and not is_json,

@@ -79,7 +79,7 @@ def show_command(
 ) -> int:
     """Print a saved plan, an audit log, or a resource with its origins.
 
-    FILE comes from `plan --out`, `backfill --out` or `apply --log-file`. Of an audit log, the
+    FILE comes from `plan --out` or `apply --log-file`. Of an audit log, the
     last run is shown in full. The exit code is that of the run, 3 if it has none: it was killed,
     or is still running. Paths in plans are relative to -C, as with `plan -C`.
 
@@ -91,7 +91,6 @@ def show_command(
     from reconciler.cli.running import runtime
     from reconciler.commands.showing import ShowRequest, is_saved, show
     from reconciler.model.audit_log import Audit
-    from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.plan import Plan
 
     # A file needs no workspace, so none is searched.
@@ -104,7 +103,7 @@ def show_command(
     how = render_options(options["folder"] or Path(), show_unmanaged=unmanaged, summary=summary)
     masked = replace(how, mask=world.mask if world.masks else None)
     write_result(writer_of(output_format, shown.form)(shown.result, masked))
-    if output_format == "github" and isinstance(shown.result, Plan | BackfillPlan):
+    if output_format == "github" and isinstance(shown.result, Plan):
         write_runner_files(shown.result, how, saved=Path(name))
     return (
         exit_code_of_run(shown.result.shown) if isinstance(shown.result, Audit) else ExitCode.FINE

@@ -25,9 +25,6 @@ from reconciler.version import __version__
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from reconciler.commands.options import WorkspaceOptions
-    from reconciler.model.backfill_plan import BackfillPlan
-
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Plan and apply": {
@@ -97,12 +94,6 @@ def command_of(name: str) -> click.Command:
     """Return the command of a name, importing it."""
     command: click.Command = _function(_HOMES.get(name, f"cli.{name}"), f"{name}_command")
     return command
-
-
-def apply_backfills(request: WorkspaceOptions, plan: BackfillPlan, **outputs: Any) -> ExitCode:
-    """Start the backfills of a file that `apply` got, and return the exit code."""
-    code: ExitCode = _function(_HOMES["backfill"], "apply_saved")(request, plan, **outputs)
-    return code
 
 
 def _function(module: str, name: str) -> Any:

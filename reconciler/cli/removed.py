@@ -32,6 +32,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--undo": "revert the commit and apply",
         "--verify": "leave it out: every apply is verified",
     },
+    "backfill": {"--out": "plan with --dry-run, then run the same command without it"},
     "compare": {"--live": "use `reconciler drift` of each environment"},
     "import": {
         "--force": "delete the file in git, and import again",

@@ -17,7 +17,6 @@ from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
-    from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.plan import Plan
 
 SUMMARY_LIMIT = 1_024 * 1_024
@@ -26,14 +25,12 @@ _SMALLEST = 4_096
 """Bytes that are left for another summary."""
 
 
-def write_runner_files(
-    plan: Plan | BackfillPlan, options: RenderOptions, *, saved: Path | None = None
-) -> None:
+def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None = None) -> None:
     """Append the outputs and the summary of a plan to the files that the runner names.
 
     `saved` is the file of the plan. Raises ReconcilerError.
     """
-    write = writer_of("markdown", result_name(plan))
+    write = writer_of("markdown", "plan")
     outputs, summary = os.environ.get("GITHUB_OUTPUT"), os.environ.get("GITHUB_STEP_SUMMARY")
     if outputs:
         lines = ""
@@ -48,24 +45,13 @@ def write_runner_files(
         write_message("warning: the job summary of this step is full; the plan is not in it\n")
 
 
-def result_name(plan: Plan | BackfillPlan) -> str:
-    """Return the name under which a format has the writer of a plan."""
-    from reconciler.model.plan import Plan
-
-    return "plan" if isinstance(plan, Plan) else "backfills"
-
-
-def outputs_of(plan: Plan | BackfillPlan, saved: Path | None = None) -> dict[str, str]:
-    """Return the outputs of a step by name. Backfills change no object."""
-    from reconciler.model.plan import Plan
+def outputs_of(plan: Plan, saved: Path | None = None) -> dict[str, str]:
+    """Return the outputs of a step by name."""
     from reconciler.render.words import totals_of
 
-    if isinstance(plan, Plan):
-        totals = zip(("to_add", "to_change", "to_destroy"), totals_of(plan), strict=True)
-        outputs = {"changes": str(not plan.empty).lower()}
-        outputs |= {name: str(number) for name, number in totals} | {"plan_id": plan.plan_id}
-    else:
-        outputs = {"changes": str(bool(plan.backfills)).lower(), "plan_id": plan.plan_id}
+    totals = zip(("to_add", "to_change", "to_destroy"), totals_of(plan), strict=True)
+    outputs = {"changes": str(not plan.empty).lower()}
+    outputs |= {name: str(number) for name, number in totals} | {"plan_id": plan.plan_id}
     return outputs if saved is None else {**outputs, "json_plan_path": str(saved)}
 
 

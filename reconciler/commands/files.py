@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reconciler.errors import ReconcilerError
 from reconciler.workspace import writing
-
-if TYPE_CHECKING:
-    from reconciler.model.backfill_plan import BackfillPlan
 
 
 def read_file(path: Path) -> bytes:
@@ -19,19 +15,6 @@ def read_file(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ReconcilerError(f"{path} can't be read: {error.strerror}") from None
-
-
-def saved_backfills(data: bytes, path: Path) -> BackfillPlan | None:
-    """Return the backfills in the content of a file of `backfill --out`, None for another file.
-
-    Raises InvalidPlanFile, which names the file.
-    """
-    if b'"backfills"' not in data:
-        return None
-    # Most files are plans, which need no forms of backfills.
-    from reconciler.model.decoding import decode_backfills
-
-    return decode_backfills(data, name=str(path))
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -60,7 +60,7 @@ async def saved_plan(
             "can't be combined with it"
         )
     saved = decode(read_file(file), name=str(file))
-    check_place(saved.source, session.loaded)
+    _check_place(saved.source, session.loaded)
     base = session.base(request)
     for problem, hint in _other_options(saved, request, base):
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
@@ -71,7 +71,7 @@ async def saved_plan(
     return SavedPlan(new, live, base)
 
 
-def check_place(source: PlanSource, loaded: Loaded) -> None:
+def _check_place(source: PlanSource, loaded: Loaded) -> None:
     """Raise StalePlan if a plan was made for another environment or service."""
     desired = loaded.desired
     compared = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.commands.files import read_file, saved_backfills
+from reconciler.commands.files import read_file
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -16,7 +16,6 @@ from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.audit_log import Audit, LoggedRun, read_log
-from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
@@ -44,7 +43,7 @@ class ShowRequest(Struct, frozen=True):
 class Shown(Struct, frozen=True):
     """A result, the name of the table of its formats, and warnings about the files."""
 
-    result: Plan | BackfillPlan | Audit | PublicResource
+    result: Plan | Audit | PublicResource
     form: str
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -73,8 +72,7 @@ def show(request: ShowRequest, runtime: Runtime) -> Shown:
             f"-e and --strict require a resource, and '{name}' is a file",
             hint="a saved plan contains everything that is shown",
         )
-    path = Path(name)
-    data = read_file(path)
+    data = read_file(Path(name))
     runs = read_log(data, name=name)
     if runs:
         return Shown(audit_of(runs, request.run), "audit")
@@ -82,9 +80,6 @@ def show(request: ShowRequest, runtime: Runtime) -> Shown:
         raise ReconcilerError(
             f"{name} is not an audit log", hint="it is written by `reconciler apply --log-file`"
         )
-    backfills = saved_backfills(data, path)
-    if backfills is not None:
-        return Shown(backfills, "backfills")
     return Shown(decode(data, name=name), "plan")
 
 

@@ -12,7 +12,6 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, FromSource, Severity
 from reconciler.model.public import Count, Public, Term, derived
-from reconciler.model.times import Interval
 
 
 class PlannedBackfill(Public, frozen=True):
@@ -28,11 +27,6 @@ class PlannedBackfill(Public, frozen=True):
     """Of the intervals: how many are exported in part already."""
     trial: bool = False
     """Whether it is tried before the others, since the last run failed."""
-
-    @property
-    def range(self) -> Interval:
-        """Its range."""
-        return Interval(self.start, self.end)
 
 
 class BackfillState(Term):
@@ -85,7 +79,7 @@ class BackfillEnd(Public, frozen=True):
 
 
 class ObjectBackfills(Public, frozen=True):
-    """The backfills of one object. `ends` is empty in a saved plan."""
+    """The backfills of one object. `ends` is empty before they are started."""
 
     internal = frozenset({"ends"})
     recent = frozenset({"ends"})
@@ -107,10 +101,6 @@ class ObjectBackfills(Public, frozen=True):
     """What to know about them."""
     rows: int | None = None
     """Median rows of a run, null if unknown."""
-    known: tuple[str, ...] = ()
-    """In a saved plan: ids of backfills of its ranges that were listed when it was made."""
-    newest_run: str | None = None
-    """When the newest run was created then, by the clock of the service."""
     ends: tuple[BackfillEnd, ...] = ()
 
     @derived
@@ -138,8 +128,6 @@ class BackfillPlan(FromSource, frozen=True):
 
     objects: tuple[ObjectBackfills, ...]
     """The objects, by address."""
-    closes_gaps: bool = False
-    """Whether a backfill is dropped once its range has no gap any more."""
     created_at: str = ""
     """Time of the plan, ISO 8601."""
     notes: tuple[str, ...] = ()
@@ -178,7 +166,6 @@ class BackfillPlan(FromSource, frozen=True):
             "environment": self.source.environment,
             "organization": self.source.organization,
             "base_url": self.source.base_url,
-            "closes_gaps": self.closes_gaps,
             "objects": [
                 {
                     "address": str(item.address),
@@ -187,8 +174,6 @@ class BackfillPlan(FromSource, frozen=True):
                         [part.start.isoformat(), part.end.isoformat(), part.runs, part.trial]
                         for part in item.backfills
                     ],
-                    "known": item.known,
-                    "newest_run": item.newest_run,
                     "rules": sorted((it.rule, it.severity.value) for it in item.consequences),
                 }
                 for item in self.objects

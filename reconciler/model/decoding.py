@@ -38,7 +38,6 @@ _PathForm: TypeAlias = Annotated[
 _EVENTS = {item.__name__: item for item in (BackfillPlan, ObjectBackfills)}
 """What the annotations of events name, and their module does not import."""
 _HINT = "make the plan again with `reconciler plan --out FILE`"
-_BACKFILL_HINT = "make the plan again with `reconciler backfill … --out FILE`"
 _EDITED = "plan was edited or damaged: its digest"
 
 
@@ -240,16 +239,6 @@ def decode_content(content: object, *, name: str) -> Plan:
     return plan
 
 
-def decode_backfills(data: bytes, *, name: str) -> BackfillPlan | None:
-    """Return a saved plan of backfills, None for another file. Raises InvalidPlanFile."""
-    try:
-        content = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
-    is_one = isinstance(content, dict) and content.get("type") == "backfill"
-    return decode_backfill_content(content, name=name) if is_one else None
-
-
 def decode_backfill_content(content: object, *, name: str) -> BackfillPlan:
     """Return the plan of backfills of its public JSON as a value. Raises InvalidPlanFile."""
     try:
@@ -258,15 +247,10 @@ def decode_backfill_content(content: object, *, name: str) -> BackfillPlan:
             form.environment, form.organization, form.base_url, form.tool_version, form.dialect
         )
         plan = value_of(BackfillPlan, form, source=source)
-        for item in plan.objects:
-            if item.newest_run is not None:
-                datetime.fromisoformat(item.newest_run)
     except ValueError as error:
-        reason = f"{name}: invalid plan: {problem(error)}"
-        raise InvalidPlanFile(reason, hint=_BACKFILL_HINT) from None
+        raise InvalidPlanFile(f"{name}: invalid plan: {problem(error)}") from None
     if plan.plan_id != form.plan_id:
-        reason = f"{name}: {_EDITED} does not match its content"
-        raise InvalidPlanFile(reason, hint=_BACKFILL_HINT)
+        raise InvalidPlanFile(f"{name}: {_EDITED} does not match its content")
     return plan
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +13,6 @@ from reconciler.cli import completing
 from reconciler.cli.command import OUTPUT, command, option
 from reconciler.cli.options import (
     PARENTS,
-    STDOUT,
-    file_option,
     log_option,
     next_command,
     rate_option,
@@ -35,13 +32,12 @@ from reconciler.cli.streams import (
 )
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.address import Address
-from reconciler.model.text import printable, several
+from reconciler.model.text import several
 from reconciler.model.times import duration_of
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
-    from reconciler.commands.options import WorkspaceOptions
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.operations.backfills import BackfillRequest
@@ -53,8 +49,8 @@ if TYPE_CHECKING:
     examples=(
         ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
         (
-            "backfill lake --from 2026-03-01 --to 2026-03-08 --out plan.json",
-            "Plan a week for review",
+            "backfill lake --from 2026-03-01 --to 2026-03-08 --dry-run",
+            "Show the backfills of a week",
         ),
         ("backfill lake --cancel", "Cancel the backfills that run"),
     ),
@@ -74,7 +70,6 @@ if TYPE_CHECKING:
 @option("--wait", is_flag=True, help="Wait for the backfills to end, and report their runs.")
 @option("--dry-run", is_flag=True, help="Show the backfills; start none.")
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
-@file_option("--out", "Save the backfills for `apply FILE`, and start none; - for stdout.")
 @log_option("Append an audit log: JSON lines, one for each request.")
 @text_or_json_option(
     "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
@@ -102,7 +97,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         ids = run(cancel(names[0], options["row_id"], workspace_of(options), world, begin))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
-    since, out, is_json = options["since"], options["out"], options["output_format"] == "json"
+    since, is_json = options["since"], options["output_format"] == "json"
     closes_gaps = options["gaps"] or options["failed"]
     if since is not None and (not closes_gaps or options["first"] is not None):
         raise BadUsage("--since needs --gaps, and excludes --from")
@@ -111,10 +106,8 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     wanted = {key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause")}
     if since is not None:
         wanted["length"] = duration_of(since, option="--since")
-    if out is not None:
-        options["dry_run"] = True
     request = request_of(names, options, parents=options["project"], **wanted)
-    return started(request, is_json=is_json, out=out)
+    return started(request, is_json=is_json)
 
 
 def request_of(names: tuple[str, ...], options: dict[str, Any], **wanted: Any) -> BackfillRequest:
@@ -132,20 +125,7 @@ def request_of(names: tuple[str, ...], options: dict[str, Any], **wanted: Any) -
     )
 
 
-def apply_saved(
-    workspace: WorkspaceOptions, plan: BackfillPlan, *, log_file: Path | None, is_json: bool
-) -> ExitCode:
-    """Start the backfills of a saved plan, and return the exit code."""
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfills import BackfillRequest
-
-    request = BackfillRequest(workspace, saved=plan, outputs=Outputs(log_file))
-    return started(request, is_json=is_json)
-
-
-def started(
-    request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
-) -> ExitCode:
+def started(request: BackfillRequest, *, is_json: bool = False) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.cli.running import progress, run_shown, runtime
     from reconciler.model.backfill_plan import BackfillState
@@ -155,13 +135,11 @@ def started(
     from reconciler.render.runs import ends_as_text
 
     listener, world = progress(), runtime()
-    terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
+    terminal = _Terminal(listener, world, is_json=is_json)
     screen = Screen(terminal.show, terminal.approve, terminal.begin)
     result = run_shown(lambda world: backfill(request, world, screen), world, listener)
     result = masked_in(result, world.mask)
-    if out is not None:
-        _save(result.plan, out)
-    elif is_json:
+    if is_json:
         write_report(as_json(result.plan))
     else:
         environment = result.plan.source.environment
@@ -211,16 +189,3 @@ class _Terminal(Struct, frozen=True):
 
     def begin(self) -> None:
         stop_on_signals(self.world.stop)
-
-
-def _save(plan: BackfillPlan, out: Path) -> None:
-    from reconciler.commands.files import write_private
-    from reconciler.model.public import as_json
-
-    text = as_json(plan)
-    if out == STDOUT:
-        write_result(text)
-        return
-    write_private(out, text.encode())
-    command_text = next_command("apply", str(out))
-    write_note(f"saved to {printable(str(out))}; start it with: {command_text}\n")

@@ -17,9 +17,8 @@ from reconciler.client.limits import Estimate
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, only_apply, recording
 from reconciler.commands.runtime import Runtime
-from reconciler.commands.saved import check_place
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage, ReconcilerError, StalePlan
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -37,20 +36,14 @@ from reconciler.model.times import (
     is_date,
     moment_of,
 )
-from reconciler.operations.backfilling import Backfiller, rows_of, run_all
+from reconciler.operations.backfilling import Backfiller, run_all
 from reconciler.operations.gaps import Gap, GapState, gaps_in, rows_of_a_run
-from reconciler.operations.runs import BEGINNING, latest_runs, read_backfills, read_runs
+from reconciler.operations.runs import latest_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.planning.approval import Approval, confirmed, typed
 from reconciler.version import __version__
 
 _MOST_LISTED = 5
-_LATE = timedelta(hours=1)
-"""A run that is created so long after its interval is of a backfill."""
-_UNLISTED = (
-    "this server does not list backfills: one that was started from this file before, and has no "
-    "run yet, is started again"
-)
 _SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -61,8 +54,6 @@ class BackfillRequest(Struct, frozen=True):
         Which objects, and those below which parents, by address, id, key, name or glob.
     failed
         Only gaps whose runs failed.
-    saved
-        A saved plan, in place of all that.
     auto_approve, can_ask
         Whether to skip the question for approval, and whether there is a terminal to ask on.
     dry_run
@@ -80,7 +71,6 @@ class BackfillRequest(Struct, frozen=True):
     since_pause: bool = False
     length: timedelta = timedelta(days=7)
     parents: tuple[str, ...] = ()
-    saved: BackfillPlan | None = None
     auto_approve: bool = False
     can_ask: bool = True
     dry_run: bool = False
@@ -90,7 +80,7 @@ class BackfillRequest(Struct, frozen=True):
     @property
     def asks(self) -> bool:
         """Whether backfills need an answer."""
-        return not (self.auto_approve or self.dry_run or self.saved is not None)
+        return not (self.auto_approve or self.dry_run)
 
     @property
     def closes_gaps(self) -> bool:
@@ -101,12 +91,12 @@ class BackfillRequest(Struct, frozen=True):
         """Raise BadUsage for options that exclude each other or are missing."""
         has_range = (self.first is not None or self.last is not None) and not self.closes_gaps
         kinds = self.closes_gaps + self.since_pause + has_range
-        if self.saved is None and kinds != 1:
+        if kinds != 1:
             raise BadUsage(
                 "what to backfill is not clear",
                 hint="pass --from and --to, --gaps, --failed or --since-pause",
             )
-        if self.saved is None and not (self.names or self.parents):
+        if not (self.names or self.parents):
             raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
         if has_range and (self.first is None or self.last is None):
             raise BadUsage("--from and --to are needed together")
@@ -155,7 +145,6 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
     Raises:
         BadUsage: the range is invalid, a name matches nothing, or there is no way to approve;
             nothing was sent.
-        StalePlan: a saved plan does not fit live state any more; nothing was sent.
         ServiceError: live state can't be read; nothing was sent.
         ReconcilerError: not approved; nothing was sent.
 
@@ -216,23 +205,9 @@ class _Planner(Struct):
     targets: Targets
     now: datetime
 
-    def targets_of(self) -> tuple[Target, ...]:
-        """Return the objects. Raises BadUsage, StalePlan."""
-        request = self.request
-        if request.saved is not None:
-            return tuple(map(self.target, request.saved.objects))
-        return self.targets.chosen(request.names, request.parents)
-
-    def target(self, planned: ObjectBackfills) -> Target:
-        """Return the object of some backfills. Raises StalePlan."""
-        for item in self.targets.objects:
-            if item.live.id == planned.live_id:
-                return item
-        raise StalePlan(f"{planned.address} (id {planned.live_id}) does not exist any more")
-
     def backfiller(self, planned: ObjectBackfills) -> Backfiller:
         """Return what starts the backfills of an object."""
-        target = self.target(planned)
+        target = next(it for it in self.targets.objects if it.live.id == planned.live_id)
         calls = self.targets.calls(target, self.transport)
         return Backfiller(calls, self.schedule(target), self.now, planned.backfills)
 
@@ -247,13 +222,11 @@ class _Planner(Struct):
         return schedule
 
     async def plan(self) -> BackfillPlan:
-        """Return the backfills of now. Raises BadUsage, StalePlan, ServiceError.
+        """Return the backfills of now. Raises BadUsage, ServiceError.
 
         Of several objects, those that can't be backfilled are left out.
         """
-        saved, targets = self.request.saved, self.targets_of()
-        if saved is not None:
-            check_place(saved.source, self.session.loaded)
+        targets = self.targets.chosen(self.request.names, self.request.parents)
         planned = await together(map(self._attempted, targets))
         objects = [item for item in planned if isinstance(item, ObjectBackfills)]
         left_out: dict[str, list[str]] = {}
@@ -267,7 +240,6 @@ class _Planner(Struct):
         return BackfillPlan(
             PlanSource(*where, __version__, self.targets.live.dialect),
             tuple(it for it in objects if it.backfills or it.notes or not several_named),
-            self.request.closes_gaps if saved is None else saved.closes_gaps,
             self.now.isoformat(),
             tuple(f"{listed(names, _MOST_LISTED)}: {why}" for why, names in left_out.items()),
         )
@@ -279,15 +251,12 @@ class _Planner(Struct):
             return error
 
     async def _of(self, target: Target) -> ObjectBackfills:
-        """Return the backfills of one object. Raises BadUsage, StalePlan, ServiceError."""
+        """Return the backfills of one object. Raises BadUsage, ServiceError."""
         request = self.request
         schedule, latest = self.schedule(target), latest_runs(target.live)
         gaps: tuple[Gap, ...] = ()
         notes: tuple[str, ...] = ()
-        if request.saved is not None:
-            by_id = {item.live_id: item for item in request.saved.objects}
-            chosen, notes = await self._still_needed(by_id[target.live.id], target, schedule)
-        elif request.closes_gaps:
+        if request.closes_gaps:
             gaps, notes = await self._gaps(target, self._window(schedule))
             chosen = of_gaps(gaps)
         else:
@@ -308,18 +277,7 @@ class _Planner(Struct):
             warnings,
             notes,
             rows_of_a_run(latest),
-            known=await self._known(target, tried) if request.dry_run else (),
-            newest_run=_newest(latest),
         )
-
-    async def _known(self, target: Target, planned: Sequence[PlannedBackfill]) -> tuple[str, ...]:
-        """Return the ids of backfills that the service lists now for some ranges."""
-        if not planned:
-            return ()
-        first = min(item.start for item in planned)
-        last = max(item.end for item in planned)
-        rows = await read_backfills(self.targets.calls(target, self.transport), first) or ()
-        return tuple(row.id for row in rows if row.start is None or row.start < last)
 
     def _window(self, schedule: Schedule) -> Interval:
         request, now = self.request, self.now
@@ -370,57 +328,6 @@ class _Planner(Struct):
         only_failed = self.request.failed
         chosen = (gap for gap in item.gaps if not only_failed or gap.state is GapState.FAILED)
         return tuple(chosen), left_out
-
-    async def _still_needed(
-        self, saved: ObjectBackfills, target: Target, schedule: Schedule
-    ) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
-        """Return the backfills of an object that were not started since. Raises StalePlan."""
-        for item in saved.backfills:
-            whole = of_range(schedule, item.range)
-            if schedule.outward(item.start, item.end) != item.range or whole.runs != item.runs:
-                raise StalePlan(f"the schedule of {saved.address} changed since the plan was made")
-        # The clock of this machine does not decide what is new: that of the service may differ.
-        calls = self.targets.calls(target, self.transport)
-        rows = await read_backfills(calls)
-        if rows is None:
-            newest = saved.newest_run
-            since = datetime.fromisoformat(newest) if newest is not None else BEGINNING
-            runs = [
-                run
-                for run in await read_runs(calls, since)
-                if run.end and run.created_at and run.created_at > max(since, run.end + _LATE)
-            ]
-            left = [item for item in saved.backfills if not _has_run(item, runs)]
-        else:
-            new = [row for row in rows if row.id not in saved.known]
-            left = [
-                item for item in saved.backfills if not rows_of(item, new, dialect=calls.dialect)
-            ]
-        if self.request.saved is not None and self.request.saved.closes_gaps and left:
-            window = Interval(min(item.start for item in left), max(item.end for item in left))
-            gaps, _ = await self._gaps(target, window)
-            open_gaps = [Interval(gap.start, gap.end) for gap in gaps if gap.state.repairable]
-            left = [item for item in left if any(map(item.range.overlaps, open_gaps))]
-        done = len(saved.backfills) - len(left)
-        notes = (f"{done} of {len(saved.backfills)} backfills are not needed any more",) * bool(
-            done
-        )
-        if rows is None and left:
-            notes += (_UNLISTED,)
-        return [replace(item, trial=False) for item in left], notes
-
-
-def _newest(runs: Sequence[Run]) -> str | None:
-    """Return when the newest run was created, as text; None without one."""
-    moments = [run.created_at for run in runs if run.created_at is not None]
-    return max(moments).isoformat() if moments else None
-
-
-def _has_run(item: PlannedBackfill, runs: Sequence[Run]) -> bool:
-    """Return whether a range has a run, none of which is of the schedule."""
-    return any(
-        run.start and run.end and item.start <= run.start and run.end <= item.end for run in runs
-    )
 
 
 def bound(schedule: Schedule, text: str, *, option: str) -> datetime:

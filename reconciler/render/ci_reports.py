@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import Annotations, Command, plain_json, several, shortened
 from reconciler.render.diagnostics import counted, first_of, message_of, safe_json
@@ -24,7 +23,6 @@ from reconciler.render.plan_document import (
     within_budget,
 )
 from reconciler.render.plan_entries import Entry
-from reconciler.render.runs import counts
 from reconciler.render.words import SEVERITIES, totals_of
 from reconciler.version import __version__
 
@@ -81,20 +79,6 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
         if len(every) > _MOST
     ]
     return Annotations.of([*new, *shown, *document.notes, *rest, document.summary])
-
-
-def backfills_as_github(plan: BackfillPlan, _: RenderOptions = DEFAULTS) -> Annotations:
-    """Return an annotation of each consequence, which has no place in a file, then the counts."""
-    commands = [
-        Command(
-            "notice" if item.severity is Severity.INFO else "warning",
-            {"title": item.rule},
-            (f"backfill {of.address}", shortened(item.message, _LONGEST_LINE)),
-        )
-        for of in plan.objects
-        for item in of.consequences
-    ]
-    return Annotations.of([*commands[:_MOST], f"{plan.source.environment}: {counts(plan)}"])
 
 
 def _of_diagnostic(diagnostic: Diagnostic, options: RenderOptions) -> Command:

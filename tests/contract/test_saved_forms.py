@@ -22,7 +22,7 @@ from reconciler.model.backfill_plan import (
     ObjectBackfills,
     PlannedBackfill,
 )
-from reconciler.model.decoding import decode, decode_backfills
+from reconciler.model.decoding import InvalidPlanFile, decode
 from reconciler.model.event import (
     BackfillsEnded,
     BackfillsPlanned,
@@ -43,7 +43,6 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Change, Origin, Reason, SecretUse, Severity, encode
-from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from scripts.saved_schemas import generated
 from tests.conftest import ROOT
@@ -94,14 +93,14 @@ def test_saved_files_are_read_and_written_as_before() -> None:
     assert (run.plan_id, run.exit_code, run.changes) == (BACKFILLS.plan_id, 130, ())
 
 
-def test_saved_backfills_are_read_and_written_as_before() -> None:
-    ended = replace(BACKFILLS, objects=(ENDED,))
-    for name, expected in (("backfill", BACKFILLS), ("backfill-ended", ended)):
-        data = (SAVED / f"{name}.json").read_bytes()
-        assert json.loads(as_json(expected)) == json.loads(data)
-        read = decode_backfills(data, name=name)
-        assert read is not None
-        assert replace(read, source=BACKFILLS.source) == BACKFILLS
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"T02:00", b"T03:00"), (b'"runs":2', b'"runs":3'), (b'"rows":', b'"row":')]
+)
+def test_edited_backfills_in_an_audit_log_are_refused(old: bytes, new: bytes) -> None:
+    lines = (SAVED / "events.jsonl").read_bytes().splitlines()
+    (planned,) = (line for line in lines if b'"backfills_planned"' in line)
+    with pytest.raises(InvalidPlanFile, match=r"log:1: .*plan"):
+        read_log(planned.replace(old, new, 1), name="log")
 
 
 def wrong(form: dict[str, Any], value: Any) -> list[str]:

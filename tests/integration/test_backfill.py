@@ -7,11 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from reconciler.model.schemas import known_schema
 from tests.conftest import StartService
-from tests.support.cli import reconciler, reconciler_process, write
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 
 BODY = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
@@ -109,67 +107,6 @@ def test_too_many_running_backfills_are_waited_for_and_then_reported(
     assert ran.code == 3
     assert "hint: wait until running backfills of this project finish" in ran.out
     assert [name for _, name in emulator.writes()].count("backfill") == 1
-
-
-def test_a_saved_plan_is_applied_and_shown_as_json(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    folder, file = workspace(tmp_path), tmp_path / "plan.json"
-    running = service_of(None, "--dialect", "2026")
-    environ = running.environ()
-    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    times = ("--from", "2026-01-01", "--to", "2026-01-02")
-    running.clear_requests()
-    planned = reconciler("backfill", "lake", *times, "-C", folder, "--out", file, environ=environ)
-    assert (planned.code, running.writes()) == (0, []), planned.err
-    assert f"start it with: reconciler apply {file}" in planned.err
-    shown = reconciler("show", file, environ={})
-    plan_only = planned.out.partition("follow one another.\n")
-    assert (shown.code, shown.out) == (0, "".join(plan_only[:2]))
-    applied = reconciler("apply", file, "-C", folder, "--format", "json", environ=environ)
-    assert applied.code == 0, applied.err
-    check = Draft202012Validator(known_schema("backfill"))
-    check.validate(json.loads(file.read_text()))
-    check.validate(json.loads(applied.out))
-    (end,) = json.loads(applied.out)["objects"][0]["ends"]
-    assert (end["state"], end["start"]) == ("started", "2026-01-01T00:00:00Z")
-    again = reconciler("apply", file, "-C", folder, environ=environ)
-    assert (again.code, [name for _, name in running.writes()].count("backfills")) == (0, 1)
-    cancelled = reconciler("backfill", "lake", "--cancel", "-C", folder, environ=environ)
-    assert cancelled.out == "cancelled 1 backfill\n"
-
-
-def test_a_saved_plan_is_shown_in_the_formats_of_a_review(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    folder, file = workspace(tmp_path), tmp_path / "plan.json"
-    environ = service_of(None, "--dialect", "2026").environ()
-    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    words = ("backfill", "lake", "--from", "2026-01-01", "--to", "2026-01-02", "--out", file)
-    assert reconciler(*words, "-C", folder, environ=environ).code == 0
-    comment = reconciler("show", file, "--format", "markdown", environ={})
-    assert "### Backfills of default" in comment.out
-    assert "<table>" in reconciler("show", file, "--format", "html", environ={}).out
-    assert reconciler("show", file, "--format", "json", environ={}).out == file.read_text()
-    summary, outputs = tmp_path / "summary.md", tmp_path / "outputs"
-    runner = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(outputs)}
-    assert reconciler("show", file, "--format", "github", environ=runner).code == 0
-    assert summary.read_text().startswith("### Backfills of default")
-    assert "plan_id<<end_" in (written := outputs.read_text())
-    assert str(json.loads(file.read_text())["plan_id"]) in written
-    # A pipe can be read only once.
-    changes = tmp_path / "changes.json"
-    assert reconciler("plan", "-C", folder, "--out", changes, environ=environ).code == 0
-    for saved in (file, changes):
-        piped = reconciler_process("show", "/dev/stdin", environ={}, stdin=saved.read_text())
-        assert (piped.code, piped.out) == (0, reconciler("show", saved, environ={}).out)
-    refused = reconciler("show", file, "--format", "gitlab", environ={})
-    assert (refused.code, refused.out) == (64, "")
-    assert "use one of: text, github, html, json, markdown" in refused.err
-    file.write_text(file.read_text().replace("2026-01-02", "2026-01-03"))
-    edited = reconciler("show", file, environ={})
-    assert edited.code == 1
-    assert "was edited or damaged" in edited.err
 
 
 def test_without_a_terminal_an_approval_is_needed(

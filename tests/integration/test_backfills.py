@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,10 @@ from reconciler.cli.output import exit_code_of_run
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import audit_of
-from reconciler.errors import BadUsage, ReconcilerError, StalePlan
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.decoding import InvalidPlanFile, decode_backfills
 from reconciler.model.event import Event, Sent, Waiting
-from reconciler.model.public import as_json
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
 from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.operations.runs import cancel
@@ -338,91 +334,6 @@ def test_running_backfills_are_cancelled(
     assert world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime)) == ()
 
 
-def saved(world: Simulated, **fields: Any) -> BackfillPlan:
-    return read_again(filled(world, dry_run=True, **fields).plan)
-
-
-def read_again(plan: BackfillPlan) -> BackfillPlan:
-    read = decode_backfills(as_json(plan).encode(), name="plan.json")
-    assert read is not None
-    return read
-
-
-def applied(world: Simulated, plan: BackfillPlan, **fields: Any) -> Backfilled:
-    return filled(world, "", saved=plan, **fields)
-
-
-def test_a_saved_plan_starts_what_is_still_needed_once(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = after_five_hours(service_of, tmp_path)
-    world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "Failed"})
-    world.advance(hours=5)
-    plan = saved(world, gaps=True)
-    assert plan.closes_gaps
-    assert ends(applied(world, plan)) == [("20 15:00", "20 17:00", "started")]
-    world.advance(hours=1)
-    world.service.clear_requests()
-    again = applied(world, plan)
-    assert again.plan.backfills == ()
-    assert again.plan.objects[0].notes == ("1 of 1 backfills are not needed any more",)
-    assert posts(world) == 0
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_saved_plan_of_a_range_is_started_once(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    world = after_five_hours(service_of, tmp_path, dialect)
-    plan = saved(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
-    world.service.clear_requests()
-    assert ends(applied(world, plan, wait=True)) == [("19 00:00", "19 05:00", "completed")]
-    again = applied(world, plan)
-    assert again.plan.backfills == ()
-    assert again.plan.objects[0].notes == ("1 of 1 backfills are not needed any more",)
-    assert posts(world) == 1
-
-
-def test_a_saved_plan_of_a_gap_that_was_closed_meanwhile_does_nothing(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = after_five_hours(service_of, tmp_path)
-    world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "Failed"})
-    world.advance(hours=5)
-    plan = saved(world, gaps=True)
-    filled(world, first="2026-10-20T14:00Z", last="2026-10-20T18:00Z", wait=True)
-    assert applied(world, plan).plan.backfills == ()
-
-
-def test_a_saved_plan_is_stale_after_a_change_of_the_schedule_or_the_object(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, "2026")
-    export = world.create()
-    world.advance(hours=5)
-    plan = saved(world, first="2026-10-19T03:00Z", last="2026-10-19T05:00Z")
-    other = replace(plan, source=replace(plan.source, environment="other"))
-    with pytest.raises(StalePlan, match="made for environment other"):
-        applied(world, other)
-    world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
-    with pytest.raises(StalePlan, match="schedule"):
-        applied(world, plan)
-    world.call("DELETE", export)
-    with pytest.raises(StalePlan, match="does not exist"):
-        applied(world, plan)
-
-
-def test_a_saved_plan_that_was_edited_is_refused(service_of: StartService, tmp_path: Path) -> None:
-    world = after_five_hours(service_of, tmp_path)
-    given = {"first": "2026-10-19T03:00Z", "last": "2026-10-19T05:00Z"}
-    text = as_json(filled(world, dry_run=True, **given).plan)
-    for cut in (text[:-20], "[]"):
-        assert decode_backfills(cut.encode(), name="plan.json") is None
-    for edited in (text.replace("T05:00", "T06:00"), text.replace("2,", "3,", 1)):
-        with pytest.raises(InvalidPlanFile):
-            decode_backfills(edited.encode(), name="plan.json")
-
-
 def test_the_text_names_ranges_runs_rows_and_remarks(
     service_of: StartService, tmp_path: Path
 ) -> None:
@@ -521,51 +432,6 @@ def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(
     assert not result.complete
     (run,) = read_log(log.read_bytes()) or ()
     assert run.exit_code == 3
-
-
-@pytest.mark.parametrize("hours", [-1, 1])
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_saved_plan_does_not_rely_on_the_clock_of_this_machine(
-    dialect: str, hours: int, service_of: StartService, tmp_path: Path
-) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.advance(hours=30)
-    given = {"first": "2026-10-19T00:00Z", "last": "2026-10-19T05:00Z"}
-    # One of the same range that ended before is no reason to leave it out.
-    filled(world, **given, wait=True)
-    world.advance(minutes=10)
-    plan = at(world, hours, names=("Lake",), dry_run=True, **given).plan
-    plan = read_again(plan)
-    world.service.clear_requests()
-    (end,) = at(world, hours, saved=plan, wait=True).ends
-    assert end.state.fine
-    again = at(world, hours, saved=plan)
-    assert again.plan.objects[0].notes == ("1 of 1 backfills are not needed any more",)
-    assert posts(world) == 1
-
-
-def at(world: Simulated, hours: int, **fields: Any) -> Backfilled:
-    """Backfill on a machine whose clock differs from that of the service."""
-    request = BackfillRequest(world.workspace, auto_approve=True, **fields)
-    moved = timedelta(hours=hours)
-
-    def work(runtime: Runtime) -> Coroutine[Any, Any, Backfilled]:
-        return backfill(request, replace(runtime, now=lambda: world.now() + moved), SILENT)
-
-    return world.run(work)
-
-
-def test_trap_15_59_a_saved_plan_of_a_moved_start_is_started_once(
-    service_of: StartService, tmp_path: Path
-) -> None:
-    world = after_five_hours(service_of, tmp_path, "2025")
-    world.service.admin("PUT", "settings", {"first_data_at": "2026-10-19T03:00:00Z"})
-    plan = saved(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
-    world.service.clear_requests()
-    assert ends(applied(world, plan, wait=True)) == [("19 00:00", "19 05:00", "completed")]
-    assert applied(world, plan).plan.backfills == ()
-    assert posts(world) == 1
 
 
 def test_a_cancel_whose_answer_is_lost_does_not_keep_the_others_running(

@@ -105,7 +105,6 @@ reads    2   gaps --format html
 reads    0   backfill lake --from 2020-01-01 --to 2020-01-01T03:00 --dry-run
 reads    0   backfill * --gaps --dry-run
 reads    0   backfill orders --failed --dry-run --format json
-reads    0   backfill orders --gaps --out {out}/backfills.json
 service  0   backfill {Lake} --from 2020-01-01 --to 2020-01-01T03:00 --auto-approve
 reads    64  pause lake
 service  0   pause lake --auto-approve

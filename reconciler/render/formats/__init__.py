@@ -50,8 +50,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
         "json": "render.diagnostics:diagnostics_as_json",
         "sarif": "render.ci_reports:diagnostics_as_sarif",
     },
-    "backfills": _document("render.runs:backfills_document")
-    | {"github": "render.ci_reports:backfills_as_github"},
+    "backfills": {"text": "render.runs:backfills_document", "json": _PUBLIC},
     "resolved": _document("render.resolved:resolved_document"),
     "imported": _document("authoring.importing:imported_document"),
     "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},

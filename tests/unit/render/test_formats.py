@@ -83,6 +83,7 @@ def test_the_default_comes_first() -> None:
         "sarif",
     )
     reports = {result for result in RESULTS if result not in ("plan", "plans", "diagnostics")}
+    assert formats_of("backfills") == ("text", "json")
     for result in reports - {"backfills"}:
         assert formats_of(result) == ("text", "html", "json", "markdown")
 
