@@ -151,6 +151,7 @@ class Draft(Struct, frozen=True, dict=True):
 def _applied(base: Base | None, matching: Matching) -> Iterator[tuple[tuple[str, str], Resource]]:
     """Yield the resources at the git base with the kind and id of their objects."""
     ids: dict[Address, str] = {}
+    by_name: dict[tuple[str, str], str] = {}
     if base is None:
         return
     for kind in matching.kinds.values():
@@ -161,8 +162,10 @@ def _applied(base: Base | None, matching: Matching) -> Iterator[tuple[tuple[str,
                 continue
             ref, parent = resource.parent, None
             if ref is not None and kind.parent:
-                parent = ref.id or ids.get(Address(kind.parent, ref.key or ""))
+                named = by_name.get((kind.parent, ref.name or ""))
+                parent = ref.id or ids.get(Address(kind.parent, ref.key or ""), named)
             item = pinned.get(resource.pinned_id or "") or live.get((parent, resource.name))
             if item is not None:
                 ids[address] = item.id
                 yield item.identity, resource
+        by_name |= {(kind.name, item.name.strip()): item.id for item in pinned.values()}

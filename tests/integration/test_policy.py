@@ -149,6 +149,15 @@ def test_a_pull_request_does_not_lift_a_trusted_rule(job: Job, own: str) -> None
     assert job.running.writes() == []
 
 
+def test_t1_a_renamed_key_lifts_no_trusted_rule(job: Job) -> None:
+    assert job.run("apply", "--auto-approve", "--trust-workspace").code == 0
+    rule = "{match: {address: project.web, action: update}, message: m}"
+    job.merge({"reconciler.yaml": job.settings(f"policy: {{rules: {{web: {rule}}}}}\n")})
+    site = "projects: {site: {name: Web, timezone: Asia/Tokyo}}\n"
+    job.propose({"reconciler.yaml": job.settings(), "web.yaml": site})
+    assert job.dangers() == {"rules.web": "m"}
+
+
 def test_a_pull_request_may_add_a_rule(job: Job) -> None:
     job.propose({"reconciler.yaml": job.settings(TRUSTED)})
     assert job.plan().code == 5

@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tests.model.declared import TYPE
+from tests.model.declared import TYPE, Resource
 from tests.model.identity import Live
 
 if TYPE_CHECKING:
@@ -35,16 +35,18 @@ def _is(plan: Planned, change: Change, match: Match) -> bool:
 
 
 def _test(plan: Planned, change: Change, test: str, wanted: Any) -> bool:
+    live = change.live
     found: dict[str, Iterable[str]] = {
         "kind": [change.address.partition(".")[0]],
         "action": _actions(plan, change),
-        "address": [change.address],
-        "name": _names(plan, change.address, change.live),
-        "project": _projects(plan, change),
+        "address": [change.address, *(was.address for was in _applied(plan, live))],
+        "name": _names(plan, change.address, live),
         "destination": _types(plan, change),
         "consequence": _consequences(change),
+        "field": _paths(plan, change),
     }
-    return _fits(test, found[test], wanted)
+    values = [(text,) for text in found[test]] if test in found else _projects(plan, change)
+    return _fits(test, list(values), wanted)
 
 
 def _actions(plan: Planned, change: Change) -> list[str]:
@@ -54,49 +56,74 @@ def _actions(plan: Planned, change: Change) -> list[str]:
     return ["replace", "pause" if plan.now[change.address].value("paused") else "unpause"]
 
 
-def _fits(test: str, texts: Iterable[str], globs: Any) -> bool:
-    wanted = globs if isinstance(globs, list) else [globs]
-    out = [glob[1:] for glob in wanted if glob[0] == "!"]
-    wanted = [glob for glob in wanted if glob[0] != "!"] or ["*"]
-    texts = list(texts)
-    kept = [text for text in texts if not any(fnmatch.fnmatchcase(text, glob) for glob in out)]
-    kept = texts if kept and test in ("address", "name", "project") else kept
-    return any(fnmatch.fnmatchcase(text, glob) for text in kept for glob in wanted)
+def _fits(test: str, values: list[tuple[str, ...]], globs: Any) -> bool:
+    """Return whether a value fits. `!GLOB` excludes names only if all of them fit it."""
+    given = globs if isinstance(globs, list) else [globs]
+    out = [glob[1:] for glob in given if glob[0] == "!"]
+    wanted = [glob for glob in given if glob[0] != "!"] or ["*"]
+    kept = [value for value in values if not _any(value, out)]
+    kept = values if kept and test in ("address", "name", "project") else kept
+    return any(_any(value, wanted) for value in kept)
+
+
+def _any(texts: Iterable[str], globs: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(text, glob) for text in texts for glob in globs)
 
 
 def _names(plan: Planned, address: str, live: Live | None) -> set[str]:
-    """Return the name in the service, before and after a change of it."""
-    own, found = plan.now.get(address), {live.name} if live else set[str]()
-    is_renamed = any(
-        "name" in change.fields
-        for change in plan.of_action("update", "replace", "create")
-        if change.address == address
-    )
-    is_managed = own and live and live.is_called(own.name)
-    return found | {own.name} if own and (is_renamed or is_managed or not live) else found
+    """Return the names in the service: as configured, as at the base and as live."""
+    own = plan.now.get(address)
+    found = {item.name for item in (own, live) if item is not None}
+    return found | {was.name for was in _applied(plan, live)}
 
 
-def _projects(plan: Planned, change: Change) -> Iterator[str]:
-    """Yield key, name and id of the projects of a change: its own, and where it was and will be."""
+def _applied(plan: Planned, live: Live | None) -> list[Resource]:
+    """Return the resources that an object was at the base."""
+    if live is None or plan.base.commit is None:
+        return []
+    base = plan.base.versions[0]
+    return [was for was in base.values() if _object(plan, base, was) is live]
+
+
+def _object(plan: Planned, base: Mapping[str, Resource], was: Resource) -> Live | None:
+    """Return the object of a resource of the base, by id, else by its name and place."""
+    how, text = was.parent or ("", None)
+    above = _object(plan, base, base[text]) if how == "key" and text and text in base else None
+    if how == "name":
+        above = next((x for x in plan.live if x.kind == "project" and x.is_called(str(text))), None)
+    parent = above.id if above else text if how == "id" else None
+    own = [item for item in plan.live if item.kind == was.kind]
+    named = [item for item in own if item.is_called(was.name) and item.parent == parent]
+    pinned = [item for item in own if item.id == was.pinned]
+    return next(iter((*pinned[::-1], *named[::-1])), None)
+
+
+def _projects(plan: Planned, change: Change) -> Iterator[tuple[str, ...]]:
+    """Yield keys and names of the projects of a change, each with the id."""
     own, live = plan.now.get(change.address), change.live
     if change.address.startswith("project."):
         yield from _called(plan, live.id if live else None, change.address)
         return
-    key = own.parent[1] if own and own.parent and own.parent[0] == "key" else None
-    yield from _called(plan, change.parent, key)
+    how, text = own.parent if own and own.parent else ("", None)
+    if how == "name" and text:
+        yield text, *([change.parent] if change.parent else [])
+    yield from _called(plan, change.parent, text if how == "key" else None)
     if live:
         yield from _called(plan, live.parent, None)
 
 
-def _called(plan: Planned, identity: str | None, address: str | None) -> Iterator[str]:
+def _called(plan: Planned, identity: str | None, address: str | None) -> Iterator[tuple[str, ...]]:
     item = next((x for x in plan.live if x.kind == "project" and x.id == identity), None)
-    address = plan.identity.owner.get(item) if item else address
-    if item:
-        yield item.id
-    if address or item:
-        yield from _names(plan, address or "", item)
-    if address:
-        yield address.partition(".")[2]
+    address = plan.identity.owner.get(item, address) if item else address
+    found = _names(plan, address or "", item)
+    found |= {was.address.partition(".")[2] for was in _applied(plan, item)}
+    found |= {address.partition(".")[2]} if address else set()
+    yield from ((text, *([item.id] if item else [])) for text in found)
+
+
+def _paths(plan: Planned, change: Change) -> set[str]:
+    """Return the fields that change, and the secrets that are sent."""
+    return {*change.fields, *change.secrets}
 
 
 def _types(plan: Planned, change: Change) -> set[str]:
