@@ -126,8 +126,8 @@ def parse(
 
 def _check_nul(document: Document, problems: DiagnosticCollector) -> None:
     """Report values with U+0000, which only an escape can write, and make them unknown."""
-    found = list(leaves(document.value)) if _NUL.search(document.text) else []
-    for path, value in found:
+    values = list(leaves(document.value)) if _NUL.search(document.text) else []
+    for path, value in values:
         if path and isinstance(value, str) and "\0" in value:
             message = "U+0000 in a value: the service cannot store it"
             problems.error("control-character", message, at=document.mark(path), hint="remove it")

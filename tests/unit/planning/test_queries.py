@@ -167,11 +167,12 @@ def test_a_pruned_query_is_in_the_plan_verbatim() -> None:
     assert query_of(change) == (SHOWN, MISSING)
 
 
-def test_only_queries_are_verbatim() -> None:
+def test_only_queries_and_time_zones_are_verbatim() -> None:
     def verbatim(fields: tuple[Field, ...]) -> list[str]:
         return [field.name for field in fields if field.verbatim]
 
     fields_by_kind = {name: verbatim(kind.fields) for name, kind in BY_NAME.items()}
     assert {name: fields for name, fields in fields_by_kind.items() if fields} == {
-        "batch_export": ["sql_query"]
+        "project": ["timezone"],
+        "batch_export": ["timezone", "sql_query"],
     }
