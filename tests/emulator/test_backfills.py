@@ -154,6 +154,8 @@ def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
         "is a Sunday but this batch export is configured to run weekly on Monday."
     )
     begun(api, weekly, "2026-09-07", "2026-09-21")
+    begun(api, daily, "20260101", "2026-W02-1")
+    assert backfills(api, daily)[0]["end_at"] == "2026-01-05T09:00:00Z"
 
 
 @fact("8.1", "a null start is refused before the limit, and the limit before the dates", "2026")

@@ -24,7 +24,7 @@ DIFFERENCES = (
     ),
     "A deletion does not end runs in flight (1.11).",
     "Addresses of hosts are not resolved, so internal ones are not refused (1.4).",
-    "Filters of test_account_filters and path_cleaning_filters are stored without a check (4.2).",
+    "Wildcards in app_urls are not judged, and only the form of test_account_filters is (4.2).",
     "There are no plans and no project limits; only the audit log answers 402 (10).",
     "Only a fault rule answers 503, and only a PATCH of a list 405: others need a session (5).",
     "Multipart bodies are refused with 415: clients of this interface send JSON (5).",
@@ -52,7 +52,6 @@ DIFFERENCES = (
     "Jitter is one delay for all runs, so that tests are exact (7.3).",
     "Daily backfills of 2025 keep their time zone (8.2).",
     "A backfill without an end does not unpause its export: the sources disagree (1.8, 8.1).",
-    "logs_settings has no limit of one change a day (4.2).",
     "Names of modifiers are those known in 2026; a newer one would be refused (4.2).",
     "Destination secrets that a change of type leaves behind are shown by 2025, as inferred (1.6).",
 )

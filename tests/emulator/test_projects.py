@@ -123,6 +123,12 @@ def test_errors_to_ignore(api: Api, sent: object) -> None:
         ("session_recording_trigger_groups", {"version": 2, "groups": [{"minDurationMs": -1}]}),
         ("logs_settings", {"retention_days": 99}),
         ("logs_settings", {"retention_days": True}),
+        ("test_account_filters", [{"key": "a"}]),
+        ("test_account_filters", {"key": "a"}),
+        ("test_account_filters", [{"key": "a", "type": "cohort", "operator": "exact"}]),
+        ("path_cleaning_filters", [{"alias": "a"}]),
+        ("path_cleaning_filters", [{"alias": "a", "regex": "("}]),
+        ("path_cleaning_filters", [{"alias": r"\\\1 \2", "regex": "(a)"}]),
     ],
 )
 @fact("4.2", "only the newest servers refuse some invalid settings", rules=(30,))
@@ -321,6 +327,28 @@ def test_the_user_of_a_key(api: Api) -> None:
     assert me["organization"]["name"] == "Ours"
     assert api.call("GET", "/api/organizations/").json()["count"] == 1
     assert api.call("GET", "/api/organizations/@current/").json()["name"] == "Ours"
+
+
+@fact("4.2", "a changed retention of logs is recorded, and cannot change again for a day", "2026")
+def test_retention_of_logs(api: Api) -> None:
+    project = make(api)
+    first = change(api, project, logs_settings={"retention_days": 14}).json()
+    assert first["logs_settings"] == {"retention_days": 14}
+    second = change(api, project, logs_settings={"retention_days": 30}).json()["logs_settings"]
+    assert second.keys() == {"retention_days", "retention_last_updated"}
+    answer = change(api, project, logs_settings={"retention_days": 14})
+    assert "once per 24 hours" in refused(answer, 400, "invalid_input", "logs_settings")
+    assert change(api, project, logs_settings={"retention_days": 30}).status_code == 200
+    api.emulator.advance(hours=25)
+    assert change(api, project, logs_settings={"retention_days": 14}).status_code == 200
+
+
+@fact("4.2", "the newest servers store the id of a flag as a number")
+def test_ids_of_flags(api: Api) -> None:
+    sent = {"id": "123", "key": "a"}
+    flag = change(api, make(api), session_recording_linked_flag=sent).json()
+    wanted = 123 if api.dialect == "2026" else "123"
+    assert flag["session_recording_linked_flag"] == {**sent, "id": wanted}
 
 
 @pytest.mark.parametrize(

@@ -155,12 +155,13 @@ def test_a_change_just_before_a_deletion_stops_it(
 def test_a_create_in_two_steps_sets_what_the_server_overwrote(
     workspace: Path, newest: RunningEmulator
 ) -> None:
-    project = {"projects": {"web": {"name": "Web", "test_account_filters": [{"key": "a"}]}}}
+    filters = [{"key": "a", "type": "event", "operator": "exact", "value": ["x"]}]
+    project = {"projects": {"web": {"name": "Web", "test_account_filters": filters}}}
     write(workspace, {"resources.yaml": json.dumps(project)})
     done = apply(workspace, newest)
     assert done.code == 0, done.err
     made = next(project for project in newest.state()["projects"] if project["name"] == "Web")
-    assert made["test_account_filters"] == [{"key": "a"}]
+    assert made["test_account_filters"] == filters
     assert [method for method, _ in newest.writes()] == ["POST", "PATCH"]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from reconciler.emulator.fields import Check
+from reconciler.emulator.fields import Check, anything
 from reconciler.emulator.refusal import Refusal, invalid, server_error
 
 _LONGEST_ERRORS = 300
@@ -31,6 +32,8 @@ _MASKING = {
     "blockSelector": (str, "string"),
 }
 _RETENTION_DAYS = (14, 30)
+_REFERENCE = re.compile(r"\\(\\|([0-9])|)")
+"""A doubled backslash, or a reference to a group. Rules are read by Python in place of re2."""
 
 
 def mapping(attr: str, value: Any) -> dict[str, Any]:
@@ -76,6 +79,55 @@ def linked_flag(attr: str, value: Any) -> dict[str, Any]:
             "_or_ only 'id', 'key', and 'variant' keys.",
         )
     return flag
+
+
+def numbered_flag(attr: str, value: Any) -> dict[str, Any]:
+    """Return a flag as above, its id as a number: the newest server stores "123" as 123."""
+    flag = linked_flag(attr, value)
+    return {**flag, "id": int(flag["id"])} if str(flag["id"]).isdecimal() else flag
+
+
+def property_filters(attr: str, value: Any) -> Any:
+    """Return a list of property filters. Those of cohorts have operators of their own."""
+    detail = "Must provide an array of valid property filters."
+    if not isinstance(anything(attr, value), list):
+        raise invalid(attr, detail)
+    for entry in value:
+        if not isinstance(entry, dict) or not all(
+            isinstance(entry.get(name), str) for name in ("key", "type")
+        ):
+            raise invalid(attr, detail)
+        if entry["type"] == "cohort" and entry.get("operator", "in") not in ("in", "not_in"):
+            raise invalid(attr, detail)
+    return value
+
+
+def cleaning_rules(attr: str, value: Any) -> Any:
+    """Return rules with a regular expression, of which an alias references groups that exist."""
+    if not value:
+        return value
+    if not isinstance(value, list):
+        raise invalid(attr, "Must provide a list of path cleaning rules.")
+    for rule in value:
+        if isinstance(rule, dict):
+            _check_rule(attr, rule.get("regex"), rule.get("alias"))
+    return value
+
+
+def _check_rule(attr: str, regex: Any, alias: Any) -> None:
+    if not isinstance(regex, str) or not regex:
+        raise invalid(attr, "A path cleaning rule needs a regex. Remove the rule or give it one.")
+    try:
+        groups = re.compile(regex).groups
+    except re.error as error:
+        raise invalid(attr, f"Invalid path cleaning regex '{regex}': {error}") from None
+    for _, group in _REFERENCE.findall(alias if isinstance(alias, str) else ""):
+        if group and int(group) > groups:
+            raise invalid(
+                attr,
+                f"The alias '{alias}' references capture group \\{group}, but its regex has "
+                f"{groups} capture group(s). Add the group to the regex or fix the reference.",
+            )
 
 
 def week_start_day(attr: str, value: Any) -> int:

@@ -23,6 +23,7 @@ from reconciler.emulator.fields import (
 )
 from reconciler.emulator.refusal import invalid, server_error
 from reconciler.emulator.resources.project_checks import (
+    cleaning_rules,
     dashboard,
     errors_to_ignore,
     linked_flag,
@@ -31,7 +32,9 @@ from reconciler.emulator.resources.project_checks import (
     mapping_or_crash,
     masking,
     modifiers,
+    numbered_flag,
     only_keys,
+    property_filters,
     trigger_groups,
     week_start_day,
 )
@@ -103,6 +106,9 @@ _OLDER: Mapping[str, Check] = {
 }
 _NEWER: Mapping[str, Check] = {
     "onboarding_tasks": _open,
+    "test_account_filters": property_filters,
+    "path_cleaning_filters": nullable(cleaning_rules),
+    "session_recording_linked_flag": nullable(numbered_flag),
     "session_recording_trigger_groups": nullable(trigger_groups),
     "session_recording_retention_period": choice("30d", "90d", "1y", "5y"),
     "survey_config": nullable(mapping),

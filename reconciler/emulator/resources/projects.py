@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from starlette.responses import Response
 
 from reconciler.emulator.access import Call, project_of
 from reconciler.emulator.answers import JSONAnswer, body_of, page
-from reconciler.emulator.clock import iso
+from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.refusal import Refusal, forbidden, invalid, not_found, server_error
 from reconciler.emulator.resources.project_fields import (
     OPEN_TO_MEMBERS,
@@ -159,9 +160,24 @@ class Projects:
             raise forbidden("You must be a project admin to change these settings.")
         checked = self.fields.checked(sent, project.body)
         self._check_name(project.organization, checked.get("name"), besides=project.id)
+        self._limit_retention(project.body.get("logs_settings"), checked.get("logs_settings"))
         body = {**project.body, **self.fields.merged(project.body, checked)}
         body["updated_at"] = iso(self._world.clock.now())
         return self._changed(call, project, body)
+
+    def _limit_retention(self, stored: dict[str, Any] | None, sent: dict[str, Any] | None) -> None:
+        """Record a change of the days that logs are kept. Raise Refusal for a second one in a day.
+
+        The first value is no change (4.2).
+        """
+        days = (sent or {}).get("retention_days")
+        if not stored or sent is None or days in (None, stored.get("retention_days")):
+            return
+        now, last = self._world.clock.now(), stored.get("retention_last_updated")
+        if last is not None and now - parsed(last) < timedelta(hours=24):
+            detail = "You can only update retention settings once per 24 hours."
+            raise invalid("logs_settings", detail)
+        sent["retention_last_updated"] = iso(now)
 
     async def deleted(self, call: Call) -> Response:
         """DELETE. In 2026 the work runs later: until then it is read and listed (4.3).

@@ -29,6 +29,8 @@ _SPECIAL = (
     Field("modifiers", MergedObject()),
     # Replaced as a whole, but the server adds a key to it, recorder_script.
     Field("extra_settings", MergedObject(by_client=True)),
+    # The server adds when the retention last changed.
+    Field("logs_settings", MergedObject(by_client=True)),
     # Refused in a create: the server creates a dashboard (service.md 4.1).
     Field("primary_dashboard", after_create=True),
 )
