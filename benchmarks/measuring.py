@@ -92,9 +92,9 @@ def connected(service: Service, *words: str, codes: Sequence[int] = (0,)) -> Tas
 
 
 def plan_words(place: Place, *others: str) -> list[str]:
-    """Return the words of a plan with the last commit as its base."""
+    """Return the words of a plan of the environment."""
     at = ["-C", str(place.workspace), "-e", ENVIRONMENT]
-    return ["plan", *at, "--base", "HEAD", *others]
+    return ["plan", *at, *others]
 
 
 def list_pages(service: Service) -> list[str]:

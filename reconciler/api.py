@@ -136,15 +136,14 @@ class Workspace:
 class PlanScope:
     """What to plan: all without names. Names are addresses, ids, keys, live names and globs.
 
-    `base` is a git reference, None for the default; `no_base` does not use git.
+    `no_inventory` does not use git.
     """
 
     targets: Sequence[str] = ()
     excludes: Sequence[str] = ()
     kinds: Sequence[str] = ()
     projects: Sequence[str] = ()
-    base: str | None = None
-    no_base: bool = False
+    no_inventory: bool = False
     rotate_secrets: Sequence[str] = ()
     allow_replace: bool = False
 
@@ -201,7 +200,7 @@ async def apply(
     *,
     approve: Callable[[Plan], bool],
     plan_file: Path | None = None,
-    mark: bool = False,
+    push: bool = False,
     log_file: Path | None = None,
 ) -> Applied:
     """Plan, ask `approve`, apply and verify.
@@ -222,7 +221,7 @@ async def apply(
     request = applying.ApplyRequest(
         _plan_request_of(workspace, scope),
         plan_file=plan_file,
-        mark=mark,
+        push=push,
         outputs=Outputs(log_file),
     )
     return await applying.apply(request, _runtime_of(workspace), _screen(approve))
@@ -558,7 +557,7 @@ def _plan_request_of(workspace: Workspace, scope: PlanScope | None) -> PlanReque
         parents=tuple(scope.projects),
     )
     options = PlanOptions(tuple(scope.rotate_secrets), scope.allow_replace, selection)
-    return PlanRequest(_options_of(workspace), options, scope.base, scope.no_base)
+    return PlanRequest(_options_of(workspace), options, scope.no_inventory)
 
 
 def __getattr__(name: str) -> Any:

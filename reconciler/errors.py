@@ -35,7 +35,7 @@ class ReconcilerError(Exception):
     ├── BadUsage                    64  invalid options
     ├── AmbiguousIdentity           1   several live objects match one resource
     ├── SecretUnavailable           1   a secret reference that cannot be resolved
-    ├── GitUnavailable              1   a git base that cannot be read
+    ├── GitUnavailable              1   an inventory that cannot be read
     ├── UnreadableFile              1   a file that exists and cannot be read
     ├── LoadingStopped              1   too many errors, or values, to load the files
     ├── FilesChanged                1   the files or HEAD changed while they were loaded
@@ -132,7 +132,7 @@ class FilesChanged(ReconcilerError):
 
 
 class GitUnavailable(ReconcilerError):
-    """The git base cannot be read."""
+    """The inventory, or the git history that it names, cannot be read."""
 
 
 class GitMissing(GitUnavailable):

@@ -42,8 +42,8 @@ _WHEN = """\
 ## Which command when
 
 - see what `apply` would do: [`plan`](plan.md)
-- see what changed in the service since the git base: [`drift`](drift.md)
-- keep that in the files: [`pull`](pull.md); undo it: [`apply`](apply.md)
+- see what changed in the service since the apply: [`drift`](drift.md)
+- keep that in the files: `drift --write`; undo it: [`apply`](apply.md)
 - manage an object that no file declares: [`import`](import.md)
 - see how two environments differ: [`compare`](compare.md)
 - give one the values of the other: [`promote`](promote.md)
@@ -52,9 +52,9 @@ _WHEN = """\
 - know whether exports run: [`status`](status.md)
 - know why the tool does not work here: [`doctor`](doctor.md)
 
-`apply`, `pause`, `unpause`, `backfill` and `projects reset-token`
-change the service. `init`, `import`, `pull`, `mv` and `promote` change files. `preflight` lets the
-service connect to destinations.
+`apply`, `pause`, `unpause`, `backfill` and `projects reset-token` change the service. `init`,
+`import`, `drift --write`, `mv` and `promote` change files. `doctor NAME` lets the service connect
+to destinations.
 """
 _OWN = "Options"
 _CODE = re.compile(r"(`[^`]*`)")

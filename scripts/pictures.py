@@ -58,6 +58,7 @@ _FIXED = {
     # The port, the commits, and the ids of live objects with what depends on them differ.
     r"(127\.0\.0\.1(?::|&#58;))\d+": r"\g<1>8010",
     r"(main(?:@|&#64;&#8203;))[0-9a-f]{7}\b": r"\g<1>1a2b3c4",
+    r"(Applied +)[0-9a-f]{7}\b": r"\g<1>1a2b3c4",
     r"(daily(?:@|&#64;&#8203;))[0-9a-f]{7}\b": r"\g<1>9f8e7d6",
     r"\bplan [0-9a-f]{8}\b": "plan 3c9a41f0",
 }
@@ -98,15 +99,15 @@ def scenario() -> Iterator[Callable[..., str]]:
             with httpx.Client(base_url=f"{address}/_emulator", trust_env=False) as switchboard:
                 switchboard.put("/outcomes", json=_OUTCOMES).raise_for_status()
                 switchboard.post("/clock", json={"set": "2026-11-14T12:00:00Z"}).raise_for_status()
+                run("git", "init", "--quiet", "-b", "main")
+                run("git", "add", ".")
+                run("git", "commit", "--quiet", "-m", "Add the workspace")
                 run("reconciler", "apply", "--trust-workspace", "--auto-approve")
                 switchboard.post("/clock", json={"set": "2026-11-20T12:00:00Z"}).raise_for_status()
-            run("git", "init", "--quiet", "-b", "main")
-            run("git", "add", ".")
-            run("git", "commit", "--quiet", "-m", "Add the workspace")
             run("git", "checkout", "--quiet", "-b", "daily")
             _edit(workspace)
             run("git", "commit", "--quiet", "-a", "-m", "Export once a day")
-            plan = ("reconciler", "plan", "--trust-workspace", "--base", "main")
+            plan = ("reconciler", "plan", "--trust-workspace")
             yield lambda *options: _fixed(run(*plan, *options))
 
 

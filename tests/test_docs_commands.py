@@ -34,6 +34,7 @@ SUBCOMMANDS: Mapping[str, frozenset[str]] = {
             "fetch",
             "init",
             "log",
+            "ls-remote",
             "merge-base",
             "mv",
             "push",

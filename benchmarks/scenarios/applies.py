@@ -36,7 +36,7 @@ def creates_cpu(settings: Settings) -> Result:
         with tempfile.TemporaryDirectory() as name:
             place = write(Workload(count, 20, exports_live=False), Path(name))
             with running(place.seed) as service:
-                at = ["-C", str(place.workspace), "-e", ENVIRONMENT, "--base", "HEAD"]
+                at = ["-C", str(place.workspace), "-e", ENVIRONMENT]
                 words = ["apply", *at, "--auto-approve", "--rate", "off"]
                 task = connected(service, *words)
                 usages = []
@@ -59,7 +59,7 @@ def _measure(result: Result, name: str, workload: Workload, settings: Settings) 
     with tempfile.TemporaryDirectory() as folder:
         place = write(workload, Path(folder))
         with running(place.seed) as service:
-            words = ["apply", "-C", str(place.workspace), "-e", ENVIRONMENT, "--base", "HEAD"]
+            words = ["apply", "-C", str(place.workspace), "-e", ENVIRONMENT]
             task = connected(service, *words, "--auto-approve", "--rate", "off")
             for _ in range(settings.rounds):
                 service.reset(latency=LATENCY)

@@ -10,7 +10,7 @@ from benchmarks.measuring import Settings, connected
 from benchmarks.processes import run
 from benchmarks.results import Result
 from benchmarks.service import running
-from benchmarks.workspaces import ENVIRONMENT, Place, Workload, write
+from benchmarks.workspaces import ENVIRONMENT, Workload, write
 
 _CODES = (0, 2, 5)
 
@@ -50,7 +50,9 @@ def _calls_of_saved(settings: Settings) -> int:
         with running(place.seed) as service:
             for words in (["plan", "--out", file], ["apply", file]):
                 service.clear_requests()
-                task = connected(service, *words, *_at(place, words), codes=_CODES)
+                task = connected(
+                    service, *words, "-C", str(place.workspace), "-e", ENVIRONMENT, codes=_CODES
+                )
                 run(task.command, environ=task.environ, checkout=settings.checkout, codes=(0, 2))
             return len(service.requests)
 
@@ -59,11 +61,8 @@ def _calls(workload: Workload, words: Sequence[str], settings: Settings, *option
     with tempfile.TemporaryDirectory() as name:
         place = write(workload, Path(name))
         with running(place.seed, *options) as service:
-            task = connected(service, *words, *_at(place, words), codes=_CODES)
+            task = connected(
+                service, *words, "-C", str(place.workspace), "-e", ENVIRONMENT, codes=_CODES
+            )
             run(task.command, environ=task.environ, checkout=settings.checkout, codes=task.codes)
             return len(service.requests)
-
-
-def _at(place: Place, words: Sequence[str]) -> list[str]:
-    base = ["--base", "HEAD"] if words[0] in ("plan", "apply") else []
-    return ["-C", str(place.workspace), "-e", ENVIRONMENT, *base]

@@ -54,7 +54,7 @@ def small(settings: Settings) -> Result:
     with prepared(Workload(3, 1), settings) as plan:
         job = plan.tasks["baseline"].command[-1]
         script = Task((sys.executable, str(CHILDREN / "script.py"), job))
-        without = ["plan", "-C", str(plan.place.workspace), "-e", ENVIRONMENT, "--no-base"]
+        without = ["plan", "-C", str(plan.place.workspace), "-e", ENVIRONMENT, "--no-inventory"]
         tasks = {
             "plan": plan.tasks["plan"],
             "script": script,
@@ -80,7 +80,7 @@ def modules(settings: Settings) -> Result:
         place = write(Workload(4, 2), Path(name))
         with running(place.seed) as service:
             at = ["-C", str(place.workspace)]
-            chosen = [*at, "-e", ENVIRONMENT, "--base", "HEAD"]
+            chosen = [*at, "-e", ENVIRONMENT]
             commands = {
                 "--version": ["--version"],
                 "--help": ["--help"],

@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from reconciler.applying.scopes import Scope
 from reconciler.model.event import Done
 from reconciler.model.kind import Action
-from reconciler.model.live import marked_name
 from reconciler.model.plan import Change
 from reconciler.model.request import Routes
 from reconciler.model.text import printable
@@ -20,10 +19,6 @@ from reconciler.model.values import JSONObject
 
 class Check(Struct, frozen=True):
     """Read the object to modify or delete: the plan is stale if it was modified."""
-
-
-class CheckNew(Struct, frozen=True):
-    """Read the new object of a replacement that was cut short: it must still have its mark."""
 
 
 class Create(Struct, frozen=True):
@@ -40,7 +35,7 @@ class Complete(Struct, frozen=True):
 
 
 class Patch(Struct, frozen=True):
-    """Set fields of the object of the change: of a replacement, of the new one."""
+    """Set fields of the object of the change."""
 
     body: JSONObject
 
@@ -55,7 +50,7 @@ class Delete(Struct, frozen=True):
     """Delete the object of the change."""
 
 
-Step: TypeAlias = Check | CheckNew | Create | Complete | Patch | Toggle | Delete
+Step: TypeAlias = Check | Create | Complete | Patch | Toggle | Delete
 
 
 def steps_of(change: Change) -> tuple[Step, ...]:
@@ -78,13 +73,10 @@ def steps_of(change: Change) -> tuple[Step, ...]:
 def _steps_of_replacement(change: Change, body: JSONObject) -> tuple[Step, ...]:
     """Return steps that create the new object first, so that no interval is lost.
 
-    Its name is marked until the old object is deleted, so that a later plan can do the rest.
+    If a run ends in between, both exist, and the next plan says what to do with them.
     """
-    if change.new_id is not None:
-        return Check(), CheckNew(), Delete(), Patch(body)
-    marked = {**body, "name": marked_name(change.name, change.live_id or "")}
-    create = (Check(), Create(marked), Complete(marked, change.after_create or {}))
-    return *create, Check(), Delete(), Patch({"name": change.name})
+    create = (Check(), Create(body), Complete(body, change.after_create or {}))
+    return *create, Check(), Delete()
 
 
 def unit_of(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -189,7 +181,7 @@ class ChangeRun(Struct):
         """The object of the change: a new one, or the one that is modified."""
         if self.creation is not None:
             return self.creation.live_id
-        return self.change.new_id or self.change.live_id
+        return self.change.live_id
 
     @property
     def adopted(self) -> bool:

@@ -18,7 +18,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import LiveObject, parse_marked_name
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.request import Routes
@@ -84,16 +84,6 @@ class Checks(Struct, frozen=True):
         else:
             self._check(routes.kind, change, live)
 
-    async def still_marked(self, run: ChangeRun, routes: Routes) -> None:
-        """Check that the new object of a replacement that was cut short still has its mark."""
-        change = run.change
-        live = await self.read(run, routes, change.new_id or "")
-        mark = parse_marked_name(live.name)
-        if mark is None or mark[1] != change.live_id:
-            raise StalePlan(
-                "the new object of the replacement was renamed since the plan was made", hint=_HINT
-            )
-
     async def inside_as_planned(self, run: ChangeRun, routes: Routes) -> None:
         """Check that a parent to delete contains what the plan knows, unmodified."""
         change, is_parent = run.change, run.change.action is Action.DELETE
@@ -135,9 +125,7 @@ class Checks(Struct, frozen=True):
 def _may_be_gone(run: ChangeRun) -> bool:
     """Return whether the change is fine with an object that does not exist any more."""
     change = run.change
-    return change.action is Action.DELETE or (
-        change.action is Action.REPLACE and (change.new_id is not None or bool(run.made))
-    )
+    return change.action is Action.DELETE or (change.action is Action.REPLACE and bool(run.made))
 
 
 def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -> str:

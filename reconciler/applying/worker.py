@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from reconciler.applying.change_run import (
     ChangeRun,
     Check,
-    CheckNew,
     Complete,
     Create,
     Creation,
@@ -171,7 +170,7 @@ class Worker(Struct):
     ) -> None:
         """Send the writes of some steps. Only the first may expire: the others complete it."""
         for step in unit:
-            if isinstance(step, (Check, CheckNew)):
+            if isinstance(step, Check):
                 continue
             try:
                 await self._send(run, step, listing, not_after)
@@ -186,8 +185,6 @@ class Worker(Struct):
         for step in unit:
             if isinstance(step, Check) and not self.checks.is_recent(run):
                 await self.checks.unmodified(run, self._old_routes(run.change))
-            elif isinstance(step, CheckNew):
-                await self.checks.still_marked(run, self._routes(run.change))
 
     async def _send(
         self, run: ChangeRun, step: Step, listing: Listing | None, not_after: float
@@ -330,7 +327,8 @@ class Worker(Struct):
         """
         listing = await self.scopes.latest(_scope(routes))
         for item in listing.named(*_names(run, step)):
-            if not self.scopes.is_foreign(item.kind, item.id):
+            is_replaced = item.id == run.change.live_id
+            if is_replaced or not self.scopes.is_foreign(item.kind, item.id):
                 continue
             if item.complete or await self.scopes.full(item) is not None:
                 raise StalePlan(

@@ -1,4 +1,4 @@
-"""The use case `drift`: what changed in live state since the git base and who did it, as a report.
+"""The use case `drift`: what changed in live state since the apply and who did it, as a report.
 
 The activity log says who changed an object (service.md, 10).
 """
@@ -16,8 +16,8 @@ from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Mark
-from reconciler.errors import GitUnavailable, ServiceError
-from reconciler.kinds import all_kinds
+from reconciler.errors import ServiceError
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable
 from reconciler.model.kind import Action
@@ -28,11 +28,11 @@ from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.public import AddressText, Count, Public, derived
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
-from reconciler.planning.base import Base
+from reconciler.planning.inventory import Inventory
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import Colour, RenderOptions
-from reconciler.render.plan_document import base_name
+from reconciler.render.plan_document import applied_commit
 from reconciler.render.plan_fields import FieldLine, plain_lines
 
 OPERATION = "activity"
@@ -44,7 +44,8 @@ _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
 _PAUSED_BY_SERVICE = "paused-by-service"
 """The consequence of an unpause that says that the service paused the object."""
-_DRIFT = (Origin.LIVE, Origin.BOTH)
+_DRIFT = (Origin.LIVE, Origin.BOTH, Origin.UNKNOWN)
+"""Where nothing was recorded as applied, a difference from the files counts, too."""
 _MOST_LISTED = 5
 _COLUMNS = (
     Column("field", padded=False),
@@ -70,7 +71,7 @@ _Set: TypeAlias = tuple[JSON, Attribution]
 
 
 class DriftedField(Public, frozen=True):
-    """A field whose live value changed since the base. An absent value is null."""
+    """A field whose live value is not the declared one. An absent value is null."""
 
     internal = frozenset({"change"})
 
@@ -119,7 +120,7 @@ class DriftedObject(Public, frozen=True):
 
 
 class Drift(FromSource, frozen=True):
-    """What differs in live state since the git base."""
+    """What differs in live state since the apply."""
 
     schema = "drift"
     internal = frozenset({"source", "renamed"})
@@ -128,19 +129,19 @@ class Drift(FromSource, frozen=True):
     objects: tuple[DriftedObject, ...]
     compared: Count
     deleted: tuple[Address, ...] = ()
-    """Resources of the base without a live object."""
+    """Applied resources without a live object."""
     unmanaged: Count = 0
     remarks: tuple[str, ...] = ()
     renamed: Mapping[Address, str] = {}
 
     @derived
-    def base(self) -> str | None:
-        """The commit of the base."""
-        return self.source.base
+    def applied(self) -> str | None:
+        """The newest applied commit."""
+        return self.source.applied
 
     @derived
     def renamed_(self) -> dict[AddressText, str]:
-        """Resources of the base whose object was probably renamed in the service, with its name."""
+        """Applied resources whose object was probably renamed in the service, with its name."""
         return {str(address): name for address, name in self.renamed.items()}
 
     @property
@@ -165,48 +166,34 @@ class DriftRequest(Struct, frozen=True):
 
 
 async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
-    """Return what changed in live state since the git base.
+    """Return what changed in live state since the apply.
 
     Raises:
         InvalidConfiguration, AmbiguousIdentity, ServiceError.
-        GitUnavailable: there is no base to compare with.
+        GitUnavailable: the inventory cannot be read.
 
     """
     session = Session.open(request.plan.workspace, runtime)
     async with session.connected() as transport:
-        base = required_base(session, request.plan)
-        plan, live = await session.planned(transport, request.plan.options, base)
-        result = selected(drift_of(plan, base), plan, request.names)
+        inventory = session.inventory(request.plan)
+        plan, live = await session.planned(transport, request.plan.options, inventory)
+        if inventory is not None:
+            inventory = inventory.counted(live, kinds_by_name())
+        result = selected(drift_of(plan, inventory), plan, request.names)
         if request.attribute:
             result = await attributed(result, _calls_of(result, live, transport))
         return Reported(result, session.warnings(plan), transport.calls)
 
 
-def required_base(session: Session, request: PlanRequest) -> Base:
-    """Return the git base, since which drift is what changed.
-
-    Raises GitUnavailable without one, and for one that may be a commit of the change itself.
-    """
-    base = session.base(request)
-    if base is None:
-        raise GitUnavailable(
-            "no git base to compare live state with",
-            hint="run in a git clone in which the files are committed",
-        )
-    if not base.merged:
-        branch = session.required_history().branch
-        message = f"{branch} does not contain the base {base.commit[:7]}"
-        raise GitUnavailable(message, hint=f"use --base with a commit of {branch}")
-    return base
-
-
-def drift_of(plan: Plan, base: Base) -> Drift:
-    """Return the drift that a plan with a git base would set back."""
+def drift_of(plan: Plan, inventory: Inventory | None) -> Drift:
+    """Return the drift that a plan would set back."""
     by_address: dict[Address, list[Change]] = {}
     for change in plan.changes:
-        by_address.setdefault(change.address, []).append(change)
-    # The resources of the base that the plan creates again.
-    created = base.present.keys() & {
+        # The fields of a deletion are not compared with anything.
+        if change.action is not Action.DELETE:
+            by_address.setdefault(change.address, []).append(change)
+    # What was applied and the plan creates again.
+    created = (inventory or Inventory()).entries.keys() & {
         change.address for change in plan.changes if change.action is Action.CREATE
     }
     doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
@@ -394,11 +381,14 @@ def drift_document(drift: Drift, _: RenderOptions) -> Document:
     after = [*_rest(drift), *(f"note: {text}" for text in drift.remarks)]
     if drift.objects:
         after.append(
-            "hint: reconciler pull writes live values into the files; apply sets them back"
+            "hint: reconciler drift --write keeps live values in the files; apply sets them back"
         )
+    applied = "nothing recorded as applied"
+    if drift.source.applied:
+        applied = f"applied {applied_commit(drift.source)}"
     return Document(
         (Cell(f"Drift of {drift.source.environment}"),),
-        (Cell(f"Environment {drift.source.environment} · base {_base(drift)}"),),
+        (Cell(f"Environment {drift.source.environment} · {applied}"),),
         (Table(_COLUMNS, rows, headed=False, indent=6, noun="field"),),
         _counts(drift),
         tuple(after),
@@ -418,12 +408,6 @@ def _rows(item: DriftedObject) -> Iterator[Row]:
             yield Row(cells, group=group, lines=line.hunk)
 
 
-def _base(drift: Drift) -> str:
-    source = drift.source
-    distance = several(source.base_commits, "commit")
-    return base_name(source) + (f" ({distance} ago)" if source.base_commits else "")
-
-
 def _lines(item: DriftedObject, field: DriftedField) -> list[FieldLine]:
     """Return the lines of a field, with the configured value before the live one."""
     change = replace(field.change, before=field.change.after, after=field.change.before)
@@ -433,6 +417,8 @@ def _lines(item: DriftedObject, field: DriftedField) -> list[FieldLine]:
 def _about(item: DriftedObject, field: DriftedField) -> str:
     """Return what is known about a field: who changed it and when, and conflicts."""
     parts = ["conflict: the configuration changed too"] if field.conflict else []
+    if field.change.origin is Origin.UNKNOWN:
+        parts.append("differs from the files")
     if item.paused_by_service and field.change.path == ("paused",):
         parts.append(_BY_SERVICE)
     if field.attribution is not None:
@@ -448,7 +434,7 @@ def _attribution(attribution: Attribution) -> str:
 def _counts(drift: Drift) -> str:
     if drift.empty:
         count = several(drift.compared, "resource")
-        return f"No drift. Live state is as in the files or the base ({count})."
+        return f"No drift. Live state is as in the files or as applied ({count})."
     if not drift.objects:
         return ""
     fields = several(sum(len(item.fields) for item in drift.objects), "field")
@@ -459,7 +445,7 @@ def _counts(drift: Drift) -> str:
 def _rest(drift: Drift) -> Iterator[str]:
     if drift.deleted:
         names = listed([str(address) for address in drift.deleted], _MOST_LISTED)
-        yield f"{several(len(drift.deleted), 'live object')} deleted since the base: {names}"
+        yield f"{several(len(drift.deleted), 'live object')} deleted since the apply: {names}"
     if drift.renamed:
         names = listed(
             [f"{address} to {quoted(name)}" for address, name in drift.renamed.items()],

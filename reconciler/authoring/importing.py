@@ -134,7 +134,7 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         mask=session.mask,
         share_secrets=options.share_secrets,
     )
-    renamed = _renamed(session, live, matching)
+    renamed = _renamed(session, matching)
     selected = _selected(options.choice, context, matching, renamed)
     users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
     if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
@@ -226,15 +226,12 @@ def _reason_against(
     )
 
 
-def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identity, Address]:
+def _renamed(session: Session, matching: Matching) -> Mapping[Identity, Address]:
     """Return the objects that are probably resources which were not found by their names."""
     with suppress(GitUnavailable):
-        base = session.base(PlanRequest(session.options))
-        now = session.runtime.now()
-        doubled = duplicates_of(matching, base, now)
-        if doubled and len(session.loaded.environments) > 1:
-            elsewhere = frozenset(session.claimed_elsewhere(live))
-            doubled = duplicates_of(matching, base, now, elsewhere=elsewhere)
+        inventory = session.inventory(PlanRequest(session.options))
+        known = replace(matching, inventory=inventory)
+        doubled = duplicates_of(known, session.runtime.now())
         return {item.live.identity: item.match.resource.address for item in doubled}
     return {}
 

@@ -1,4 +1,4 @@
-"""The use case `pull`: write what changed in live state since the git base into the files."""
+"""Write what changed in live state since the apply into the files: `drift --write`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from reconciler.authoring.drift import (
     DriftedField,
     DriftedObject,
     drift_of,
-    required_base,
     selected,
 )
 from reconciler.authoring.editing import Edit
@@ -24,26 +23,25 @@ from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration, Mark
-from reconciler.errors import ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject, parse_marked_name
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import FieldChange
 from reconciler.model.public import Public, derived
 from reconciler.model.text import printable, quoted, several
 from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
-from reconciler.planning.base import Base
 from reconciler.planning.integrations import named, with_value
+from reconciler.planning.inventory import Inventory
 from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
 from reconciler.workspace.yaml.document import Document
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
-_UNFINISHED = "a replacement was interrupted; apply renames the object"
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
 _DECLINED = "it comes from a reference, and was declined"
@@ -88,9 +86,9 @@ class LeftOut(Public, frozen=True):
 
 
 class Pulled(Public, frozen=True):
-    """What `pull` writes."""
+    """What `drift --write` writes."""
 
-    schema = "pull"
+    schema = "drift-written"
     internal = frozenset({"drift", "texts", "changes"})
     version = 2
 
@@ -143,7 +141,7 @@ class _Value(Struct, frozen=True):
 
 
 async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
-    """Write the live values that drifted since the git base into the files.
+    """Write the live values that drifted since the apply into the files.
 
     What a file gets is loaded and planned first: a value that does not make its difference go is
     left out. No other resource and no other environment changes.
@@ -155,11 +153,16 @@ async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
     """
     session = Session.open(request.plan.workspace, runtime)
     async with session.connected() as transport:
-        base = required_base(session, request.plan)
-        plan, live = await session.planned(transport, request.plan.options, base)
+        inventory = session.inventory(request.plan)
+        if not request.names and (inventory is None or inventory.record is None):
+            raise BadUsage(
+                "without an inventory, it is unknown what changed in live state",
+                hint="name the resources whose live values the files should have",
+            )
+        plan, live = await session.planned(transport, request.plan.options, inventory)
         calls = transport.calls
-    pulling = _Pulling(session, live, base, request)
-    pulled = await pulling.pulled(selected(drift_of(plan, base), plan, request.names))
+    pulling = _Pulling(session, live, inventory, request)
+    pulled = await pulling.pulled(selected(drift_of(plan, inventory), plan, request.names))
     if request.write:
         write_files(session.options.folder, pulled.texts)
         pulled = replace(pulled, written=True)
@@ -169,10 +172,12 @@ async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
 class _Pulling:
     """One run: what to write, what is left out."""
 
-    def __init__(self, session: Session, live: Live, base: Base, request: PullRequest) -> None:
+    def __init__(
+        self, session: Session, live: Live, inventory: Inventory | None, request: PullRequest
+    ) -> None:
         self.session = session
         self.live = live
-        self.base = base
+        self.inventory = inventory
         self.request = request
         self.left_out: list[LeftOut] = []
         self.values: list[_Value] = []
@@ -240,8 +245,6 @@ class _Pulling:
         """Return why a live value is not written, None if it can be."""
         if field.conflict:
             return _CONFLICT
-        if field.path == ("name",) and parse_marked_name(live.name) is not None:
-            return _UNFINISHED
         mask = self.session.mask
         if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
             return _SECRET
@@ -305,7 +308,7 @@ class _Pulling:
         session = Session.open(
             self.session.options, self.session.runtime, drafts=self._texts(values)
         )
-        plan = session.plan(self.live, self.request.plan.options, self.base)
+        plan = session.plan(self.live, self.request.plan.options, self.inventory)
         return {
             (change.address, field.path) for change in plan.effective for field in change.fields
         }
@@ -361,5 +364,5 @@ def pull_summary(pulled: Pulled) -> str:
     if pulled.placed:
         lines.append(f"{verb} {several(len(pulled.placed), 'value')} to {where}")
     elif not lines:
-        lines.append("No drift. Live state is as in the files or the base.")
+        lines.append("No drift. Live state is as in the files or as applied.")
     return "".join(f"{line}\n" for line in lines)

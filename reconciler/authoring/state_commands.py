@@ -1,10 +1,10 @@
-"""`reconciler drift`, `pull`, `compare` and `promote`: what differs, and edits that settle it."""
+"""`reconciler drift`, `compare` and `promote`: what differs, and edits that settle it."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
@@ -12,22 +12,24 @@ from msgspec.structs import replace
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
-    base_option,
     files_options,
     folder_option,
     format_option,
     rate_option,
-    text_or_json_option,
     workspace_of,
     workspace_options,
 )
 from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.streams import write_calls, write_note, write_result
 from reconciler.commands.options import PlanRequest
-from reconciler.errors import ExitCode
+from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.public import as_json
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
+
+if TYPE_CHECKING:
+    from reconciler.commands.runtime import Runtime
+    from reconciler.render.options import RenderOptions
 
 
 @command(
@@ -35,97 +37,94 @@ from reconciler.render.formats import writer_of
     examples=(
         ("drift", "Show what changed in live state, and who changed it"),
         ("drift 'orders-*' --no-attribute", "Look at some resources, without the activity log"),
-        ("drift -e production --format markdown", "Show drift as a comment or an issue"),
+        ("drift orders --write", "Keep the live values of one resource in the files"),
     ),
     page="docs/operations.md",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
-@base_option
 @option(
     "--attribute/--no-attribute",
     default=True,
     help="Say who changed each object; one call to the activity log for each.",
 )
+@option("--write", is_flag=True, help="Write the live values into the files. Comments stay.")
+@option("--diff", "--dry-run", "diff", is_flag=True, help="With --write: print a patch instead.")
 @format_option("drift")
 @rate_option
 def drift_command(
-    names: tuple[str, ...], *, output_format: str, attribute: bool, base: str | None, **options: Any
-) -> ExitCode:
-    """Show what changed in live state since the git base. Changes nothing.
-
-    Shows all resources, or those that NAME selects: address, id, key, name or glob. What changed in
-    the files is not drift. Exits with 2 if there is drift. Write it into the files with `pull`, or
-    set it back with `apply`.
-    """
-    from reconciler.authoring.drift import DriftRequest, drift
-    from reconciler.cli.running import show_report
-
-    workspace = workspace_of(options)
-    request = DriftRequest(PlanRequest(workspace, base=base), names, attribute=attribute)
-    how = render_options(workspace.folder)
-    result = show_report("drift", output_format, partial(drift, request), how)
-    return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
-
-
-@command(
-    "pull",
-    examples=(
-        ("pull --diff", "Show what would change in the files"),
-        ("pull orders", "Keep the live values of one resource"),
-        ("pull -e production", "Write all drift of an environment into the files"),
-    ),
-    page="docs/operations.md",
-)
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
-@workspace_options
-@base_option
-@option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; print a patch.")
-@text_or_json_option()
-@rate_option
-def pull_command(
     names: tuple[str, ...],
     *,
     output_format: str,
+    attribute: bool,
+    write: bool,
     diff: bool,
-    base: str | None,
     **options: Any,
 ) -> ExitCode:
-    """Write what changed in live state since the git base into the files. Comments stay.
+    """Show what changed in live state since it was applied. Changes nothing in the service.
 
-    NAME is an address, an id, a key, a name or a glob. A value goes into the layer that defines it
-    if no other resource or environment has it from there, else into the resource or into the
-    overrides of the environment. On a terminal, asks about values that come from a reference. Exits
-    with 3 if a change could not be written. Secrets cannot be read, so they are never written.
+    Shows all resources, or those that NAME selects: address, id, key, name or glob. What changed in
+    the files is not drift. Exits with 2 if there is drift; `apply` sets it back.
+
+    With --write, a value goes into the layer that defines it if no other resource or environment
+    has it from there, else into the resource or into the overrides of the environment. On a
+    terminal, asks about values that come from a reference. Exits with 3 if a value could not be
+    written. Secrets cannot be read, so they are never written. Without an inventory, it needs a
+    NAME.
     """
+    from reconciler.authoring.drift import DriftRequest, drift
+    from reconciler.cli.running import runtime, show_report
+
+    workspace = workspace_of(options)
+    plan = PlanRequest(workspace)
+    how = render_options(workspace.folder)
+    if not (write or diff):
+        request = DriftRequest(plan, names, attribute=attribute)
+        result = show_report("drift", output_format, partial(drift, request), how)
+        return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
+    if diff and not write:
+        raise BadUsage("--diff requires --write")
+    return _write_drift(plan, names, output_format, runtime(), diff=diff, how=how)
+
+
+def _write_drift(
+    plan: PlanRequest,
+    names: tuple[str, ...],
+    output_format: str,
+    world: Runtime,
+    *,
+    diff: bool,
+    how: RenderOptions,
+) -> ExitCode:
+    """Write live values into the files, and show the drift of before."""
     from reconciler.authoring.pulling import PullRequest, pull, pull_summary, pulled_as_text
-    from reconciler.cli.running import approved, progress, run_shown, runtime
+    from reconciler.cli.running import approved, progress, run_shown
     from reconciler.model.redaction import masked_in
     from reconciler.planning.approval import confirmed
+    from reconciler.render.formats import writer_of
 
-    world = runtime()
     listener = progress()
 
     async def ask(question: str) -> bool:
         listener.clear()
         return await approved(confirmed(printable(question)))
 
-    request = PullRequest(
-        PlanRequest(workspace_of(options), base=base),
-        names,
-        write=not diff,
-        ask=ask if world.interactive else None,
-    )
-    result = run_shown(partial(pull, request), world, listener)
+    asks = ask if world.interactive else None
+    result = run_shown(partial(pull, PullRequest(plan, names, not diff, asks)), world, listener)
     print_warnings(result.diagnostics)
     pulled = masked_in(result.report, world.mask)
-    is_json = output_format == "json"
-    text = pulled_as_text(pulled, style_of(sys.stdout), diff=diff)
-    write_result(as_json(pulled) if is_json else text)
+    if output_format == "json":
+        write_result(as_json(pulled))
+    elif diff:
+        write_result(pulled_as_text(pulled, style_of(sys.stdout), diff=True))
+    else:
+        write_result(writer_of(output_format, "drift")(pulled.drift, how))
+        write_note(pulled_as_text(pulled, style_of(sys.stdout), diff=False))
     write_note(pull_summary(pulled))
     write_calls(result.calls)
-    complete = not (pulled.left_out or pulled.drift.deleted or pulled.drift.renamed)
-    return ExitCode.FINE if complete else ExitCode.PARTLY_APPLIED
+    if pulled.left_out or pulled.drift.deleted or pulled.drift.renamed:
+        return ExitCode.PARTLY_APPLIED
+    return ExitCode.CHANGES if pulled.placed else ExitCode.FINE
 
 
 @command(

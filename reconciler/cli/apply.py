@@ -47,7 +47,7 @@ EXAMPLES = (
     ("apply", "Show the plan, ask, and apply it"),
     ("apply plan.json", "Apply a saved plan, or nothing if the plan of now differs"),
     (
-        "apply -e production --auto-approve --mark --log-file audit.jsonl",
+        "apply -e production --auto-approve --push --log-file audit.jsonl",
         "In a job after the merge",
     ),
 )
@@ -75,7 +75,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
     metavar="ID",
     help="Apply without asking if the plan has this id: 8 to 64 digits of it.",
 )
-@option("--mark", is_flag=True, help="Record HEAD as the applied commit, and push it.")
+@option("--push", is_flag=True, help="Push the inventory.")
 @option("--rollback", is_flag=True, help="Apply a commit older than the applied one.")
 @log_option("Append an audit log: JSON lines, one for each request and change.")
 @text_or_json_option("json: only events on stdout, as in the audit log.")
@@ -98,7 +98,7 @@ def apply_command(
     from reconciler.commands.applying import ApplyRequest, Screen, apply
     from reconciler.commands.recording import Outputs
 
-    names = ("plan_file", "auto_approve", "plan_id", "mark", "rollback")
+    names = ("plan_file", "auto_approve", "plan_id", "push", "rollback")
     is_json = output_format == "json"
     request = ApplyRequest(
         plan_request(options),
@@ -183,10 +183,8 @@ def finish(applied: Applied) -> int:
     if verification.error is not None:
         error = verification.error
         _print_error(f"applied, but not verified: {error.message}", error)
-    if applied.marked is not None:
-        write_note(f"recorded the applied commit in {applied.marked}\n")
-    if applied.mark_problem is not None:
-        _print_error(applied.mark_problem.message, applied.mark_problem)
+    if applied.record_problem is not None:
+        _print_error(applied.record_problem.message, applied.record_problem)
     for problem in applied.problems:
         write_message(f"warning: {problem}\n")
     return exit_code_of_apply(applied)

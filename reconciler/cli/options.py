@@ -128,13 +128,6 @@ files_options = all_of(
 )
 
 
-base_option = _planning(
-    "--base",
-    metavar="REF",
-    help="Git reference to compare with. Default: the applied commit, the CI job's base, or the "
-    "default branch.",
-)
-
 workspace_options = all_of(folder_option, environment_option, files_options)
 environments_options = all_of(folder_option, environments_option, files_options)
 
@@ -148,8 +141,7 @@ plan_options = all_of(
     _selection("--exclude", **NAMES, help="Skip these resources."),
     _selection("--kind", **KINDS, help="Only resources of these kinds."),
     _selection("--project", **PARENTS, help="Only these projects and their contents."),
-    base_option,
-    _planning("--no-base", is_flag=True, help="Plan without git."),
+    _planning("--no-inventory", is_flag=True, help="Plan without git."),
     _planning(
         "--rotate-secrets",
         multiple=True,
@@ -304,8 +296,6 @@ def plan_request(options: dict[str, Any]) -> PlanRequest:
     from reconciler.commands.options import PlanRequest
     from reconciler.model.policy import PlanOptions, Selection
 
-    if options["base"] is not None and options["no_base"]:
-        raise BadUsage("--base and --no-base exclude each other")
     return PlanRequest(
         workspace=workspace_of(options),
         options=PlanOptions(
@@ -318,14 +308,13 @@ def plan_request(options: dict[str, Any]) -> PlanRequest:
                 parents=options["project"],
             ),
         ),
-        base=options["base"],
-        no_base=options["no_base"],
+        no_inventory=options["no_inventory"],
     )
 
 
 _GIVEN_AGAIN = (
     *("folder", "environment", "trust_workspace"),
-    *("base", "no_base", "rotate_secrets", "allow_replace"),
+    *("no_inventory", "rotate_secrets", "allow_replace"),
 )
 """The parameters without which the next command refuses a plan, or uses another workspace."""
 

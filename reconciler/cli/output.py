@@ -1,8 +1,9 @@
 """What a command returns: its result as the standard output takes it, and its exit code.
 
 An error has the exit code of its class (`errors.py`), and a run that of its last event
-(`model/event.py`), one of `apply` unless resources were left out or `--mark` failed. What a plan,
-diagnostics or an audit exits with is decided here; other reports are judged by their command.
+(`model/event.py`), one of `apply` unless resources were left out or the inventory was not written.
+What a plan, diagnostics or an audit exits with is decided here; other reports are judged by their
+command.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
 def exit_code_of_apply(applied: Applied) -> ExitCode:
     """Return the code of a run, of the plan that verified it, and of its mark."""
     code = applied.ended.exit_code
-    incomplete = applied.mark_problem is not None
+    incomplete = applied.record_problem is not None
     return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
 
 

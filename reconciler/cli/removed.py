@@ -16,20 +16,24 @@ COMMANDS: Mapping[str, str] = {
     "help": "use `reconciler --help` or `reconciler COMMAND --help`",
     "policy": "use conftest on the JSON of a plan (docs/policy.md)",
     "preflight": "use `reconciler doctor NAME`",
+    "pull": "use `drift --write`",
     "schema": "use `reconciler init --schemas`, which writes them to .reconciler/",
 }
 """The hint for each command, by name."""
 
+_PLANNING = {
+    "--base": "the inventory is what files are compared with; --no-inventory ignores it",
+    "--no-base": "use --no-inventory",
+    "--undo": "revert the commit and apply",
+}
 OPTIONS: Mapping[str, Mapping[str, str]] = {
-    "plan": {
-        "--since": "compare with the last comment of the pull request",
-        "--undo": "revert the commit and apply",
-    },
+    "plan": {**_PLANNING, "--since": "compare with the last comment of the pull request"},
     "apply": {
+        **_PLANNING,
+        "--mark": "`apply` records what it applies; --push pushes it",
         "--no-verify": "leave it out: every apply is verified",
         "--shown": "compare with the last comment of the pull request",
         "--shared": "make a new plan and have it reviewed",
-        "--undo": "revert the commit and apply",
         "--verify": "leave it out: every apply is verified",
     },
     "backfill": {"--out": "plan with --dry-run, then run the same command without it"},

@@ -28,13 +28,14 @@ from reconciler.errors import (
     RefusedByPolicy,
     StalePlan,
 )
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.event import Ended, Report, Verifying, redact_report
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Change, Plan, redact_plan
-from reconciler.model.policy import Prune
-from reconciler.model.text import listed, several
+from reconciler.model.text import several
+from reconciler.workspace.git.ci import is_job
 
 _PAUSES = (1.0, 2.0, 4.0)
 """Seconds before a list that may be behind the writes of the run is read again."""
@@ -97,7 +98,7 @@ async def verify(
 
 
 def _without_secrets(plan: Plan, done: Collection[Address]) -> Plan:
-    """Return a plan without secrets that the run has sent: the base has the old ones."""
+    """Return a plan without secrets that the run has sent: the inventory has the old ones."""
     left = (
         change for change in plan.changes if change.address not in done or not _sends_only(change)
     )
@@ -122,8 +123,8 @@ class ApplyRequest(Struct, frozen=True):
         The id of the plan to apply, or its first digits. It is an approval.
     auto_approve, can_ask
         Whether to skip the question for approval, and whether there is a terminal to ask on.
-    mark, rollback
-        Whether to record the applied commit, and to allow a commit that lacks it.
+    push, rollback
+        Whether to push the inventory, and to allow a commit that lacks applied ones.
     outputs
         Where the events of the run go, besides progress.
     make
@@ -135,15 +136,10 @@ class ApplyRequest(Struct, frozen=True):
     plan_id: str | None = None
     auto_approve: bool = False
     can_ask: bool = True
-    mark: bool = False
+    push: bool = False
     rollback: bool = False
     outputs: Outputs = field(default_factory=Outputs)
     make: MakePlan | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it applies all that the configuration says."""
-        return self.make is None and not self.plan.no_base
 
     @property
     def asks(self) -> bool:
@@ -170,8 +166,8 @@ class Screen(Struct, frozen=True):
 class Applied(Struct, frozen=True):
     """How an apply ended.
 
-    marked, mark_problem
-        The reference of the applied commit, or why it was not recorded.
+    recorded, record_problem
+        The reference of the inventory, or why it was not written.
     problems
         The outputs that are incomplete, a line for each.
     """
@@ -180,8 +176,8 @@ class Applied(Struct, frozen=True):
     ended: Ended
     verification: Verification
     calls: int
-    marked: str | None = None
-    mark_problem: GitUnavailable | None = None
+    recorded: str | None = None
+    record_problem: GitUnavailable | None = None
     problems: tuple[str, ...] = ()
 
 
@@ -205,7 +201,12 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         lock = only_apply(transport)
         if not request.asks:
             await stack.enter_async_context(lock)
+        if request.push:
+            session.required_history().check_pushable()
         planned = await _planned(request, session, transport)
+        if planned.inventory is not None:
+            counted = planned.inventory.counted(planned.live, kinds_by_name())
+            planned = replace(planned, inventory=counted)
         plan = planned.plan
         session.resolve_sent(plan)
         shown = await session.named(transport, plan)
@@ -215,7 +216,8 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         if request.plan_id is not None:
             _check_id(plan, request.plan_id)
         _check_policy(plan)
-        _check_history(request, session, plan)
+        if session.history is not None and planned.inventory is not None:
+            session.history.check_direction(planned.inventory, plan)
         await _check_approval(request, plan, screen)
         if request.asks:
             await stack.enter_async_context(lock)
@@ -237,26 +239,12 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         ended = Ended(report, verification.passed)
         bus(ended)
         applied = Applied(plan, ended, verification, transport.calls, problems=bus.problems)
-        return _recorded(applied, session, request)
+        return _recorded(applied, session, request, planned)
 
 
 def _check_options(request: ApplyRequest) -> None:
     if request.plan_file is not None and request.plan_id is not None:
         raise BadUsage("--plan-id and PLAN_FILE exclude each other")
-
-
-def _check_history(request: ApplyRequest, session: Session, plan: Plan) -> None:
-    """Raise ReconcilerError if HEAD is behind the applied commit, or could not be recorded."""
-    if request.mark and request.plan.no_base:
-        raise BadUsage("--mark and --no-base exclude each other")
-    if request.mark and plan.selection.partial:
-        raise BadUsage(
-            "--mark records a whole environment; omit --target, --exclude, --kind and --project"
-        )
-    if request.mark:
-        session.required_history().check_markable()
-    if session.history is not None and not (request.plan.no_base or request.rollback):
-        session.history.check_direction()
 
 
 def _check_id(plan: Plan, wanted: str) -> None:
@@ -281,13 +269,13 @@ def _check_terminal(request: ApplyRequest) -> None:
 
 async def _planned(request: ApplyRequest, session: Session, transport: Transport) -> SavedPlan:
     """Return the plan to apply: that of now, or what a saved plan has in common with it."""
-    if request.plan_file is not None:
-        return await saved_plan(session, transport, request.plan, request.plan_file)
     if request.make is not None:
         return SavedPlan(*await request.make(session, transport))
-    base = session.base(request.plan)
-    plan, live = await session.planned(transport, request.plan.options, base)
-    return SavedPlan(plan, live, base)
+    inventory = session.inventory(request.plan, push=request.push, rollback=request.rollback)
+    if request.plan_file is not None:
+        return await saved_plan(session, transport, request.plan, request.plan_file, inventory)
+    plan, live = await session.planned(transport, request.plan.options, inventory)
+    return SavedPlan(plan, live, inventory)
 
 
 def _check_policy(plan: Plan) -> None:
@@ -328,7 +316,7 @@ async def _verification(
         if request.make is not None:
             left, _ = await request.make(session, transport)
         else:
-            left, _ = await session.planned(transport, options, planned.base)
+            left, _ = await session.planned(transport, options, planned.inventory)
         return left
 
     if report.complete:
@@ -347,45 +335,19 @@ async def _duplicates(again: Again) -> Verification:
     return Verification()
 
 
-def _recorded(applied: Applied, session: Session, request: ApplyRequest) -> Applied:
-    """Record the applied commit after a complete run whose second plan is empty."""
-    plan, unclear = applied.plan, _not_deleted(applied.plan, session)
-    if not (plan.empty or applied.verification.is_empty):
+def _recorded(
+    applied: Applied, session: Session, request: ApplyRequest, planned: SavedPlan
+) -> Applied:
+    """Write what was applied. In a job it is written only if it is pushed."""
+    history, inventory = session.history, planned.inventory
+    in_job = is_job(session.runtime.environ)
+    if inventory is None or history is None or history.head is None or request.make:
         return applied
-    if not request.mark:
-        is_complete = request.is_whole and not (unclear or plan.selection.partial)
-        if is_complete and session.history is not None:
-            session.history.record()
+    if in_job and not request.push:
         return applied
-    if unclear:
-        return replace(applied, mark_problem=unclear)
+    ended = applied.ended.report, applied.verification.left
     try:
-        return replace(applied, marked=session.required_history().mark())
+        history.record(applied.plan, ended, inventory, push=request.push)
     except GitUnavailable as error:
-        return replace(applied, mark_problem=error)
-
-
-def _not_deleted(plan: Plan, session: Session) -> GitUnavailable | None:
-    """Return why a plan that leaves removed resources behind is not recorded as complete.
-
-    A later base would not know them any more, and nothing would ever delete them. Objects that
-    only have the name of one, in any project, don't count.
-    """
-    policy = session.loaded.policy
-    scopes = {scope for scope, mode in policy.prune.items() if mode is not Prune.NEVER}
-    below_parents = any("." in scope for scope in scopes)
-    left = [
-        note.about
-        for note in plan.notes
-        if note.code == "removed-unclear" and note.about
-        # The project of the object is not known, so the mode of any project may be its own.
-        if below_parents or policy.prune_of(note.about.kind) is not Prune.NEVER
-    ]
-    if not left:
-        return None
-    return GitUnavailable(
-        f"the commit is not recorded: it is not certain which objects {listed(sorted(left), 5)} "
-        "had, so they were not deleted",
-        hint="delete them in the service, or declare them with `id:` and `state: absent`; declare "
-        "objects that are something else, or list their names in `policy.ignore`; then apply again",
-    )
+        return replace(applied, record_problem=error)
+    return replace(applied, recorded=history.ref)

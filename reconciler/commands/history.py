@@ -1,13 +1,9 @@
-"""The git history of a workspace: its base, its applied commit, and files that HEAD lacks.
-
-`apply --mark` records the commit that was applied completely, and refuses to undo it by accident.
-"""
+"""The git history of a workspace: what was applied, and files that HEAD lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import cache, cached_property
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,32 +13,26 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.plan import Note
-from reconciler.model.policy import Prune
-from reconciler.model.resource import Desired
-from reconciler.model.text import listed, printable, several, shortened
-from reconciler.planning.base import Base
-from reconciler.workspace.git.base import (
-    REMOTE,
-    Applied,
-    BaseCommit,
-    Range,
-    applied_commit,
-    applied_ref,
-    base_branches,
-    base_of_ref,
-    default_base,
-    local_ref,
-    trusted_branch,
-)
-from reconciler.workspace.git.ci import head_branch_of, target_of
+from reconciler.model.event import Report
+from reconciler.model.inventory import Entry
+from reconciler.model.plan import Plan
+from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.text import listed, printable, shortened
+from reconciler.model.values import SecretRef, leaves_of
+from reconciler.planning.inventory import Inventory, Record, entries_after, hash_of_secrets
+from reconciler.workspace.elsewhere import declared_in_others
+from reconciler.workspace.git.base import shallow_hint, trusted_branch
+from reconciler.workspace.git.ci import head_branch_of, is_job
+from reconciler.workspace.git.inventory import REMOTE, read_entries, record, ref_of
 from reconciler.workspace.git.repository import HEAD, Blobs, Commit, GitSource, Repository
 from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.resource_files import files_by_glob
+from reconciler.workspace.sources import content_id
 
-_MOST_LISTED = 5
 _LONGEST_REF = 80
+_MOST_LISTED = 5
+_Entries = Mapping[Address, Entry]
 
 
 # Without slots, since cached properties need a dict.
@@ -83,20 +73,9 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
     @cached_property
     def ref(self) -> str:
-        """The full name of the reference of the applied commit."""
-        environment = self.loaded.desired.environment
-        return applied_ref(self.repository, environment, prefix=self.loaded.mark_prefix)
-
-    @cached_property
-    def local_ref(self) -> str | None:
-        """The full name of the reference of the local record, None where a remote exists."""
-        return local_ref(self.repository, self.loaded.desired)
-
-    @cached_property
-    def applied(self) -> Applied | None:
-        """The applied commit of the environment: its mark, or else the local record, if any."""
-        mark = applied_commit(self.repository, self.ref, self.head, self.environ)
-        return mark or applied_commit(self.repository, self.local_ref, self.head, self.environ)
+        """The full name of the reference of the inventory."""
+        desired = self.loaded.desired
+        return ref_of(self.repository, desired.environment, desired.base_url, desired.organization)
 
     @cached_property
     def left_out(self) -> frozenset[str]:
@@ -104,266 +83,199 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return self.repository.left_out()
 
     @cached_property
-    def _has_remotes(self) -> bool:
-        return bool(self.repository.remotes)
+    def uncommitted(self) -> Sequence[str]:
+        """The files of the workspace that differ from HEAD, sorted."""
+        return self._differing(self._source(self.head or HEAD))
 
-    @property
-    def branch(self) -> str:
-        """The branch that bases are on, in words."""
-        return self.loaded.branch or "the default branch"
+    def inventory(self, *, push: bool = False, rollback: bool = False) -> Inventory:
+        """Return what was applied. It is empty without a record, and before the first commit.
 
-    @cached_property
-    def _branches(self) -> Mapping[str, str]:
-        return base_branches(self.repository, self.environ, self.loaded.branch)
-
-    def uncommitted(self) -> list[str]:
-        """Return the files of the workspace that differ from HEAD, sorted."""
-        (tree,) = self.repository.trees([self.head or HEAD])
-        return self._differing(GitSource(Blobs(self.repository), tree))
-
-    def base(self, ref: str | None) -> Base | None:
-        """Return the base that a reference names, or the default one; None before a commit."""
-        if ref is not None:
-            return self._with_branch(self._up_to_head(base_of_ref(self.repository, self.head, ref)))
-        if self.head is None:
-            return None
-        applied = self.applied
-        used = applied if applied is not None and applied.outside is None else None
-        base = self._base_of(used, self.head)
-        notes = tuple(_notes(applied, base.id)) if applied is not None else ()
-        return self._with_branch(self._up_to_head(base, applied=used, notes=notes))
-
-    def _base_of(self, applied: Applied | None, head: str) -> BaseCommit:
-        """Return the base of an applied commit, or the default one without it."""
-        if applied is None:
-            return default_base(self.repository, head, self.environ, self._branches)
-        # The very first commit may have been amended.
-        base = self.repository.merge_base(head, applied.commit) or applied.commit
-        return BaseCommit(base, self.repository.short_name(applied.ref))
-
-    def _with_branch(self, base: Base) -> Base:
-        """Return the base, with a note on what only earlier commits of a pull request declare.
-
-        Hosts plan the merge of its branch, whose commits are not those from the base to HEAD. They
-        are if the branch is merged commit by commit: `prune: git` then removes these resources.
+        With `push`, the record is that of the remote. With `rollback`, entries count as current
+        whose commit HEAD lacks.
         """
-        prunes = Prune.GIT in self.loaded.own_policy.prune.values()
-        if not prunes or target_of(self.environ) is None:
-            return base
-        branch = self.repository.commit(f"{HEAD}^2")
-        if branch is None:
-            return base
-        fork = self.repository.merge_base(base.commit, branch)
-        start = self.repository.described(fork or base.commit)
-        earlier = self._loaded(Range.between(self.repository, start, (branch,)), ())
-        declared = {address for desired in earlier.later for address in desired.resources}
-        for known in (self.loaded.desired, base.desired, *base.later):
-            declared -= known.resources.keys()
-        gone = sorted(declared - earlier.kept.keys())
-        if not gone:
-            return base
-        text = (
-            f"commits of this branch declare {listed(gone, _MOST_LISTED)}, and its last one does "
-            "not: merged commit by commit (rebase), `prune: git` deletes what has their names; "
-            "squash them"
-        )
-        return replace(base, notes=(*base.notes, Note("declared-on-the-way", text)))
-
-    def _up_to_head(
-        self, base: BaseCommit, *, applied: Applied | None = None, notes: tuple[Note, ...] = ()
-    ) -> Base:
-        """Return the base at a commit, with the commits up to the applied one, then up to HEAD."""
-        head = self._head
-        start = self.repository.described(base.id) if head is None or head.id != base.id else head
-        ends = (*self._rolled_back(applied), self.head or base.id)
-        commits = Range.between(self.repository, start, ends)
-        differing = self._differing(commits.source(ends[-1]))
-        uncommitted = any(
-            name in self.loaded.files or name not in self.left_out for name in differing
-        )
-        remarks = tuple(self._remarks(base, applied))
-        merged = self._is_merged(base.id, applied)
-        if not merged:
-            text = f"{self.branch} does not contain the base: no difference counts as drift"
-            notes = (*notes, Note("base-not-merged", text))
-        loaded = self._loaded(commits, notes)
-        return replace(
-            loaded, ref=base.ref, remarks=remarks, uncommitted=uncommitted, merged=merged
-        )
-
-    def _is_merged(self, base: str, applied: Applied | None) -> bool:
-        """Return whether the default branch contains the base, or this clone recorded it."""
-        is_record = applied is not None and applied.ref == self.local_ref
-        tips = self._branches.values()
-        if is_record or not (tips or self._has_remotes):
-            return True
-        return any(self.repository.is_ancestor(base, tip) for tip in tips)
-
-    def _remarks(self, base: BaseCommit, applied: Applied | None) -> Iterator[str]:
-        """Yield what a reader should know about the base itself."""
-        head, repository = self.head, self.repository
-        if base.id == head and applied is None:
-            yield "committed removals and rotations count as applied"
-        if applied is None and not self._branches and self._has_remotes:
-            name = self.loaded.branch
-            # Also where the clone fetches a single branch.
-            fix = f"git fetch origin '+refs/heads/{name or '*'}:refs/remotes/origin/{name or '*'}'"
-            fix += "" if name else " && git remote set-head origin -a"
-            yield f"{self.branch} is not known in this clone: {fix}"
-        for ref, tip in self._branches.items():
-            if tip != head and (behind := repository.count_since(head or HEAD, tip)):
-                yield f"HEAD is {several(behind, 'commit')} behind {repository.short_name(ref)}"
-
-    def _rolled_back(self, applied: Applied | None) -> list[str]:
-        """Return the applied commit if HEAD lacks it, so that its commits count as applied.
-
-        A branch of a pull request will contain it after the merge.
-        """
-        is_branch = target_of(self.environ) is not None
-        return [] if applied is None or applied.is_ancestor or is_branch else [applied.commit]
-
-    def _loaded(self, commits: Range, notes: tuple[Note, ...]) -> Base:
-        """Return the configurations of a range.
-
-        A later commit with errors in its files cannot have been applied, and is left out.
-
-        Raises GitUnavailable for errors in the files of the base.
-        """
-        # Most commits have the loaded files, and need none.
-        snapshots = cache(self.loaded.snapshots)
-        configurations: list[Desired] = []
-        invalid: list[str] = []
-        known: dict[str | None, Desired] = {}
-        for commit, source in commits.sources():
-            tree = commits.trees[commit.id]
-            try:
-                if tree not in known:
-                    known[tree] = self._configuration(source, snapshots)
-                configurations.append(known[tree])
-            except InvalidConfiguration as error:
-                if commit == commits.base:
-                    raise _invalid_base(commit, error.diagnostics) from None
-                invalid.append(commit.id[:7])
-        if invalid:
-            commits_listed = listed(invalid, _MOST_LISTED)
-            text = f"left out of the base, since their files have errors: {commits_listed}"
-            notes = (*notes, Note("invalid-commits", text))
-        desired, *later = configurations
-        return Base(
-            desired=desired,
-            commit=commits.base.id,
-            later=tuple(later),
-            commits=len(commits.later),
-            time=commits.base.time,
-            kept=dict(self._kept(configurations)),
-            notes=notes,
+        repository, head = self.repository, self.head
+        hashes = dict(self._hashes())
+        if head is None:
+            return Inventory(hashes=hashes)
+        tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
+        newest = repository.commit(f"{tip}^1") if tip is not None else None
+        if tip is None or newest is None:
+            return Inventory(hashes=hashes)
+        entries = read_entries(repository, tip)
+        uncounted = dict(self._uncounted(entries))
+        entries = {at: entry for at, entry in entries.items() if at not in uncounted}
+        reading = _Reading(self, head)
+        applied, parents = reading.applied(entries)
+        behind = {} if rollback else dict(reading.behind(entries, applied))
+        if behind and repository.is_shallow:
+            raise GitUnavailable(
+                f"this shallow clone lacks the history of the applied commit "
+                f"{next(iter(behind.values()))[:7]}",
+                hint=shallow_hint(),
+            )
+        return Inventory(
+            entries=entries,
+            applied=applied,
+            parents=parents,
+            hashes=hashes,
+            uncounted=uncounted,
+            behind=behind,
+            elsewhere=dict(self._elsewhere(entries, applied, parents)),
+            former=reading.configuration(newest),
+            times={
+                commit: repository.described(commit).time
+                for commit in {entry.commit for entry in entries.values()}
+                if commit is not None
+            },
+            record=Record(
+                self.ref,
+                tip,
+                newest,
+                repository.described(newest).time,
+                commits=repository.count_since(newest, head),
+                is_newer=not rollback and newest != head and reading.is_newer(newest),
+            ),
         )
 
-    def _configuration(self, source: GitSource, snapshots: Callable[[], Snapshots]) -> Desired:
-        """Return the configuration of a commit: the loaded one if its files are the same."""
-        if not self._differing(source):
-            return self.loaded.desired
-        return load_at(
-            source,
-            environment=self.loaded.desired.environment,
-            environ=self.environ,
-            snapshots=snapshots(),
-            trusted=self.loaded.secrets.trusted,
-        )
+    def _uncounted(self, entries: _Entries) -> Iterator[tuple[Address, str]]:
+        """Yield entries whose commit cannot be believed or is missing, with the reason."""
+        repository = self.repository
+        commits = {entry.commit for entry in entries.values()} - {None}
+        missing = {item for item in commits if item and repository.commit(item) is None}
+        line: Collection[str | None] = commits
+        branch = "the trusted branch"
+        if is_job(self.environ):
+            trusted = trusted_branch(repository, self.environ)
+            line = repository.first_parents(trusted.commit) if trusted is not None else ()
+            branch = trusted.ref if trusted is not None else f"{branch}, which is not known here"
+        for address, entry in entries.items():
+            if entry.commit is None:
+                if is_job(self.environ):
+                    yield address, "it was applied from files that were not committed"
+            elif entry.commit in missing or entry.commit not in line:
+                if repository.is_shallow:
+                    raise GitUnavailable(
+                        f"this shallow clone lacks the applied commit {entry.commit[:7]}",
+                        hint=shallow_hint(),
+                    )
+                is_missing = entry.commit in missing
+                where = "this clone" if is_missing else f"the first parents of {branch}"
+                yield address, f"its commit {entry.commit[:7]} is not in {where}"
 
-    def _kept(self, configurations: Sequence[Desired]) -> Iterator[tuple[Address, str]]:
-        """Yield removed resources that are not removed from the tree, with the reason."""
-        loaded = self.loaded
-        read = loaded.files.keys() - loaded.skipped
-        removed = {
-            address: resource.mark.file if resource.mark is not None else ""
-            for desired in configurations
-            for address, resource in desired.resources.items()
-            if address not in loaded.desired.resources
+    def _hashes(self) -> Iterator[tuple[Address, str]]:
+        """Yield the hashes of the secrets of today's resources."""
+        resources = self.loaded.desired.resources
+        contents = self._contents(resources.values())
+        for address, resource in resources.items():
+            if (digest := hash_of_secrets(resource, contents)) is not None:
+                yield address, digest
+
+    def _contents(self, resources: Collection[Resource]) -> Mapping[str, str]:
+        """Return the ids of the contents of tracked files that secrets come from, by origin."""
+        names = {
+            source.origin: source.argument
+            for resource in resources
+            for ref in leaves_of(resource.spec, SecretRef)
+            for source in ref.sources
+            if source.source == "file"
         }
-        if not removed:
-            return
-        from reconciler.workspace.sources import keys_in_unloaded
+        if not names or self.head is None:
+            return {}
+        source = self._source(self.head)
+        return {
+            origin: content_id((self.folder / name).read_bytes())
+            for origin, name in names.items()
+            if source.contains(name) and (self.folder / name).is_file()
+        }
 
-        unloaded = keys_in_unloaded(self.folder, read)
-        for address, file in removed.items():
-            needed = {kinds_by_name()[address.kind].collection, address.key}
-            others = (name for name, keys in unloaded.items() if needed <= keys)
-            if address in loaded.declared:
-                yield address, f"its `environments` leave out {loaded.desired.environment}"
-            elif file in self.left_out:
-                yield address, f"this sparse checkout leaves out its file {file}"
-            elif file and file not in loaded.files and (self.folder / file).exists():
-                yield address, f"its file {file} exists but is not loaded"
-            elif (other := next(others, None)) is not None:
-                yield address, f"{other} contains it but is not loaded"
+    def _elsewhere(
+        self,
+        entries: _Entries,
+        applied: Mapping[Address, Resource],
+        parents: Mapping[tuple[str, Address], Resource],
+    ) -> Iterator[tuple[Address, str]]:
+        """Yield removed addresses that other files may declare, with the reason."""
+        loaded = self.loaded
+        removed = entries.keys() - loaded.desired.resources.keys()
+        for address in removed & loaded.declared.keys():
+            yield address, f"its `environments` leave out {loaded.desired.environment}"
+        if removed and self.left_out:
+            for address in removed - loaded.declared.keys():
+                yield address, "this sparse checkout leaves out files of the workspace"
+        names = {}
+        for address in removed - loaded.declared.keys():
+            kind, was, entry = kinds_by_name()[address.kind], applied.get(address), entries[address]
+            key = was.parent.key if was is not None and was.parent is not None else None
+            above = Address(kind.parent or "", key or "")
+            parent = parents.get((entry.commit or "", above))
+            names[address] = (entry.name, parent.name if parent is not None else None)
+        if names:
+            read = {self.folder / name for name in loaded.files.keys() - loaded.skipped}
+            yield from declared_in_others(
+                self.repository.root, self.folder, read, names, service=loaded.desired
+            )
 
-    def check_markable(self) -> None:
+    def check_direction(self, inventory: Inventory, plan: Plan) -> None:
+        """Raise StalePlan if the files are older than what was applied."""
+        record = inventory.record
+        if record is not None and record.is_newer:
+            raise StalePlan(
+                f"HEAD is older than the newest applied commit {record.applied[:7]}, where the "
+                "files differ; nothing was sent",
+                hint="apply the newest commit, or use --rollback",
+            )
+        behind = [change for change in plan.changes if change.address in inventory.behind]
+        if behind:
+            commits = sorted({inventory.behind[change.address][:7] for change in behind})
+            raise StalePlan(
+                f"HEAD lacks applied commits: {listed(commits, _MOST_LISTED)}; nothing was sent",
+                hint="merge them, or use --rollback",
+            )
+
+    def check_pushable(self) -> None:
         """Raise ReconcilerError if HEAD, which would be recorded, is not what is applied."""
-        head = self._required_head()
-        if files := self.uncommitted():
+        head = self.required_head()
+        if files := self.uncommitted:
             raise ReconcilerError(
-                f"--mark records HEAD, but these files differ from it: "
+                f"--push records HEAD, but these files differ from it: "
                 f"{listed(files, _MOST_LISTED)}; nothing was sent",
-                hint="commit or restore them, or omit --mark",
+                hint="commit or restore them, or omit --push",
             )
         trusted = trusted_branch(self.repository, self.environ)
+        if trusted is None and is_job(self.environ):
+            raise GitUnavailable(
+                "--push needs the trusted branch, which this clone does not have; nothing was sent",
+                hint="fetch the default branch (fetch-depth: 0), or set RECONCILER_TRUST_REF",
+            )
         if trusted is not None and not self.repository.is_ancestor(head, trusted.commit):
             raise ReconcilerError(
-                f"--mark records HEAD, but {trusted.ref} does not contain it; nothing was sent",
-                hint="push or merge it first, or omit --mark",
+                f"--push records HEAD, but {trusted.ref} does not contain it; nothing was sent",
+                hint="push or merge it first, or omit --push",
             )
 
-    def check_direction(self) -> None:
-        """Raise StalePlan if HEAD lacks the commit that is recorded as applied."""
-        applied = self.applied
-        if applied is None or applied.ref != self.ref or applied.outside is not None:
-            return
-        if not applied.is_ancestor:
-            raise StalePlan(
-                f"the applied commit {applied.commit[:7]} ({applied.ref}) is not an ancestor of "
-                "HEAD; nothing was sent",
-                hint="check out a commit that contains it, or use --rollback to apply an older one",
-            )
+    def record(
+        self, plan: Plan, ended: tuple[Report, Plan | None], inventory: Inventory, *, push: bool
+    ) -> None:
+        """Write what a run applied."""
+        head, desired = self.required_head(), self.loaded.desired
+        committed = self.configuration(head) if self.uncommitted else desired
+        own = entries_after(inventory, plan, ended, desired.resources, (head, committed.resources))
+        began = inventory.record.tip if inventory.record is not None else None
+        record(self.repository, self.ref, head, own, began=began, push=push)
 
-    def mark(self) -> str:
-        """Record HEAD as the applied commit of the environment, and return the reference.
+    def configuration(self, commit: str) -> Desired:
+        """Return the configuration at a commit."""
+        return _Reading(self, self.required_head()).configuration(commit)
 
-        Call it after a complete run, once the second plan is empty. Nothing is recorded if the push
-        fails, so that the next run starts from the former commit.
-        """
-        repository, applied, ref = self.repository, self.applied, self.ref
-        former = applied.commit if applied is not None and applied.ref == ref else None
-        head = self._required_head()
-        if former == head:
-            return ref
-        if REMOTE in repository.remotes:
-            try:
-                repository.push(REMOTE, ref, head, former)
-            except GitUnavailable as error:
-                raise GitUnavailable(
-                    f"applied, but the applied commit {head[:7]} was not recorded: {error.message}",
-                    hint=f"fetch with `git fetch {REMOTE} '+{ref}:{ref}'`, and apply again",
-                ) from None
-        repository.update_ref(ref, head, former)
-        return ref
-
-    def record(self) -> None:
-        """Record HEAD as what was applied here, under the conditions of a mark, without a remote.
-
-        No user asked for it, so a problem is not reported: the next plan starts from the former
-        commit.
-        """
-        with suppress(ReconcilerError):
-            if (ref := self.local_ref) is not None:
-                self.check_markable()
-                tip = self.repository.tip(ref)
-                self.repository.update_ref(ref, self._required_head(), tip)
-
-    def _required_head(self) -> str:
+    def required_head(self) -> str:
+        """Return the commit of HEAD. Raises GitUnavailable before the first commit."""
         if self.head is None:
             raise GitUnavailable("the git repository has no commit")
         return self.head
+
+    def _source(self, commit: str) -> GitSource:
+        (tree,) = self.repository.trees([commit])
+        return GitSource(Blobs(self.repository), tree)
 
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""
@@ -374,26 +286,118 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return sorted(changed | (selected - contents.keys()))
 
 
-def _invalid_base(commit: Commit, diagnostics: Sequence[Diagnostic]) -> GitUnavailable:
+class _Reading(Struct, frozen=True, dict=True):
+    """The configurations of commits, loaded when they are needed, and compared with HEAD."""
+
+    history: WorkspaceHistory
+    head: str
+
+    def applied(
+        self, entries: _Entries
+    ) -> tuple[dict[Address, Resource], dict[tuple[str, Address], Resource]]:
+        """Return how the commits of entries declare them, and the projects that they name by key.
+
+        Nothing else of a commit is kept: many commits of many resources need no more memory.
+        """
+        by_commit: dict[str, list[Address]] = {}
+        for address, entry in entries.items():
+            if entry.commit is not None:
+                by_commit.setdefault(entry.commit, []).append(address)
+        applied: dict[Address, Resource] = {}
+        parents: dict[tuple[str, Address], Resource] = {}
+        for commit, addresses in by_commit.items():
+            resources = self.configuration(commit).resources
+            for address in addresses:
+                was = resources.get(address)
+                if was is None or was.state is State.ABSENT:
+                    continue
+                applied[address] = was
+                kind = kinds_by_name()[address.kind].parent
+                if kind is not None and was.parent is not None and was.parent.key is not None:
+                    above = Address(kind, was.parent.key)
+                    if above in resources:
+                        parents[commit, above] = resources[above]
+        return applied, parents
+
+    def behind(
+        self, entries: _Entries, applied: Mapping[Address, Resource]
+    ) -> Iterator[tuple[Address, str]]:
+        """Yield the entries that are not current, with their commits.
+
+        Current are those whose commit HEAD contains, those that are declared today as they were
+        applied, and those that the files at the merge base declare so.
+        """
+        repository, today = self.history.repository, self.history.loaded.desired.resources
+        contained = {
+            commit: repository.is_ancestor(commit, self.head)
+            for commit in {entry.commit for entry in entries.values() if entry.commit is not None}
+        }
+        for address, entry in entries.items():
+            if entry.commit is None or contained[entry.commit]:
+                continue
+            was = applied.get(address)
+            if _is_same(was, today.get(address)):
+                continue
+            base = repository.merge_base(entry.commit, self.head)
+            if base is None or not _is_same(was, self.configuration(base).resources.get(address)):
+                yield address, entry.commit
+
+    def is_newer(self, commit: str) -> bool:
+        """Return whether HEAD is an older ancestor of a commit with other files."""
+        repository = self.history.repository
+        own, other = repository.trees([self.head, commit])
+        return own != other and repository.is_ancestor(self.head, commit)
+
+    def configuration(self, commit: str) -> Desired:
+        """Return the configuration at a commit: the loaded one if its files are the same.
+
+        Raises GitUnavailable for errors in its files.
+        """
+        (tree,) = self.history.repository.trees([commit])
+        known: Desired | None = self._last.get(tree)
+        if known is not None:
+            return known
+        loaded, source = self.history.loaded, GitSource(self._blobs, tree)
+        if not self.history._differing(source):  # noqa: SLF001 - a part of the same module
+            return loaded.desired
+        try:
+            desired = load_at(
+                source,
+                environment=loaded.desired.environment,
+                environ=self.history.environ,
+                snapshots=self._snapshots,
+                trusted=loaded.secrets.trusted,
+            )
+        except InvalidConfiguration as error:
+            raise _invalid(commit, error.diagnostics) from None
+        self._last.clear()
+        self._last[tree] = desired
+        return desired
+
+    @cached_property
+    def _last(self) -> dict[str | None, Desired]:
+        return {}
+
+    @cached_property
+    def _blobs(self) -> Blobs:
+        return Blobs(self.history.repository)
+
+    @cached_property
+    def _snapshots(self) -> Snapshots:
+        return self.history.loaded.snapshots()
+
+
+def _is_same(one: Resource | None, other: Resource | None) -> bool:
+    """Return whether two declarations differ in nothing but their places."""
+    if one is None or other is None:
+        return one is other
+    return replace(one, mark=None) == replace(other, mark=None)
+
+
+def _invalid(commit: str, diagnostics: Sequence[Diagnostic]) -> GitUnavailable:
     first = diagnostics[0]
     place = f"{first.at}: " if first.at is not None else ""
     return GitUnavailable(
-        f"errors in the files at the base {commit.id[:7]}: {place}{first.message} [{first.code}]",
-        hint="use --base with a commit whose files have no errors, or --no-base",
+        f"errors in the files at the applied commit {commit[:7]}: {place}{first.message}",
+        hint="use --no-inventory to plan without what was applied",
     )
-
-
-def _notes(applied: Applied, base: str) -> Iterator[Note]:
-    commit = applied.commit[:7]
-    if applied.outside is not None:
-        yield Note(
-            "applied-commit-ignored",
-            f"the applied commit {commit} ({applied.ref}) is not in {applied.outside} and is "
-            "ignored",
-        )
-    elif not applied.is_ancestor:
-        yield Note(
-            "applied-commit-not-in-head",
-            f"the applied commit {commit} ({applied.ref}) is not an ancestor of HEAD; the base is "
-            f"{base[:7]}",
-        )

@@ -37,10 +37,9 @@ def are_several(names: Sequence[str]) -> bool:
 class PlanRequest(Struct, frozen=True):
     """What to plan.
 
-    `base` is a git reference, None for the one of the CI job; `no_base` does not use git.
+    `no_inventory` does not use git.
     """
 
     workspace: WorkspaceOptions
     options: PlanOptions = field(default_factory=PlanOptions)
-    base: str | None = None
-    no_base: bool = False
+    no_inventory: bool = False

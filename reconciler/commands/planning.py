@@ -24,7 +24,6 @@ from reconciler.workspace.git.ci import is_job
 _CALLS = {Action.REPLACE: 5, Action.NO_OP: 0}
 """The calls of an action that is not one write: a replacement checks, creates, checks again,
 deletes and renames."""
-_CALLS_OF_A_REST = 4
 """The rest of a replacement: two checks, then the old object is deleted, the new one renamed."""
 _PAGE = 100
 _KEY_MAY_WRITE = Note(
@@ -44,10 +43,7 @@ def calls_of(plan: Plan, kinds: Sequence[Kind]) -> int:
     sizes += Counter(unmanaged.address.kind for unmanaged in plan.unmanaged)
     calls, checked_again, parents = 0, 0, containers(kinds)
     for change in plan.sending:
-        if change.new_id is not None:
-            calls += _CALLS_OF_A_REST
-        else:
-            calls += _CALLS.get(change.action, 1) + (change.after_create is not None)
+        calls += _CALLS.get(change.action, 1) + (change.after_create is not None)
         # What is in an object to delete is listed.
         calls += change.action is Action.DELETE and change.address.kind in parents
     for kind in kinds:
@@ -55,9 +51,7 @@ def calls_of(plan: Plan, kinds: Sequence[Kind]) -> int:
         scopes = {
             (change.parent_id, change.parent)
             for change in plan.effective
-            if change.address.kind == kind.name
-            and change.action in (Action.CREATE, Action.REPLACE)
-            and change.new_id is None
+            if change.address.kind == kind.name and change.action in (Action.CREATE, Action.REPLACE)
         }
         lists = min(len(scopes), survey) if kind.paths.survey is not None else len(scopes)
         calls += 2 * lists + survey
@@ -101,8 +95,8 @@ async def plan(
     """
     session = Session.open(request.workspace, runtime, drafts=drafts)
     async with session.connected() as transport:
-        base = session.base(request)
-        planned, _ = await session.planned(transport, request.options, base)
+        inventory = session.inventory(request)
+        planned, _ = await session.planned(transport, request.options, inventory)
         if is_job(runtime.environ) and await key_may_write(transport):
             planned = replace(planned, notes=(*planned.notes, _KEY_MAY_WRITE))
         return PlanResult.of(await session.named(transport, planned), session, transport)

@@ -18,7 +18,6 @@ from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.redaction import Mask
-from reconciler.model.resource import Desired
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import read_workspace
@@ -30,13 +29,9 @@ _AT_ONCE = 4
 
 
 class Shared(Struct, frozen=True):
-    """What the environments of one run share: files that are parsed, and configurations.
-
-    `elsewhere` are those of other environments, None for one that cannot be loaded here.
-    """
+    """What the environments of one run share: files that are parsed."""
 
     parsed: ParsedFiles = field(default_factory=ParsedFiles)
-    elsewhere: dict[str, Desired | None] = field(default_factory=dict)
 
 
 class Runtime(Struct, frozen=True):

@@ -18,8 +18,8 @@ from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan, PlanSource, SecretUse
 from reconciler.model.text import printable, several
-from reconciler.planning.base import Base
 from reconciler.planning.details import touched_by
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.saved import differences
 from reconciler.workspace.loading import Loaded
 
@@ -28,11 +28,11 @@ _NEW_PLAN = "make a new plan and have it reviewed"
 
 
 class SavedPlan(Struct, frozen=True):
-    """What `apply FILE` applies, and the live state and git base that it was planned from."""
+    """What `apply FILE` applies, and the live state and inventory that it was planned from."""
 
     plan: Plan
     live: Live
-    base: Base | None = None
+    inventory: Inventory | None = None
 
 
 async def saved_plan(
@@ -40,12 +40,13 @@ async def saved_plan(
     transport: Transport,
     request: PlanRequest,
     file: Path,
+    inventory: Inventory | None,
 ) -> SavedPlan:
     """Plan again as the saved plan was made, and return the changes that both plans contain.
 
     The selection is that of the file, since it only narrows: what its options name today, and what
     they named when it was saved. So a name with another meaning makes the plan stale. Options that
-    widen a plan (the base, --rotate-secrets, --allow-replace) are not taken from the file: they
+    widen a plan (--rotate-secrets, --allow-replace) are not taken from the file: they
     are given again. Policy violations of the new plan are in the result.
 
     Raises:
@@ -61,14 +62,13 @@ async def saved_plan(
         )
     saved = decode(read_file(file), name=str(file))
     _check_place(saved.source, session.loaded)
-    base = session.base(request)
-    for problem, hint in _other_options(saved, request, base):
+    for problem, hint in _other_options(saved, request):
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
     options = replace(request.options, selection=saved.selection, planned_before=saved.objects)
-    new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
+    new, live = await session.planned(transport, options, inventory, in_full=touched_by(saved))
     if lines := differences(saved, new, live=live, kinds=all_kinds(), mask=session.mask):
         raise StalePlan(stale_message(lines), hint=_NEW_PLAN)
-    return SavedPlan(new, live, base)
+    return SavedPlan(new, live, inventory)
 
 
 def _check_place(source: PlanSource, loaded: Loaded) -> None:
@@ -91,20 +91,8 @@ def _check_place(source: PlanSource, loaded: Loaded) -> None:
         )
 
 
-def _other_options(
-    saved: Plan, request: PlanRequest, base: Base | None
-) -> Iterator[tuple[str, str]]:
+def _other_options(saved: Plan, request: PlanRequest) -> Iterator[tuple[str, str]]:
     """Yield each option that widens a plan and differs from those of the saved one, with a hint."""
-    planned, commit = saved.source.base, base.commit if base is not None else None
-    if planned is None and commit is not None:
-        yield f"the plan was made without a git base; now it is {commit[:7]}", "pass --no-base"
-    elif planned != commit:
-        today = f"now it is {commit[:7]}" if commit is not None else "now there is none"
-        name = printable(str(planned))[:40]
-        yield (
-            f"the plan was made with the git base {name[:7]}; {today}",
-            f"pass --base {name}, or {_NEW_PLAN}",
-        )
     uses = {note.use for change in saved.effective for note in change.secrets}
     if SecretUse.ROTATE in uses and not request.options.rotate:
         yield "the plan was made with --rotate-secrets", "pass it again, with the same names"

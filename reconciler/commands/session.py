@@ -1,4 +1,4 @@
-"""The steps that use cases share: load, connect, read the git base and live state, plan."""
+"""The steps that use cases share: load, connect, read the inventory and live state, plan."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Collection,
-    Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -39,12 +37,10 @@ from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted, redact_event
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.plan import Plan, Reason, Refusal
-from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions, Policy, Prune
+from reconciler.model.plan import Plan
+from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.redaction import Mask
-from reconciler.model.resource import Desired
-from reconciler.model.text import listed, quoted, several
-from reconciler.planning.base import Base
+from reconciler.model.text import several
 from reconciler.planning.details import (
     DetailsNotRead,
     declared_parents,
@@ -54,7 +50,7 @@ from reconciler.planning.details import (
 )
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.integrations import IntegrationsNotRead
-from reconciler.planning.matcher import Matching, match
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import make_plan
 from reconciler.planning.rules import with_violations
@@ -198,20 +194,20 @@ class Session(Struct, frozen=True):
             masked.exit_code = error.exit_code.after(self.runtime.client.sent)
             raise masked from None
 
-    def base(self, request: PlanRequest) -> Base | None:
-        """Return the git base, None without one. Raises GitUnavailable if it cannot be read."""
-        if request.no_base:
+    def inventory(
+        self, request: PlanRequest, *, push: bool = False, rollback: bool = False
+    ) -> Inventory | None:
+        """Return what was applied, None without git. Raises GitUnavailable if unreadable."""
+        if request.no_inventory or self.history is None:
             return None
-        if self.history is None and request.base is None:
-            return None
-        return self.required_history().base(request.base)
+        return self.history.inventory(push=push, rollback=rollback)
 
     def required_history(self) -> WorkspaceHistory:
         """Return the git history. Raises GitUnavailable outside of a repository."""
         if self.history is None:
             raise GitUnavailable(
                 f"{self.options.folder} is not in a git repository",
-                hint="run in a git clone, or omit --base and --mark",
+                hint="run in a git clone, or omit --push",
             )
         return self.history
 
@@ -223,7 +219,7 @@ class Session(Struct, frozen=True):
         self,
         transport: Transport,
         options: PlanOptions,
-        base: Base | None = None,
+        inventory: Inventory | None = None,
         *,
         in_full: Callable[[LiveObject], bool] = lambda _: False,
     ) -> tuple[Plan, Live]:
@@ -234,24 +230,21 @@ class Session(Struct, frozen=True):
         Raises AmbiguousIdentity, ServiceError.
         """
         desired, kinds = self.loaded.desired, all_kinds()
-        versions = self._versions(base)
-        policies = (self.loaded.own_policy, self.loaded.policy)
-        has_others = any(self.loaded.others_of_service())
 
         def inside(kind: Kind, parents: Sequence[LiveObject]) -> AbstractSet[str]:
-            return declared_parents(kind, parents, versions, policies)
+            return declared_parents(kind, parents, desired, inventory)
 
         live = await self.read(transport, Depth(in_full=in_full, inside=inside))
-        context = replace(self.plan_context(options, base), needs_details=True)
+        context = replace(self.plan_context(options, inventory), needs_details=True)
         while True:
             try:
                 plan, live = await self.settled(
                     transport,
                     live,
                     lambda live: self._planned(live, context),
-                    needs=lambda plan, live: self.needed_details(plan, live, base),
+                    needs=lambda plan, live: self.needed_details(plan, live, inventory),
                 )
-                wanted = needed_parents(plan, live, kinds, everything=has_others)
+                wanted = needed_parents(plan, live, kinds)
                 if not wanted:
                     return plan, live
             except (AmbiguousIdentity, BadUsage):
@@ -299,31 +292,21 @@ class Session(Struct, frozen=True):
             )
 
     def needed_details(
-        self, plan: Plan, live: Live, base: Base | None = None
+        self, plan: Plan, live: Live, inventory: Inventory | None = None
     ) -> frozenset[Identity]:
         """Return the objects that a plan depends on and that are known in short form only."""
-        return needed_details(plan, live, self._versions(base), all_kinds())
+        applied = inventory.applied if inventory is not None else {}
+        versions = (self.loaded.desired.resources, applied)
+        return needed_details(plan, live, versions, all_kinds())
 
-    def _versions(self, base: Base | None) -> tuple[Desired, ...]:
-        """Return the configuration and those of the git base."""
-        former = (base.desired, *base.later) if base is not None else ()
-        return (self.loaded.desired, *former)
-
-    def plan(self, live: Live, options: PlanOptions, base: Base | None = None) -> Plan:
+    def plan(self, live: Live, options: PlanOptions, inventory: Inventory | None = None) -> Plan:
         """Return the plan that makes live state match the configuration."""
-        return self._planned(live, self.plan_context(options, base))
+        return self._planned(live, self.plan_context(options, inventory))
 
     def _planned(self, live: Live, context: PlanContext) -> Plan:
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
-            plan = self._judged_plan(live, context)
-            if context.has_environments and _may_concern_others(plan):
-                others = dict(self._matched_elsewhere(live))
-                elsewhere = frozenset(_claimed_by(others.values()))
-                plan = self._judged_plan(live, replace(context, elsewhere=elsewhere))
-                unknown = [name for name, matching in others.items() if matching is None]
-                plan = replace(plan, refusals=(*plan.refusals, *self._unclear(plan, unknown)))
-        return replace(plan, refusals=(*plan.refusals, *self._unsafe()))
+            return self._judged_plan(live, context)
 
     def _judged_plan(self, live: Live, context: PlanContext) -> Plan:
         options = context.options
@@ -337,65 +320,6 @@ class Session(Struct, frozen=True):
 
         return self.judged(make)
 
-    def claimed_elsewhere(self, live: Live) -> Iterator[Identity]:
-        """Yield the objects that other environments of the same organization declare.
-
-        An environment that cannot be loaded here, for example without its variables, is left out.
-        """
-        return _claimed_by(matching for _, matching in self._matched_elsewhere(live))
-
-    def _matched_elsewhere(self, live: Live) -> Iterator[tuple[str, Matching | None]]:
-        """Yield other environments of the organization, None for what they declare if unclear."""
-        for name, is_certain in self.loaded.others_of_service():
-            theirs, matching = self._elsewhere(name), None
-            # An organization may be reached at several addresses.
-            if theirs is not None:
-                if not is_certain and theirs.organization != self.loaded.desired.organization:
-                    continue
-                with suppress(AmbiguousIdentity):
-                    matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
-            yield name, matching
-
-    def _elsewhere(self, name: str) -> Desired | None:
-        """Return the configuration of another environment, loaded once."""
-        known = self.shared.elsewhere
-        if name not in known:
-            options = replace(self.options, environment=name, strict=False)
-            known[name] = None
-            with suppress(ReconcilerError):
-                other, *_ = load_workspace(
-                    options,
-                    self.runtime.environ,
-                    interactive=self.runtime.interactive,
-                    parsed=self.shared.parsed,
-                )
-                known[name] = other.desired
-        return known[name]
-
-    def _unclear(self, plan: Plan, unknown: Sequence[str]) -> Iterator[Refusal]:
-        """Yield a violation if the plan prunes what an environment may declare that is unknown."""
-        pruned = [item.address for item in plan.effective if Reason.PRUNED in item.reasons]
-        if pruned and unknown:
-            names = listed([quoted(name) for name in unknown], _MOST_NAMED)
-            yield Refusal(
-                "declared-elsewhere",
-                f"{several(len(pruned), 'unmanaged object')} would be deleted, which environment "
-                f"{names} may declare: it cannot be loaded or matched here",
-                tuple(pruned),
-                self.loaded.own_policy.marks.get("prune"),
-                "check it with `plan -e`, set its variables here too, write the id of its "
-                "organization in reconciler.yaml, or use `prune: git`",
-            )
-
-    def _unsafe(self) -> Iterator[Refusal]:
-        """Yield a violation if `prune: true` may delete what files declare that are left out."""
-        history, policy = self.history, self.loaded.own_policy
-        if Prune.UNMANAGED in policy.prune.values() and history is not None and history.left_out:
-            files = several(len(history.left_out), "file")
-            message = f"`prune: true`, but this sparse checkout leaves out {files} of the workspace"
-            allow = "check out all files: git sparse-checkout disable"
-            yield Refusal("sparse-checkout", message, (), policy.marks.get("prune"), allow)
-
     def judged(self, make: Callable[[Policy], Plan]) -> Plan:
         """Return the plan of the own policy, with violations of the stricter one that applies."""
         loaded = self.loaded
@@ -403,33 +327,18 @@ class Session(Struct, frozen=True):
         trusted = plan if loaded.policy == loaded.own_policy else make(loaded.policy)
         return with_violations(plan, trusted, loaded.after_merge, hint=loaded.merge_hint)
 
-    def plan_context(self, options: PlanOptions, base: Base | None = None) -> PlanContext:
+    def plan_context(self, options: PlanOptions, inventory: Inventory | None = None) -> PlanContext:
         """Return what a plan depends on besides configuration and live state. Reads the clock."""
         # Without a base git may be unavailable, or not to be used.
-        history = self.history if base is not None else None
+        history = self.history if inventory is not None else None
         return PlanContext(
             self.runtime.now(),
             __version__,
-            base,
+            inventory,
             options,
             head=history.head if history is not None else None,
             head_ref=history.head_ref if history is not None else None,
+            uncommitted=history is not None and bool(history.uncommitted),
             declared=self.loaded.declared.keys(),
             has_environments=len(self.loaded.environments) > 1,
         )
-
-
-def _claimed_by(matchings: Iterable[Matching | None]) -> Iterator[Identity]:
-    """Yield the objects that configurations match. None is one that is unclear."""
-    for matching in matchings:
-        pairs = matching.matches.values() if matching is not None else ()
-        yield from (pair.live.identity for pair in pairs if pair.live is not None)
-
-
-def _may_concern_others(plan: Plan) -> bool:
-    """Return whether a plan deletes objects, or creates some beside others."""
-    return (
-        any(change.action.destructive for change in plan.effective)
-        or any(refusal.rule == POSSIBLE_DUPLICATE for refusal in plan.refusals)
-        or any(note.code == "look-alike" for note in plan.notes)
-    )

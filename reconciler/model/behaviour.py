@@ -119,9 +119,7 @@ class RuleContext(Struct, frozen=True, dict=True):
     @property
     def creates(self) -> bool:
         """Whether a new object is created."""
-        return self.action is Action.CREATE or (
-            self.action is Action.REPLACE and self.change.new_id is None
-        )
+        return self.action is Action.CREATE or (self.action is Action.REPLACE)
 
 
 Outcome: TypeAlias = str | tuple[Severity | Effect, str] | None

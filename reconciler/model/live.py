@@ -32,7 +32,6 @@ _MARKER = re.compile(
     r"|\[iac:[\w-]+:(?P<fork>\S+)\s+iac:hash:[0-9a-f]+\])\s*",
     re.DOTALL,
 )
-_MARKED = re.compile(r"(?P<name>.*) \(replaces (?P<old_id>[A-Za-z0-9-]+)\)", re.DOTALL)
 
 
 def id_text(value: JSON) -> str | None:
@@ -158,16 +157,3 @@ def plain_name(name: str) -> str:
     """Return a live name without whitespace around it and without the marker."""
     other = other_tool_of(name)
     return other.name if other is not None else name.strip()
-
-
-def marked_name(name: str, old_id: str) -> str:
-    """Return `NAME (replaces OLD-ID)`, which a new object has until the old one is deleted."""
-    return f"{name} (replaces {old_id})"
-
-
-def parse_marked_name(text: str) -> tuple[str, str] | None:
-    """Return the name and the id of the old object, None if a name has no mark."""
-    if not text.rstrip().endswith(")"):
-        return None
-    match = _MARKED.fullmatch(text.strip())
-    return (match["name"], match["old_id"]) if match else None

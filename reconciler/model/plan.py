@@ -38,7 +38,7 @@ _MOST_DANGERS = 8
 
 
 class Reason(Term):
-    """Why a change is planned, for readers. Without a git base a difference is `fields_differ`."""
+    """Why a change is planned. What was not recorded as applied is `fields_differ`."""
 
     NOT_LIVE = "not_live", "does not exist yet"
     FIELDS_DIFFER = "fields_differ", "live state differs from the configuration"
@@ -48,23 +48,21 @@ class Reason(Term):
     REMOVED_KEY = "removed_key", "a field was removed from the configuration"
     RENAMED = "renamed", "renamed"
     STATE_ABSENT = "state_absent", "the configuration sets `state: absent`"
-    REMOVED_FROM_FILES = "removed_from_files", "removed from the configuration since the git base"
-    PRUNED = "pruned", "unmanaged, and policy.prune includes it"
+    REMOVED_FROM_FILES = "removed_from_files", "removed from the configuration"
     MOVED = "moved", "moved to another project"
     FIXED_FIELD = "fixed_field", "a field can't be changed in place"
     SECRET_ROTATED = "secret_rotated", "secrets are sent again (--rotate-secrets)"
     SECRET_CHANGED = "secret_changed", "a secret changed in the configuration"
-    INTERRUPTED = "interrupted", "continues a replacement that was interrupted"
     REQUESTED = "requested", "requested by a command, not by the configuration"
 
 
 class Origin(Term):
-    """The side that changed since the git base."""
+    """The side that changed since the apply."""
 
     FILES = "files", "The files changed."
     LIVE = "live", "Live state changed."
     BOTH = "both", "Both changed: a conflict."
-    UNKNOWN = "unknown", "There is no git base to compare with."
+    UNKNOWN = "unknown", "It is not recorded what was applied."
 
 
 class FieldChange(Public, frozen=True):
@@ -91,12 +89,13 @@ class FieldChange(Public, frozen=True):
 
 
 class SecretUse(Term):
-    """Whether and why a secret is sent. The server returns none. Changes are since the git base."""
+    """Whether and why a secret is sent. The server returns none. Changes are since the apply."""
 
     CREATE = "create", "sent (new object)"
     ROTATE = "rotate", "sent (--rotate-secrets)"
     REFERENCE_CHANGED = "reference_changed", "sent (reference changed)"
     VERSION_CHANGED = "version_changed", "sent (secret_version changed)"
+    RESENT = "resent", "sent (secrets of this resource changed, or were not recorded)"
     NEEDED = "needed", "sent (required by this change)"
     UNREADABLE = "unreadable", "not sent (no change detected)"
 
@@ -117,7 +116,7 @@ class SecretNote(Public, frozen=True):
     use: SecretUse
     """Why it is or is not sent."""
     former: str = ""
-    """The reference at the git base, empty if it is the same or unknown."""
+    """The applied reference, empty if it is the same or unknown."""
 
     @derived
     def reference(self) -> str:
@@ -185,7 +184,7 @@ class Novelty(Term):
 
 
 class NewPlace(Public, frozen=True):
-    """Something that a change reaches or collects, and neither the git base nor the object does."""
+    """Something that a change reaches or collects, and that is new."""
 
     with_texts = frozenset({"text", "host", "before", "inside"})
 
@@ -246,9 +245,6 @@ class Change(Public, frozen=True, gc=False):
     """For a replace: live id of the parent of the object to delete."""
     old_parent_name: str | None = None
     """For a replace: name of that parent."""
-    new_id: str | None = None
-    """For the rest of a replacement that was cut short: live id of the new object. The old object
-    is deleted, then `body` is sent to the new one."""
     fields: tuple[Annotated[FieldChange, Meta(extra_json_schema=_NO_VALUES)], ...] = ()
     """The fields that differ."""
     body: JSONObject | None = None
@@ -346,6 +342,26 @@ class Note(Public, frozen=True):
     """The resource that it is about, null for the plan as a whole."""
 
 
+class Leaving(Public, frozen=True):
+    """A removed resource whose object is not deleted, or is gone."""
+
+    internal = frozenset({"stays"})
+    with_texts = frozenset({"name", "reason"})
+
+    address: Address
+    """The removed resource."""
+    live_id: str = field(name="id")
+    """Id of its object."""
+    name: str
+    """Name of its object."""
+    reason: str
+    """Why it is not deleted."""
+    protected: bool = False
+    """Whether the applied declaration has `lifecycle.protect`."""
+    stays: bool = False
+    """Whether it stays in the inventory, so that a later plan may delete it."""
+
+
 class Refusal(Public, frozen=True):
     """A violation of the policy."""
 
@@ -371,7 +387,7 @@ class Refusal(Public, frozen=True):
 class PlanSource(Public, frozen=True):
     """What a plan was computed from."""
 
-    optional = frozenset({"head_ref", "base_remarks", "uncommitted", "organization_name"})
+    optional = frozenset({"head_ref", "uncommitted", "organization_name"})
 
     environment: str
     """Name of the environment."""
@@ -383,20 +399,22 @@ class PlanSource(Public, frozen=True):
     """Version of reconciler that made it."""
     dialect: Dialect | None = None
     """Dialect of the server, null if unknown."""
-    base: str | None = None
-    """Commit of the git base, null without one."""
-    base_ref: str | None = None
-    """Short name of the git reference of the base, null without one."""
-    base_commits: Count = 0
-    """Commits since the base that touch the workspace."""
-    base_time: str | None = None
-    """Time of the base commit, ISO 8601, null without one."""
+    inventory: str | None = None
+    """Git reference of the inventory, null without one."""
+    applied: str | None = None
+    """Newest applied commit, null without an inventory."""
+    applied_commits: Count = 0
+    """Commits since then that touch the workspace."""
+    applied_time: str | None = None
+    """Time of that commit, ISO 8601, null without one."""
+    recorded: Count = 0
+    """Declared resources that the inventory has."""
+    declared: Count = 0
+    """Declared resources."""
     head: str | None = None
     """Commit that is checked out, null outside of git."""
     head_ref: str | None = None
     """Branch of that commit, as git or the CI job names it: untrusted text. Absent if unknown."""
-    base_remarks: tuple[str, ...] = ()
-    """What a reader should know about the choice of the base. Absent if nothing."""
     uncommitted: bool = False
     """Whether the files that were planned differ from those of `head`. Absent if they do not."""
     organization_name: str | None = None
@@ -453,7 +471,7 @@ class Plan(Public, frozen=True, dict=True):
 
     version = 1
     schema = "plan"
-    with_texts = frozenset({"unmanaged", "ignored", "notes", "refusals"})
+    with_texts = frozenset({"unmanaged", "ignored", "leaving", "notes", "refusals"})
 
     source: PlanSource
     """What the plan was computed from."""
@@ -464,6 +482,8 @@ class Plan(Public, frozen=True, dict=True):
     """Unmanaged objects: live objects that no resource claims."""
     ignored: tuple[Unmanaged, ...] = ()
     """Live objects that `policy.ignore` excludes."""
+    leaving: tuple[Leaving, ...] = ()
+    """Removed resources that are not deleted. They are unmanaged after the next apply."""
     notes: tuple[Note, ...] = ()
     """Notes on the plan as a whole."""
     refusals: tuple[Refusal, ...] = ()
@@ -612,8 +632,8 @@ def digest_of(change: Change, source: PlanSource) -> str:
     """Return the SHA-256 (hex) of all that a change does, and of the live state it depends on.
 
     Equal digests mean the same requests under the same conditions, and the same names and values
-    to a reader. Messages, reasons, places, the names of parents, the order of the plan and the git
-    base are not in it: a plan that renames a parent continues.
+    to a reader. Messages, reasons, places, the names of parents, the order of the plan and the
+    inventory are not in it: a plan that renames a parent continues.
     """
     return _sha256(
         {
@@ -626,7 +646,6 @@ def digest_of(change: Change, source: PlanSource) -> str:
             ),
             "seen": _exact(change.seen),
             "inside": sorted(change.inside),
-            "new_id": change.new_id,
             "body": _exact(change.body),
             "after_create": _exact(change.after_create),
             "secrets": _in_order(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -101,14 +100,6 @@ def trusted_first(
     return tuple({rule.id: rule for rule in (*own, *trusted)}.values())
 
 
-class Prune(StrEnum):
-    """Which objects may be deleted although no resource says `state: absent`."""
-
-    NEVER = "false"
-    UNMANAGED = "true"
-    GIT = "git"
-
-
 class Limit(Struct, frozen=True):
     """A limit of changes: a number, or a percentage of the managed objects."""
 
@@ -121,17 +112,6 @@ class Limit(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.value:g}%" if self.percent else f"{self.value:g}"
-
-
-def _mode(value: JSON) -> Prune | None:
-    modes = {True: Prune.UNMANAGED, False: Prune.NEVER, "git": Prune.GIT}
-    return modes.get(value if isinstance(value, (bool, str)) else "")
-
-
-def _prune(value: JSON) -> Mapping[str, Prune]:
-    written = value if isinstance(value, dict) else {"*": value}
-    modes = {scope: _mode(item) for scope, item in written.items()}
-    return {scope: mode for scope, mode in modes.items() if mode is not None}
 
 
 def _texts(value: JSON) -> tuple[str, ...]:
@@ -166,27 +146,8 @@ def _lower(own: Limit | None, trusted: Limit | None) -> Limit | None:
     return min(own, trusted, key=lambda limit: limit.value)
 
 
-_LOOSENESS = (Prune.NEVER, Prune.GIT, Prune.UNMANAGED)
-
-
-def _narrower(own: Mapping[str, Prune], trusted: Mapping[str, Prune]) -> Mapping[str, Prune]:
-    """Return for every scope the stricter mode.
-
-    A policy without a scope may use any of its wider ones there, so its strictest mode counts.
-    """
-
-    def mode(modes: Mapping[str, Prune], scope: str) -> Prune:
-        others = (*modes.values(), *(() if "*" in modes else (Prune.NEVER,)))
-        return modes.get(scope) or min(others, key=_LOOSENESS.index)
-
-    return {
-        scope: min(mode(own, scope), mode(trusted, scope), key=_LOOSENESS.index)
-        for scope in (*own, *trusted)
-    }
-
-
 _KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
-    "prune": (_prune, _narrower),
+    "prune": (_is_on, min),
     "ignore": (_texts, _union),
     "max_deletes": (_limit, _lower),
     "max_changes": (_limit, _lower),
@@ -208,7 +169,7 @@ class Policy(Struct, frozen=True):
     places of the keys, and of rules by their code.
     """
 
-    prune: Mapping[str, Prune] = field(default_factory=dict)
+    prune: bool = False
     ignore: tuple[str, ...] = ()
     max_deletes: Limit | None = None
     max_changes: Limit | None = None
@@ -222,7 +183,7 @@ class Policy(Struct, frozen=True):
 
     def without_pruning(self) -> Policy:
         """Return the policy of a plan that deletes nothing but what is declared absent."""
-        return replace(self, prune={})
+        return replace(self, prune=False)
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
@@ -256,18 +217,9 @@ class Policy(Struct, frozen=True):
         for key, (_, stricter) in _KEYS.items():
             own = getattr(self, key)
             least = stricter(own, getattr(other, key))
-            if key == "prune":
-                own = {scope: self.prune_of(scope) for scope in least}
             if own != least:
                 yield key
         yield from (f"deletion of {kind}" for kind in sorted(self.deletable - other.deletable))
-
-    def prune_of(self, kind: str, parent: str | None = None) -> Prune:
-        """Return the mode of an object: by its parent's address, then its kind, then "*"."""
-        for scope in (parent, kind, "*"):
-            if scope is not None and scope in self.prune:
-                return self.prune[scope]
-        return Prune.NEVER
 
 
 def to_send_anyway(rule: str) -> str:

@@ -104,7 +104,6 @@ class Resource(Struct, frozen=True, gc=False):
     mark: Mark | None = None
     marks: Mapping[Path, Mark] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)
-    name_from_env: bool = False
     unset: tuple[Path, ...] = ()
 
     def __eq__(self, other: object) -> bool:

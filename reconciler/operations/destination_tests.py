@@ -159,7 +159,7 @@ class _Test(Struct, frozen=True):
 async def _chosen(session: Session, transport: Transport, names: tuple[str, ...]) -> list[_Test]:
     """Return the tests of the named resources. Raises BadUsage for unknown names."""
     plan, live = await session.planned(
-        transport, PlanOptions(), session.base(PlanRequest(session.options))
+        transport, PlanOptions(), session.inventory(PlanRequest(session.options))
     )
     kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
     lacking = await missing_feature(transport, kind, organization, live.dialect)

@@ -50,6 +50,7 @@ from reconciler.reading.access import (
 from reconciler.render.document import Cell, Column, Document, Row, Table
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.version import __version__
+from reconciler.workspace.git.inventory import REFS, REMOTE
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import WORKSPACE_FILE
 
@@ -398,7 +399,7 @@ def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
 
 
 def _git(folder: Path, session: Session | None) -> Iterator[Check]:
-    """Check whether a git base can be read, and of a usable workspace the applied commit."""
+    """Check git, and of a usable workspace the inventory."""
     name = "git"
     repository = Repository.containing(folder)
     if repository is None:
@@ -414,29 +415,37 @@ def _git(folder: Path, session: Session | None) -> Iterator[Check]:
     elif repository.is_shallow:
         yield Check.warning(
             name,
-            f"shallow clone at {head.id[:7]}: the git base may be missing",
+            f"shallow clone at {head.id[:7]}: applied commits may be missing",
             "fetch the history (fetch-depth: 0 in the checkout step)",
         )
     else:
         yield Check.fine(name, f"commit {head.id[:7]}, with its history")
     if session is not None:
-        yield _applied(session)
+        yield _inventory(session)
 
 
-def _applied(session: Session) -> Check:
-    name, history = "applied commit", session.history
+def _inventory(session: Session) -> Check:
+    """Check the inventory of the environment, and say how to fetch and to delete it."""
+    name, history = "inventory", session.history
+    if history is None or history.head is None:
+        return Check.fine(name, "none")
+    ref, has_remote = history.ref, REMOTE in history.repository.remotes
+    fetch = f"git fetch {REMOTE} '+{REFS}/*:{REFS}/*'"
     try:
-        applied = history.applied if history is not None else None
+        inventory = history.inventory()
     except GitUnavailable as error:
         return Check.of(name, error)
-    if applied is None:
-        return Check.fine(name, "none recorded (`apply --mark` records it)")
-    if applied.is_ancestor and applied.outside is None:
-        return Check.fine(name, f"{applied.commit[:7]} ({applied.ref})")
-    where = "HEAD" if not applied.is_ancestor else applied.outside
-    return Check.warning(
-        name, f"{applied.commit[:7]} is not part of {where}", "check out the applied branch"
-    )
+    record = inventory.record
+    if record is None:
+        fix = f"; `{fetch}` fetches that of {REMOTE}" if has_remote else ""
+        return Check.fine(name, f"none at {ref} (`apply` writes it){fix}")
+    delete = f"git update-ref -d {ref}"
+    delete += f" && git push {REMOTE} :{ref}" if has_remote else ""
+    what = f"{several(len(inventory.entries), 'resource')}, applied at {record.applied[:7]}"
+    if inventory.behind:
+        commits = several(len(set(inventory.behind.values())), "applied commit")
+        return Check.warning(name, f"{what}; HEAD lacks {commits}", "merge the applied branch")
+    return Check.fine(name, f"{what} ({ref}); delete it with `{delete}`")
 
 
 def _lock() -> Check:

@@ -125,7 +125,10 @@ def pause_command(names: tuple[str, ...], **options: Any) -> int:
 
 @command(
     "unpause",
-    examples=(("unpause lake", "Unpause an export; its skipped runs are not made up for"),),
+    examples=(
+        ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
+        ("unpause 'shop-*' -e production", "Unpause several exports of an environment"),
+    ),
     page="docs/operations.md",
 )
 @pausing_options

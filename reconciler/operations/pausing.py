@@ -47,7 +47,7 @@ class Toggling(Struct, frozen=True):
             policy.without_pruning(),
             all_kinds(),
             context=replace(
-                context, base=None, options=replace(context.options, only=frozenset(wanted))
+                context, inventory=None, options=replace(context.options, only=frozenset(wanted))
             ),
         )
         notes = tuple(map(self._note, self.objects))
@@ -145,7 +145,7 @@ async def pause(request: PauseRequest, runtime: Runtime, screen: Screen) -> Appl
 
     return await apply(
         ApplyRequest(
-            PlanRequest(request.workspace, no_base=True),
+            PlanRequest(request.workspace, no_inventory=True),
             auto_approve=request.auto_approve,
             can_ask=request.can_ask,
             outputs=request.outputs,

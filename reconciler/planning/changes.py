@@ -28,7 +28,7 @@ from reconciler.model.comparison import (
 )
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Action, Field, Kind
-from reconciler.model.live import Identity, Live, LiveObject, parse_marked_name
+from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import (
     Change,
     FieldChange,
@@ -40,7 +40,7 @@ from reconciler.model.plan import (
     SecretUse,
 )
 from reconciler.model.resource import Lifecycle, Resource, State
-from reconciler.model.text import printable, quoted, shortened
+from reconciler.model.text import printable, shortened
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -51,7 +51,6 @@ from reconciler.model.values import (
     put_at,
     value_at,
 )
-from reconciler.planning.base import Declared
 from reconciler.planning.differ import (
     Difference,
     create_body,
@@ -62,7 +61,8 @@ from reconciler.planning.differ import (
     update_body,
 )
 from reconciler.planning.integrations import resolved
-from reconciler.planning.matcher import Match, Matching, interrupted
+from reconciler.planning.inventory import Declared
+from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Known
 
 _MOST_RUNS = 10
@@ -107,18 +107,16 @@ class ChangeContext(Struct, frozen=True, dict=True):
         return sorted(children, key=lambda child: (child.name, child.id))
 
     def declared(self, match: Match, live: LiveObject | None) -> Declared:
-        """Return how the object of a resource was declared since the base."""
-        return self.matching.former.declared(match.resource.address, live)
+        """Return how the object of a resource was applied."""
+        return self.matching.declared(match.resource, live)
 
-    def declared_since_base(self, match: Match, live: LiveObject) -> Declared:
-        """Return how an object was declared since the base, with ids in place of names."""
+    def applied(self, match: Match, live: LiveObject) -> Declared:
+        """Return how an object was applied, with ids in place of names."""
         declared = self.declared(match, live)
-        if not self.live.integrations or declared.base is None:
+        if not self.live.integrations or declared.applied is None:
             return declared
         former = replace(match, parent_id=live.parent_id)
-        at_base = declared.at_base and resolved(former, declared.at_base, self.live)
-        versions = [resolved(former, version, self.live) for version in declared.versions]
-        return replace(declared, at_base=at_base, versions=versions)
+        return replace(declared, applied=resolved(former, declared.applied, self.live))
 
     def parent_name(self, match: Match, parent_id: str | None) -> str | None:
         """Return the name of a parent: the live one, or the declared one if it does not exist."""
@@ -181,14 +179,13 @@ def _same_surroundings(former: ChangeContext, now: ChangeContext) -> bool:
             items = live.of(kind.name)
             yield [(item.id, item.name) for item in items] if stands_alone else items
 
-    is_same_base = former.matching.base is now.matching.base
+    is_same_base = former.matching.inventory is now.matching.inventory
     return is_same_base and all(map(eq, values(former), values(now)))
 
 
 def _is_same_match(former: Match, now: Match) -> bool:
-    is_same_object = former.live is now.live and former.new is now.new
     return (
-        is_same_object
+        former.live is now.live
         and former.resource is now.resource
         and (former.parent_id, former.moved) == (now.parent_id, now.moved)
     )
@@ -206,12 +203,12 @@ def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
 
 def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ChangesAndNotes:
     kind, resource = match.kind, match.resource
-    declared = context.declared_since_base(match, live)
+    declared = context.applied(match, live)
     rotate = resource.address in context.rotate
-    is_literal = all(
-        version is resource or version == resource for version in declared.versions
-    ) and is_identical(kind, resource.spec, live.body)
-    if is_literal and not (rotate or match.moved or match.new):
+    was = declared.applied
+    is_same = was is None or was is resource or was == resource
+    is_literal = is_same and is_identical(kind, resource.spec, live.body)
+    if is_literal and not (rotate or match.moved or declared.resend):
         return (_unchanged(match, context),), ()
     differs = difference(kind, resource, live, declared)
     notes = tuple(
@@ -224,10 +221,6 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
         for path in differs.unreset
     )
     reasons = tuple(_reasons_to_replace(match, differs, context))
-    if match.new is not None:
-        if reasons or resource.pinned_id is None:
-            return _rest_of_replacement(match, live, match.new, differs, reasons, context), notes
-        notes += tuple(interrupted_notes([match.new]))
     if reasons:
         return (_replacement(match, live, differs, reasons, context),), notes
     return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
@@ -235,17 +228,6 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
 
 def _how_to_clear(field: Field | None) -> str:
     return "; write null to clear it" if field and field.secret and field.clearable else ""
-
-
-def interrupted_notes(objects: Iterable[LiveObject]) -> Iterator[Note]:
-    """Yield a note on each object that is the new one of an interrupted replacement."""
-    for live in objects:
-        if (marked := parse_marked_name(live.name)) is not None:
-            yield Note(
-                "interrupted-replacement",
-                f"{live.kind} {quoted(live.name)} (id {printable(live.id)}) is the new object of "
-                f"an interrupted replacement of id {marked[1]}; declare or delete it",
-            )
 
 
 def _updates(
@@ -268,9 +250,9 @@ def _secrets(
     address, live = match.resource.address, match.live
     if always is None and address in context.rotate:
         always = SecretUse.ROTATE
-    versions = context.declared(match, live).versions if live is not None else ()
+    declared = context.declared(match, live)
     return secret_notes(
-        match.kind, match.resource, changes, versions=versions, always=always, live=live
+        match.kind, match.resource, changes, declared=declared, always=always, live=live
     )
 
 
@@ -301,8 +283,8 @@ def _change(
     runs = live.once(latest_runs, match.kind, live.body) if live is not None else ()
     parts |= {"action": action, "fields": written, "runs": runs, "at": match.resource.mark}
     change = replace(_unchanged(match, context), **parts)
-    at_base = context.declared(match, live).at_base
-    reach, new = context.known.reached(change, match, at_base)
+    applied = context.declared(match, live).applied
+    reach, new = context.known.reached(change, match, applied)
     change = replace(change, reach=reach, new=new)
     deleted = live if action is Action.DELETE else None
     rule_context = RuleContext(
@@ -399,8 +381,6 @@ def _update(
     changes = differs.changes
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     body = update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect)
-    is_renamed = any(change.path == ("name",) for change in changes)
-    is_rest = is_renamed and parse_marked_name(live.name) is not None
     return _change(
         match,
         Action.UPDATE,
@@ -408,7 +388,7 @@ def _update(
         context,
         body=body,
         secrets=secrets,
-        reasons=(*_reasons(changes, secrets), *((Reason.INTERRUPTED,) if is_rest else ())),
+        reasons=_reasons(changes, secrets),
         seen=_seen_of_update(match, live, differs, body),
     )
 
@@ -462,7 +442,7 @@ def _replacement(
     context: ChangeContext,
 ) -> Change:
     match = replace(match, resource=_keeping(match, live, differs))
-    declared = context.declared_since_base(match, live)
+    declared = context.applied(match, live)
     differs = difference(match.kind, match.resource, live, declared)
     fields = (*differs.changes, *differs.toggles)
     parts = {"reasons": reasons, **_sent_by_create(match, context)}
@@ -491,48 +471,13 @@ def _replaced(
     )
 
 
-def _rest_of_replacement(
-    match: Match,
-    live: LiveObject,
-    new: LiveObject,
-    differs: Difference,
-    reasons: tuple[Reason, ...],
-    context: ChangeContext,
-) -> tuple[Change, ...]:
-    """Return what is left of a replacement: delete the old object, and complete the new one.
-
-    Raises AmbiguousIdentity if the new object isn't what a replacement would create now.
-    """
-    if not reasons:
-        raise interrupted(match, "the configuration does not need it any more")
-    kind, declared = match.kind, context.declared_since_base(match, live)
-    kept_of_new = _keeping(match, new, difference(kind, match.resource, new, declared))
-    resource = _keeping(match, live, differs)
-    match = replace(match, resource=resource)
-    of_new = replace(match, live=new, moved=False)
-    differs = difference(kind, resource, live, declared)
-    left = difference(kind, resource, new, declared)
-    if any(_reasons_to_replace(of_new, left, context)):
-        raise interrupted(match, "a fixed field of the new object differs")
-    if resource.spec != kept_of_new.spec:
-        raise interrupted(match, "the old object was modified since")
-    secrets = _secrets(match, left.changes, context)
-    sent = {note.path: note.ref for note in secrets if note.use.sent}
-    patch = update_body(
-        kind, resource, new, changes=left.changes, secrets=sent, dialect=context.live.dialect
-    )
-    toggles = [change for change in differs.toggles if change not in left.toggles]
-    fields, body = (*differs.changes, *toggles), {"name": resource.name, **patch}
-    parts = {"reasons": (*reasons, Reason.INTERRUPTED), "body": body, "secrets": secrets}
-    rest = _replaced(match, live, fields, context, new_id=new.id, **parts)
-    return (rest, *(_toggle(of_new, new, change, context) for change in left.toggles))
-
-
 def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
     """Yield the change of parent, by live ids, or the key of a parent that does not exist yet."""
     if match.moved and match.kind.parent_key is not None:
         target = match.parent_id or str(match.resource.parent)
-        yield FieldChange((match.kind.parent_key,), live.parent_id, target)
+        # A service does not move objects: the files declare another project.
+        key = (match.kind.parent_key,)
+        yield FieldChange(key, live.parent_id, target, origin=Origin.FILES)
 
 
 def _keeping(match: Match, live: LiveObject, differs: Difference) -> Resource:

@@ -16,11 +16,10 @@ from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Change, Plan
-from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import MISSING
-from reconciler.planning.base import Handle, connected
 from reconciler.planning.differ import is_ignored
+from reconciler.planning.inventory import Inventory
 
 _Fields: TypeAlias = Mapping[tuple[str, str], AbstractSet[str]]
 """Names of fields by kind and a text that names a resource."""
@@ -37,14 +36,14 @@ class DetailsNotRead(ReconcilerError):
 def needed_details(
     plan: Plan,
     live: Live,
-    versions: Sequence[Desired],
+    versions: Sequence[Mapping[Address, Resource]],
     kinds: Sequence[Kind],
 ) -> frozenset[Identity]:
     """Return the objects whose short form is not enough for a plan.
 
     These are objects that the plan writes to or into or is refused for, which may be pending
     deletion, and objects with a managed field that is not in the short form. `versions` are the
-    configuration and those of the git base.
+    configuration and what was applied.
     """
     reasons = (item.address for refusal in plan.refusals for item in refusal.objects)
     refused = {(item.kind, item.key.removeprefix(UNMANAGED_PREFIX)) for item in reasons}
@@ -55,7 +54,7 @@ def needed_details(
 def details_of_changes(
     changes: Iterable[Change],
     live: Live,
-    versions: Sequence[Desired],
+    versions: Sequence[Mapping[Address, Resource]],
     kinds: Iterable[Kind],
 ) -> frozenset[Identity]:
     """Return the objects whose short form is not enough for changes, like `needed_details`."""
@@ -77,57 +76,39 @@ def details_of_changes(
 
 
 def declared_parents(
-    kind: Kind,
-    parents: Sequence[LiveObject],
-    versions: Sequence[Desired],
-    policies: Sequence[Policy],
+    kind: Kind, parents: Sequence[LiveObject], desired: Desired, inventory: Inventory | None
 ) -> AbstractSet[str]:
     """Return the ids of the live parents in which objects of a kind are or were declared.
 
-    A parent may have other names today than then, so all handles that one key had count. All
-    parents are returned if something may be in any. So are those whose contents may be pruned.
+    All parents are returned if something may be in any.
     """
-    links: dict[Handle, set[Handle]] = defaultdict(set)
-    starts: set[frozenset[Handle]] = set()
-    for address, resource in (item for desired in versions for item in desired.resources.items()):
-        if address.kind == kind.name:
-            starts.add(_handles_of(resource.parent or ParentRef()))
-        elif address.kind == kind.parent:
-            handles = _handles(resource)
-            for handle in handles:
-                links[handle] |= handles
-            if any(item.prune_of(kind.name, str(address)) is Prune.UNMANAGED for item in policies):
-                starts.add(handles)
-    live: dict[Handle, set[str]] = defaultdict(set)
+    entries = inventory.entries if inventory is not None else {}
+    known = {item.id for item in parents}
+    by_name: dict[str, set[str]] = defaultdict(set)
     for item in parents:
-        for handle in (("id", item.id), ("name", item.name.strip())):
-            live[handle].add(item.id)
-    chosen: set[str] = set()
-    for start in starts:
-        ids = set[str]().union(*(live.get(handle, ()) for handle in connected(start, links)))
-        if not ids:
-            return {item.id for item in parents}
-        chosen |= ids
-    return chosen
+        by_name[item.name.strip()].add(item.id)
+    chosen = {entry.parent or "" for address, entry in entries.items() if address.kind == kind.name}
+    for resource in desired.resources.values():
+        if resource.address.kind != kind.name:
+            continue
+        ref = resource.parent or ParentRef()
+        address = Address(kind.parent or "", ref.key or "")
+        parent = desired.resources.get(address)
+        ids: set[str | None] = {ref.id, entries[address].id if address in entries else None}
+        names = [ref.name or ""]
+        if parent is not None:
+            ids.add(parent.pinned_id)
+            names += [parent.name, *parent.lifecycle.renamed_from]
+        possible = {item for item in ids if item is not None and item in known} | set[str]().union(
+            *(by_name[name.strip()] for name in names)
+        )
+        if not possible:
+            return known
+        chosen |= possible
+    return chosen & known
 
 
-def _handles_of(ref: ParentRef) -> frozenset[Handle]:
-    """Return the handle of a reference, none for an object that may be in any parent."""
-    handles = (("key", ref.key), ("name", ref.name), ("id", ref.id))
-    return frozenset((what, text.strip()) for what, text in handles if text)
-
-
-def _handles(resource: Resource) -> frozenset[Handle]:
-    names = (resource.name, *resource.lifecycle.renamed_from)
-    pinned = {("id", resource.pinned_id)} if resource.pinned_id else set()
-    return frozenset(
-        {("key", resource.address.key), *(("name", name.strip()) for name in names), *pinned}
-    )
-
-
-def needed_parents(
-    plan: Plan, live: Live, kinds: Sequence[Kind], *, everything: bool
-) -> AbstractSet[Identity]:
+def needed_parents(plan: Plan, live: Live, kinds: Sequence[Kind]) -> AbstractSet[Identity]:
     """Return the objects whose contents a plan depends on and that were not read.
 
     All of them if something is created or sent to another place, since any object may be its
@@ -138,7 +119,7 @@ def needed_parents(
     for change in plan.effective if live.unread else ():
         paths = {(change.address.kind, field.path[0]) for field in change.fields}
         is_sent = change.action is not Action.DELETE and not variants.isdisjoint(paths)
-        if is_sent or change.action is Action.CREATE or (everything and change.action.destructive):
+        if is_sent or change.action is Action.CREATE:
             return live.unread
     deletions = (change for change in plan.effective if change.action is Action.DELETE)
     return live.unread & {(change.address.kind, change.live_id or "") for change in deletions}
@@ -156,14 +137,16 @@ def short_forms(live: Live) -> dict[Identity, LiveObject]:
     return {it.identity: it for items in live.objects.values() for it in items if not it.complete}
 
 
-def _managed_fields(versions: Sequence[Desired], kinds: Collection[str]) -> _Fields:
+def _managed_fields(
+    versions: Sequence[Mapping[Address, Resource]], kinds: Collection[str]
+) -> _Fields:
     """Return the fields that resources of some kinds manage or managed.
 
     By address, and by kind and name or id: the key of an object may have changed.
     """
     managed: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for desired in versions:
-        for address, resource in desired.resources.items():
+    for resources in versions:
+        for address, resource in resources.items():
             if address.kind in kinds:
                 ignored = resource.lifecycle
                 names = {name for name in resource.spec if not is_ignored((name,), ignored)}

@@ -1,7 +1,7 @@
 """Compare a resource with its live object, and turn what differs into request bodies.
 
-Only declared fields are compared. With a git base, a key that was removed since is reset, and each
-difference has the side that it comes from: the files, if they changed since the base.
+Only declared fields are compared. A key that was applied and is removed from the files is reset.
+Each difference has the side that it comes from: the files, if they changed since the apply.
 
 A body has configured values. Live values are sent back only where the service requires them: the
 integration of a destination (service.md, 15.13), and a field that is judged together with a
@@ -55,7 +55,7 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
-from reconciler.planning.base import Base, Declared
+from reconciler.planning.inventory import Declared
 
 _SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
 
@@ -77,12 +77,12 @@ class Difference(Struct, frozen=True):
 def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Declared) -> Difference:
     """Return the managed fields in which the live object does not match the configuration.
 
-    `declared` is how the object was declared since the git base.
+    `declared` is how the object was applied.
     """
     current = live.once(live_leaves, kind, live.body)
     wanted = _leaves(kind, resource)
-    before = _leaves(kind, declared.at_base) if declared.at_base is not None else {}
-    once = _set_since_base(kind, resource, declared.versions)
+    before = _leaves(kind, declared.applied) if declared.applied is not None else {}
+    once = _set_before(kind, resource, declared.applied)
     replaced: set[str] = set()
     if resource.lifecycle.ignore_changes:
         replaced = _replaced_variants(kind, resource, live)
@@ -100,7 +100,7 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
             continue
         change = _field_change(leaf, now, once)
         if change is not None:
-            origin = _origin(leaf, now, before.get(path), declared.base)
+            origin = _origin(leaf, now, before.get(path), declared)
             kept = toggles if leaf.field.toggle else changes
             kept.append(replace(change, origin=origin))
     for leaf in _removed(kind, resource, live, wanted, once) if once else ():
@@ -132,21 +132,16 @@ def _leaves(kind: Kind, resource: Resource) -> dict[Path, Leaf]:
     return {leaf.path: leaf for leaf in field_leaves(kind.fields, resource.spec, live=False)}
 
 
-def _set_since_base(
-    kind: Kind, resource: Resource, versions: Sequence[Resource]
-) -> dict[Path, Leaf]:
-    """Return what was set, with the keys of merged objects, and not left to the service since."""
+def _set_before(kind: Kind, resource: Resource, applied: Resource | None) -> dict[Path, Leaf]:
+    """Return what was applied, with the keys of merged objects, and is not left to the service."""
     once: dict[Path, Leaf] = {}
-    for version in (*versions, resource) if versions else ():
-        if version.unset:
-            once = {path: leaf for path, leaf in once.items() if not version.leaves(path)}
-        others = other_variants(kind, resource, version.spec)
-        for path, leaf in _leaves(kind, version).items():
-            if path[0] not in others:
-                once[path] = leaf
-                is_merged = isinstance(leaf.field.type, MergedObject)
-                keys = leaf.value if is_merged and isinstance(leaf.value, Mapping) else ()
-                once |= {(*path, key): leaf for key in keys}
+    others = other_variants(kind, resource, applied.spec) if applied is not None else ()
+    for path, leaf in _leaves(kind, applied).items() if applied is not None else ():
+        if path[0] not in others and not resource.leaves(path):
+            once[path] = leaf
+            is_merged = isinstance(leaf.field.type, MergedObject)
+            keys = leaf.value if is_merged and isinstance(leaf.value, Mapping) else ()
+            once |= {(*path, key): leaf for key in keys if not resource.leaves((*path, key))}
     return once
 
 
@@ -166,7 +161,7 @@ def _field_change(leaf: Leaf, live: JSON, once: Iterable[Path]) -> FieldChange |
 
 
 def _removed_keys(leaf: Leaf, once: Iterable[Path], live: JSON) -> dict[str, JSON]:
-    """Return live keys of a merged object that were removed from the files since the git base."""
+    """Return live keys of a merged object that were removed from the files since the apply."""
     have, wanted = comparable(leaf.field, live), leaf.value
     if not (isinstance(leaf.field.type, MergedObject) and isinstance(have, dict)):
         return {}
@@ -176,15 +171,15 @@ def _removed_keys(leaf: Leaf, once: Iterable[Path], live: JSON) -> dict[str, JSO
     return {key: have[key] for key in sorted(keys - wanted.keys()) if have.get(key) is not None}
 
 
-def _origin(wanted: Leaf, live: JSON, at_base: Leaf | None, base: Base | None) -> Origin:
-    """Return which side changed since the git base. A new field is a change of the files."""
-    if base is None:
+def _origin(wanted: Leaf, live: JSON, applied: Leaf | None, declared: Declared) -> Origin:
+    """Return which side changed since the apply. A new field is a change of the files."""
+    if declared.applied is None:
         return Origin.UNKNOWN
-    if at_base is None or not base.merged:
+    if applied is None:
         return Origin.FILES
-    if is_same(comparable(wanted.field, at_base.value), comparable(wanted.field, wanted.value)):
+    if is_same(comparable(wanted.field, applied.value), comparable(wanted.field, wanted.value)):
         return Origin.LIVE
-    return Origin.FILES if is_equal(wanted.field, at_base.value, live) else Origin.BOTH
+    return Origin.FILES if is_equal(wanted.field, applied.value, live) else Origin.BOTH
 
 
 def other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]:
@@ -230,7 +225,7 @@ def _removed(
     declared: Mapping[Path, Leaf],
     once: Mapping[Path, Leaf],
 ) -> Iterator[Leaf]:
-    """Yield the fields that were removed from the files since the git base.
+    """Yield the fields that were removed from the files since the apply.
 
     Those of a variant whose tag changes are no fields of the new one.
     """
@@ -268,35 +263,38 @@ def secret_notes(
     resource: Resource,
     changes: Sequence[FieldChange],
     *,
-    versions: Sequence[Resource],
+    declared: Declared,
     always: SecretUse | None,
     live: LiveObject | None,
 ) -> tuple[SecretNote, ...]:
     """Return every secret of the resource with the reason why it is or isn't sent.
 
-    One that differs from any of the `versions` since the git base is sent, but for those of
-    `ignore_changes`. `always`: why all are sent in any case. Whether one is cleared already is seen
-    where the live object shows it, as older projects do.
+    All are sent if what decides them is not what was sent last, but for those of `ignore_changes`.
+    `always`: why all are sent in any case. Whether one is cleared already is seen where the live
+    object shows it, as older projects do.
     """
-    notes = []
+    notes, was = [], declared.applied
+    is_other_version = was is not None and was.secret_version != resource.secret_version
     for path, ref in secret_refs(resource.spec):
-        since = () if is_ignored(path, resource.lifecycle) else versions
-        former = [old for item in since if (old := value_at(item.spec, path)) != ref]
+        resend = declared.resend and not is_ignored(path, resource.lifecycle)
+        old = value_at(was.spec, path) if was is not None and resend else ref
         shown = value_at(live.body, path) if live is not None and ref == CLEARED else MISSING
         if always is not None:
             use = always
-        elif any(version.secret_version != resource.secret_version for version in since):
+        elif resend and is_other_version:
             use = SecretUse.VERSION_CHANGED
         elif shown is None:
             use = SecretUse.UNREADABLE
-        elif former or shown is not MISSING:
+        elif old != ref or shown is not MISSING:
             use = SecretUse.REFERENCE_CHANGED
+        elif resend:
+            use = SecretUse.RESENT
         elif any(_requires_secret(kind, change.path, path) for change in changes):
             use = SecretUse.NEEDED
         else:
             use = SecretUse.UNREADABLE
-        shown = [str(old) for old in former if isinstance(old, SecretRef)]
-        notes.append(SecretNote(path, ref, use, shown[0] if shown else ""))
+        former = str(old) if old != ref and isinstance(old, SecretRef) else ""
+        notes.append(SecretNote(path, ref, use, former))
     return tuple(notes)
 
 

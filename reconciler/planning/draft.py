@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
@@ -19,8 +19,8 @@ from reconciler.model.plan import Change
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource
 from reconciler.model.values import Path
-from reconciler.planning.base import Base
 from reconciler.planning.changes import Decisions
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Known
 from reconciler.planning.rules import Names
@@ -31,21 +31,21 @@ class PlanContext(Struct, frozen=True):
     """What a plan depends on besides configuration, live state and policy.
 
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
-    commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
-    all environments, and `has_environments` says whether there are several. `elsewhere` are objects
-    that another environment declares, by kind and id. `decisions` are those of earlier readings.
-    With `needs_details`, changes that depend on more than short forms raise DetailsNotRead.
+    commit of the configuration and `head_ref` its branch, if known; `uncommitted` says whether its
+    files differ from it. `declared` are the resources of all environments, and `has_environments`
+    says whether there are several. `decisions` are those of earlier readings. With
+    `needs_details`, changes that depend on more than short forms raise DetailsNotRead.
     """
 
     now: datetime
     tool_version: str
-    base: Base | None = None
+    inventory: Inventory | None = None
     options: PlanOptions = field(default_factory=PlanOptions)
     head: str | None = None
     head_ref: str | None = None
+    uncommitted: bool = False
     declared: AbstractSet[Address] = frozenset()
     has_environments: bool = False
-    elsewhere: AbstractSet[tuple[str, str]] = frozenset()
     decisions: Decisions = field(default_factory=Decisions)
     needs_details: bool = False
 
@@ -53,13 +53,11 @@ class PlanContext(Struct, frozen=True):
 class Duplicate(Struct, frozen=True):
     """A resource that would be created, and the object beside which it would run.
 
-    `was_live`: the git base declares the resource. `inside` are the resources of a created
-    container that would double what is in this one.
+    `inside` are the resources of a created container that would double what is in this one.
     """
 
     match: Match
     live: LiveObject
-    was_live: bool
     is_ignored: bool
     inside: tuple[Address, ...] = ()
 
@@ -91,7 +89,7 @@ class Draft(Struct, frozen=True, dict=True):
 
     @cached_property
     def resources(self) -> Mapping[Address, Resource]:
-        """All resources, also removed ones, whose places are those of the git base."""
+        """All resources, also removed ones, whose places are those of the applied files."""
         removed = self.matching.removed.items()
         return {
             **{key: replace(item.resource, mark=None, marks={}) for key, item in removed},
@@ -107,8 +105,9 @@ class Draft(Struct, frozen=True, dict=True):
         for match in (*self.matching.resources.values(), *self.matching.removed.values()):
             if (live := match.live) is not None:
                 names[live.identity].add(match.resource.address, match.resource.name, live.name)
-        for identity, resource in _applied(self.context.base, self.matching):
-            names[identity].add(resource.address, resource.name)
+        entries = self.context.inventory.entries if self.context.inventory else {}
+        for address, entry in entries.items():
+            names[address.kind, entry.id].add(address, entry.name)
         return names
 
     @cached_property
@@ -146,26 +145,3 @@ class Draft(Struct, frozen=True, dict=True):
             if not {item.identity, (kinds[item.kind].parent, item.parent_id)} & self.deleted
         ]
         return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))
-
-
-def _applied(base: Base | None, matching: Matching) -> Iterator[tuple[tuple[str, str], Resource]]:
-    """Yield the resources at the git base with the kind and id of their objects."""
-    ids: dict[Address, str] = {}
-    by_name: dict[tuple[str, str], str] = {}
-    if base is None:
-        return
-    for kind in matching.kinds.values():
-        live = {(item.parent_id, item.name.strip()): item for item in matching.live.of(kind.name)}
-        pinned = {item.id: item for item in matching.live.of(kind.name)}
-        for address, resource in base.desired.resources.items():
-            if address.kind != kind.name:
-                continue
-            ref, parent = resource.parent, None
-            if ref is not None and kind.parent:
-                named = by_name.get((kind.parent, ref.name or ""))
-                parent = ref.id or ids.get(Address(kind.parent, ref.key or ""), named)
-            item = pinned.get(resource.pinned_id or "") or live.get((parent, resource.name))
-            if item is not None:
-                ids[address] = item.id
-                yield item.identity, resource
-        by_name |= {(kind.name, item.name.strip()): item.id for item in pinned.values()}

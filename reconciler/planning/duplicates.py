@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
@@ -19,21 +18,20 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves, is_default, is_equal
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import Identity, LiveObject, other_tool_of, parse_marked_name, plain_name
+from reconciler.model.live import Identity, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Change, Note, Reason, Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted, several, yaml_text
 from reconciler.model.values import MISSING, JSONObject, Path, SecretRef, value_at
-from reconciler.planning.base import Base
 from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Parts, Place, Places
 
-_ON_PURPOSE = {Reason.STATE_ABSENT, Reason.REMOVED_FROM_FILES}
-"""Why an object is deleted that may be replaced by a created one. `prune: true` is no such reason:
-it deletes what it does not know."""
+_ON_PURPOSE = {Reason.STATE_ABSENT}
+"""Why an object is deleted that a created one may replace. Pruning is no such reason: it may be the
+same object under another key."""
 _Doubled: TypeAlias = tuple[LiveObject, tuple[Address, ...]]
 """An object, and the resources that would double what is in it."""
 _Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
@@ -51,15 +49,13 @@ _MOST_COLLISIONS = 20
 
 def duplicates_of(
     matching: Matching,
-    base: Base | None,
     now: datetime,
     changes: Sequence[Change] | None = None,
-    elsewhere: AbstractSet[Identity] = frozenset(),
 ) -> tuple[Duplicate, ...]:
     """Return what creates would double, by address.
 
     `changes` are those of a plan, whose deletions count. Without them, everything is created that
-    does not exist. `elsewhere` are objects that another environment declares.
+    does not exist.
     """
     created = [
         match
@@ -67,14 +63,15 @@ def duplicates_of(
         if match.live is None and match.resource.state is State.PRESENT
     ]
     if changes is not None:
-        planned = {change.address for change in changes if change.action is Action.CREATE}
-        created = [match for match in created if match.resource.address in planned]
+        # A replacement creates, too: one that was cut short left the new object.
+        creating = (Action.CREATE, Action.REPLACE)
+        planned = {change.address for change in changes if change.action in creating}
+        created = [
+            matching.matches[address] for address in sorted(planned & matching.matches.keys())
+        ]
     if not created:
         return ()
-    candidates = _candidates(matching, changes or ())
-    unclaimed = (item for item in candidates if item.identity not in elsewhere)
-    at_base = base.present if base is not None else {}
-    finder = _Finder(unclaimed, matching, at_base, now)
+    finder = _Finder(_candidates(matching, changes or ()), matching, now)
     ignored = {item.identity for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
     for match in created:
@@ -87,13 +84,13 @@ def duplicates_of(
             is_anywhere = match.resource.parent is None
             items = [
                 (item, ())
-                for item in finder.doubled_by(match)
+                for item in (*finder.doubled_by(match), *finder.made_by(match))
                 if is_anywhere or item.parent_id == match.parent_id
             ]
         else:
-            items = finder.renamed_containers(match, children[match.resource.address])
+            items = finder.containers_of(match, children[match.resource.address])
         duplicates += (
-            Duplicate(match, item, finder.was_live(match), item.identity in ignored, inside)
+            Duplicate(match, item, item.identity in ignored, inside)
             for item, inside in items
             if not match.resource.lifecycle.is_beside(item.name, item.address)
         )
@@ -125,68 +122,53 @@ class _Finder:
         self,
         candidates: Iterable[LiveObject],
         matching: Matching,
-        at_base: Mapping[Address, Resource],
         now: datetime,
     ) -> None:
-        self.live, self.at_base, kinds = matching.live, at_base, matching.kinds
+        self.live, kinds = matching.live, matching.kinds
         self.places = {name: Places.of(kind) for name, kind in kinds.items()}
         self.objects: dict[Identity, LiveObject] = {}
         self.there: dict[_Work, list[LiveObject]] = defaultdict(list)
-        self.named: dict[Identity, list[LiveObject]] = defaultdict(list)
-        self.inside_at_base: dict[Address, list[Resource]] = defaultdict(list)
         for item in candidates:
             self.objects[item.identity] = item
-            self.named[item.kind, plain_name(item.name)].append(item)
             kind = kinds[item.kind]
             overlap = kind.behaviour().overlap
             if overlap.has_ended(item.body, now):
                 continue
+            paths = (*overlap.source, *overlap.selection)
             for place in self.places[item.kind].of_body(item.body):
-                for paths in (overlap.source, (*overlap.source, *overlap.selection)):
-                    self.there[_work(kind, place, item.body, paths, live=True)].append(item)
-        for resource in at_base.values():
-            parent = kinds[resource.address.kind].parent
-            if parent is not None and resource.parent is not None and resource.parent.key:
-                self.inside_at_base[Address(parent, resource.parent.key)].append(resource)
-
-    def was_live(self, match: Match) -> bool:
-        """Return whether the git base declares a resource."""
-        return match.resource.address in self.at_base
+                self.there[_work(kind, place, item.body, paths, live=True)].append(item)
 
     def doubled_by(self, match: Match) -> Iterable[LiveObject]:
         """Return the objects, in any parent, whose work a resource would do again."""
-        overlap, was_live = match.kind.behaviour().overlap, self.was_live(match)
-        # An object that was renamed in the service still is where the base placed it.
-        former = [self.at_base[match.resource.address]] if was_live else []
+        overlap = match.kind.behaviour().overlap
+        paths = (*overlap.source, *overlap.selection)
         doubled: dict[str, LiveObject] = {}
-        for resource in (match.resource, *former):
-            spec = resolved(match, resource, self.live).spec
-            for place in self.places[match.kind.name].of_body(spec):
-                is_known = was_live and place.is_exact
-                paths = overlap.source if is_known else (*overlap.source, *overlap.selection)
-                if place.is_exact or was_live:
-                    work = _work(match.kind, place, spec, paths, live=False)
-                    doubled |= {item.id: item for item in self.there.get(work, ())}
+        spec = resolved(match, match.resource, self.live).spec
+        for place in self.places[match.kind.name].of_body(spec):
+            if place.is_exact:
+                work = _work(match.kind, place, spec, paths, live=False)
+                doubled |= {item.id: item for item in self.there.get(work, ())}
         return doubled.values()
 
-    def renamed_containers(self, match: Match, children: Iterable[Match]) -> list[_Doubled]:
-        """Return the unclaimed containers with what a container of the base contained.
+    def made_by(self, match: Match) -> Iterator[LiveObject]:
+        """Yield what a replacement that was cut short may have made: what has the new name."""
+        if match.live is not None:
+            doubled = {item.id for item in self.doubled_by(match)}
+            for item in self.objects.values():
+                is_named = plain_name(item.name) == match.resource.name
+                if item.kind == match.kind.name and is_named and item.id not in doubled:
+                    yield item
 
-        A child would double an object in it, or the base has one of its name. The container with
-        most such children is first.
+    def containers_of(self, match: Match, children: Iterable[Match]) -> list[_Doubled]:
+        """Return the unclaimed containers with an object that a child would double.
+
+        The one with most such children is first.
         """
-        if not self.was_live(match):
-            return []
         kind, inside = match.kind.name, defaultdict[str, set[Address]](set)
-        pairs = [
-            (child.resource.address, item) for child in children for item in self.doubled_by(child)
-        ]
-        for child in self.inside_at_base.get(match.resource.address, ()):
-            named = self.named.get((child.address.kind, plain_name(child.name)), ())
-            pairs += [(child.address, item) for item in named]
-        for child_address, item in pairs:
-            if item.parent_id is not None and (kind, item.parent_id) in self.objects:
-                inside[item.parent_id].add(child_address)
+        for child in children:
+            for item in self.doubled_by(child):
+                if item.parent_id is not None and (kind, item.parent_id) in self.objects:
+                    inside[item.parent_id].add(child.resource.address)
         ranked = sorted(inside.items(), key=lambda pair: (-len(pair[1]), pair[0]))
         return [(self.objects[kind, live_id], tuple(sorted(items))) for live_id, items in ranked]
 
@@ -212,15 +194,12 @@ def refusal_of(duplicate: Duplicate, matching: Matching) -> Refusal:
     address, name = match.resource.address, quoted(live.name)
     if duplicate.inside:
         what = f"which contains {several(len(duplicate.inside), 'object')} of its configuration"
-    elif duplicate.was_live:
-        what = "which writes to the same place"
     else:
         what = "which exports the same data to the same place"
-    renamed = "; it was probably renamed in the service" if duplicate.was_live else ""
     return Refusal(
         POSSIBLE_DUPLICATE,
         f"{address} would be created beside {live.kind} {name} ({_about(match.kind, live)}), "
-        f"{what}{renamed}",
+        f"{what}",
         duplicate.addresses,
         match.resource.near(("name",)),
         _ways_on(duplicate),
@@ -262,7 +241,7 @@ class _Alike(NamedTuple):
 
 
 class LookAlikes:
-    """The unmanaged objects, without the new ones of interrupted replacements."""
+    """The unmanaged objects, by what may look like a planned one."""
 
     def __init__(self, objects: Iterable[LiveObject], draft: Draft) -> None:
         self.draft, self.kinds = draft, draft.matching.kinds
@@ -271,11 +250,10 @@ class LookAlikes:
         self.by_place: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
         self.places = draft.known.of_kind
         for item in objects:
-            if parse_marked_name(item.name) is None:
-                self.by_id[item.kind][item.id] = item
-                self.by_name[item.kind, plain_name(item.name).casefold()].append(item)
-                for place in self.places[item.kind].of_body(item.body):
-                    self.by_place[item.kind, place].append(item)
+            self.by_id[item.kind][item.id] = item
+            self.by_name[item.kind, plain_name(item.name).casefold()].append(item)
+            for place in self.places[item.kind].of_body(item.body):
+                self.by_place[item.kind, place].append(item)
 
     def notes(self) -> Iterator[Note]:
         """Yield a note on each planned create that looks like unmanaged objects.

@@ -46,17 +46,14 @@ def obstacles(
 ) -> Iterator[tuple[tuple[str, str], Obstacle]]:
     """Yield by kind and id which objects are no unmanaged ones, the strongest reason last."""
     known = [(item.live, _NOT_SELECTED) for item in pruned]
-    # Protected resources come first, so that an object of two keys is protected if either is.
-    for unclear in reversed(matching.unclear):
-        address = unclear.resource.address
-        ambiguous = ("ambiguous-inside", f"which may be {address}", f"declare {address} with `id:`")
-        obstacle = _of_removed(unclear.resource, kept) or ambiguous
-        known += [(live, obstacle) for live in unclear.objects]
-    for match in matching.removed.values():
-        if match.live is not None and (removed := _of_removed(match.resource, kept)) is not None:
-            known.append((match.live, removed))
+    removed = [(match.live, match.resource) for match in matching.removed.values()]
+    known += [
+        (live, obstacle)
+        for live, resource in removed
+        if live is not None and (obstacle := _of_removed(resource, kept)) is not None
+    ]
     for match in matching.matches.values():
-        known += [(live, of_declared(match)) for live in (match.live, match.new) if live]
+        known += [(match.live, of_declared(match))] if match.live is not None else []
     ignored = ("ignore", "which matches `policy.ignore`", "narrow the glob in `policy.ignore`")
     known += [(live, ignored) for live in matching.ignored]
     return ((live.identity, obstacle) for live, obstacle in known)
@@ -88,8 +85,10 @@ def protected(draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete or replace what has `lifecycle.protect`, removed resources included."""
     for change in draft.destructive:
         resource = draft.resources.get(change.address)
-        if resource is None or not resource.lifecycle.protect:
-            yield from _maybe_protected(change, draft)
+        match = draft.matching.resources.get(change.address)
+        was = draft.matching.declared(match.resource, match.live).applied if match else None
+        versions = (item for item in (resource, was) if item is not None)
+        if resource is None or not any(item.lifecycle.protect for item in versions):
             continue
         fate = "deleted" if change.action is Action.DELETE else "replaced"
         yield Refusal(
@@ -98,22 +97,6 @@ def protected(draft: Draft) -> Iterator[Refusal]:
             (change.address,),
             resource.near(("lifecycle", "protect")),
             "set `lifecycle: {protect: false}` on it and apply; then remove it",
-        )
-
-
-def _maybe_protected(change: Change, draft: Draft) -> Iterator[Refusal]:
-    """Refuse to delete, as another object, what may be a removed resource with `protect`."""
-    matching, live_id = draft.matching, change.live_id or ""
-    address = matching.maybe_protected.get((change.address.kind, live_id))
-    if address is not None and change.address not in matching.matches:
-        yield Refusal(
-            "protect",
-            f"{change.address} would be deleted, and id {printable(live_id)} may be {address}, "
-            "which is protected",
-            (change.address,),
-            draft.mark_of(address),
-            f"declare {address} with `id:` and `lifecycle: {{protect: false}}`, and apply; then "
-            "remove it",
         )
 
 
@@ -133,7 +116,7 @@ def _staying(draft: Draft) -> Iterator[tuple[Change, Obstacle | None, str]]:
     parents = {(change.address.kind, change.live_id or ""): change for change in deletions}
     moved = [item for item in draft.changes if item.old_parent_id not in (None, item.parent_id)]
     leaving = {(change.address.kind, change.live_id) for change in (*deletions, *moved)}
-    kept = draft.matching.base.kept if draft.matching.base is not None else {}
+    kept = draft.matching.left
     known = dict(obstacles(draft.matching, draft.pruned, kept)) if parents else {}
     for kind in draft.matching.kinds.values() if parents else ():
         for item in draft.matching.live.of(kind.name):
@@ -146,24 +129,6 @@ def _staying(draft: Draft) -> Iterator[tuple[Change, Obstacle | None, str]]:
         parent = parents.get((match.kind.parent or "", match.parent_id or ""))
         if parent is not None:
             yield parent, of_declared(match), f"{match.kind.name} {quoted(match.resource.name)}"
-
-
-def declared_elsewhere(draft: Draft) -> Iterator[Refusal]:
-    """Refuse to delete what another environment of the organization declares."""
-    lost = [
-        change
-        for change in draft.destructive
-        if (change.address.kind, change.live_id) in draft.context.elsewhere
-    ]
-    if lost:
-        yield Refusal(
-            "declared-elsewhere",
-            f"{several(len(lost), 'object')} would be deleted that another environment of this "
-            "organization declares",
-            _addresses(lost),
-            draft.mark_of(lost[0].address),
-            "remove it there first, or declare it here",
-        )
 
 
 def nothing_declared(draft: Draft) -> Iterator[Refusal]:
@@ -233,6 +198,23 @@ def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
             )
 
 
+def left_by_move(draft: Draft) -> Iterator[Refusal]:
+    """Refuse a move that was cut short, unless the deletion of its old object is allowed."""
+    deleted = draft.deleted
+    for address, live in sorted(draft.matching.left_by_moves.items()):
+        new = draft.matching.matches[address].live
+        if address in draft.selected and live.identity not in deleted and new is not None:
+            yield Refusal(
+                "left-by-move",
+                f"{address} was moved and has two objects: id {printable(new.id)}, and id "
+                f"{printable(live.id)} in the former {draft.matching.kinds[live.kind].parent}",
+                (address,),
+                draft.mark_of(address),
+                "set `lifecycle: {allow_replace: true}` on it, or pass --allow-replace, to delete "
+                "the former one",
+            )
+
+
 def replaced_id(draft: Draft) -> Iterator[Refusal]:
     """Refuse to replace what has an `id`: the new object has another."""
     for change in draft.changes:
@@ -243,7 +225,7 @@ def replaced_id(draft: Draft) -> Iterator[Refusal]:
                 f"{change.address} has an `id` and must be replaced: the new one gets another id",
                 (change.address,),
                 resource.near(("id",)),
-                "remove `id:`: the name and the git base identify the object",
+                "remove `id:`: the inventory and the name identify the object",
             )
 
 
@@ -292,27 +274,6 @@ def name_cycle(draft: Draft) -> Iterator[Refusal]:
             tuple(cycle),
             allow="rename one of them to a temporary name, apply, then set its new name",
         )
-
-
-def permuted_names(draft: Draft) -> Iterator[Refusal]:
-    """Refuse a resource whose name is that of another declared one's object at the git base.
-
-    Both objects would change owner, with their histories and what the service bills.
-    """
-    changed, matching = {change.address for change in draft.changes}, draft.matching
-    for address, match in matching.matches.items() if changed else ():
-        was = matching.former.declared(address, match.live).at_base
-        other = was.address if was is not None else address
-        is_claimed = other != address and other in matching.matches
-        if is_claimed and match.resource.pinned_id is None and changed & {address, other}:
-            yield Refusal(
-                "permuted-names",
-                f"{address} matches by its name the object that {other} was at the git base",
-                (address, other),
-                draft.mark_of(address),
-                "exchange the keys instead of the names, apply a temporary name first, or set "
-                "`id:` on both",
-            )
 
 
 def name_of_another_tool(draft: Draft) -> Iterator[Refusal]:
@@ -431,29 +392,6 @@ def misspelt_value(draft: Draft) -> Iterator[Refusal]:
                 )
 
 
-def name_from_environment(draft: Draft) -> Iterator[Refusal]:
-    """Refuse to create what the base has, if another value of a variable may be the reason."""
-    at_base = draft.matching.base.present if draft.matching.base is not None else {}
-    for change in draft.changes:
-        resource = draft.resources.get(change.address)
-        if (
-            change.action is Action.CREATE
-            and change.address in at_base
-            and resource is not None
-            and resource.name_from_env
-            and not resource.lifecycle.renamed_from
-        ):
-            yield Refusal(
-                "name-from-environment",
-                f"{change.address} is in the git base, but nothing is live under its name "
-                f"{quoted(resource.name)}, which comes from an environment variable",
-                (change.address,),
-                resource.near(("name",)),
-                "correct the variable, or set `id` or `lifecycle.renamed_from`; use --no-base if "
-                "it was never created",
-            )
-
-
 def possible_duplicate(draft: Draft) -> Iterator[Refusal]:
     """Refuse creates that would double what an object does."""
     for duplicate in draft.duplicates:
@@ -468,21 +406,19 @@ def own_rule(draft: Draft) -> Iterable[Refusal]:
 GUARDS: tuple[Guard, ...] = (
     protected,
     lost_with_parent,
-    declared_elsewhere,
     nothing_declared,
     over_limit,
     deletion_switched_off,
     replacement_not_allowed,
+    left_by_move,
     replaced_id,
     denied_consequence,
     ignored_name,
     name_cycle,
-    permuted_names,
     name_of_another_tool,
     unlisted_type,
     known_refusal,
     misspelt_value,
-    name_from_environment,
     possible_duplicate,
     own_rule,
 )

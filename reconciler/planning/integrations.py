@@ -70,9 +70,9 @@ def with_integrations(matching: Matching, addresses: Collection[Address]) -> Mat
 def _of_former_names(match: Match, matching: Matching) -> set[str]:
     """Return the parent in which the base names an integration, if the files have an id now."""
     live, spec = match.live, match.resource.spec
-    if live is None or live.parent_id is None or not (matching.base and uses_any(match.kind, spec)):
+    if live is None or live.parent_id is None or not uses_any(match.kind, spec):
         return set()
-    was = matching.former.declared(match.resource.address, live).at_base
+    was = matching.declared(match.resource, live).applied
     return {live.parent_id} if was is not None and any(names_in(match.kind, was.spec)) else set()
 
 
@@ -85,7 +85,7 @@ def parent_of(match: Match) -> str | None:
 def resolved(match: Match, version: Resource, live: Live, *, as_live: bool = False) -> Resource:
     """Return a version of a matched resource with ids in place of the names that are known.
 
-    `as_live`: only ids that the live object has. For a version of the git base, since a name that
+    `as_live`: only ids that the live object has. For a version that was applied, since a name that
     means another integration today is a new address.
     """
     table, spec = live.integrations.get(parent_of(match) or "", Integrations()), version.spec

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address, fits_any
+from reconciler.model.inventory import Entry
 from reconciler.model.kind import Kind, containers
-from reconciler.model.live import (
-    Identity,
-    Live,
-    LiveObject,
-    is_same_id,
-    other_tool_of,
-    parse_marked_name,
-)
+from reconciler.model.live import Identity, Live, LiveObject, is_same_id, other_tool_of
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, value_at
-from reconciler.planning.base import (
-    Base,
-    DeclaredNames,
-    FormerObjects,
-    History,
-    Names,
-    RemovedResource,
-    candidates_of,
-)
+from reconciler.planning.differ import difference
+from reconciler.planning.inventory import Declared, Inventory
+
+_Key = TypeVar("_Key")
 
 
 class Ambiguities(Struct):
@@ -99,43 +89,11 @@ def _shown(kind: Kind, live: LiveObject) -> str:
     return f"id: {live.id}   created {live.body.get('created_at')}{run}"
 
 
-class MarkedObject(Struct, frozen=True):
-    """A new object with the plain name of its resource and the id of the object it replaces."""
-
-    live: LiveObject
-    name: str
-    old_id: str
-
-
-def _marked(
-    objects: Iterable[LiveObject], declared: Collection[str]
-) -> tuple[dict[str, str], list[MarkedObject]]:
-    """Return the marked ones of all live objects of a kind, without `declared` names.
-
-    First the names without mark, by id, where the old object is gone: such an object is the one of
-    its resource, and only the rename is left. Then the others.
-    """
-    plain: dict[str, str] = {}
-    unfinished: list[MarkedObject] = []
-    ids = {item.id for item in objects}
-    for item in objects:
-        parsed = parse_marked_name(item.name)
-        if parsed is None or item.name.strip() in declared:
-            continue
-        name, old_id = parsed
-        if old_id in ids:
-            unfinished.append(MarkedObject(item, name.strip(), old_id))
-        else:
-            plain[item.id] = name.strip()
-    return plain, unfinished
-
-
 class Match(Struct, frozen=True, gc=False):
     """A resource and its live object, None if it does not exist.
 
     `parent_id` is the live id of its parent, None if that does not exist yet or there is none.
-    `moved`: the object has another parent than the configuration says. `new`: the new object of a
-    replacement of `live` that was cut short.
+    `moved`: the object has another parent than the configuration says.
     """
 
     resource: Resource
@@ -144,7 +102,6 @@ class Match(Struct, frozen=True, gc=False):
     parent_id: str | None = None
     parent_address: Address | None = None
     moved: bool = False
-    new: LiveObject | None = None
 
 
 # With a dict, since cached properties need one.
@@ -153,37 +110,41 @@ class Matching(Struct, frozen=True, dict=True):
 
     live
         The live state.
-    former
-        What the objects were at the git base.
+    kinds
+        All kinds by name, parents first.
+    inventory
+        What was applied, None if that is not known.
     removed
-        Live resources that the configuration had at the git base and has no longer.
-    unclear
-        Resources that were removed since the git base, and the objects that they may be.
-    maybe_protected
-        Objects, by kind and id, of which one may be a removed resource with `protect`.
+        The objects of entries that no resource claims and whose address is not declared.
+    left
+        Those that must not be deleted, each with the reason.
+    replaced
+        The recorded objects of resources that have another one now, by the address of the resource.
+    left_by_moves
+        Those of them that a move that was cut short left in another project.
+    gone
+        Removed entries whose object does not exist.
     untouchable
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
     """
 
     live: Live
+    kinds: Mapping[str, Kind]
     matches: Mapping[Address, Match]
     removed: Mapping[Address, Match]
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: Mapping[Address, Match]
-    former: FormerObjects
-    unclear: tuple[RemovedResource, ...] = ()
-    maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
+    inventory: Inventory | None = None
+    left: Mapping[Address, str] = field(default_factory=dict)
+    replaced: Mapping[Address, LiveObject] = field(default_factory=dict)
+    left_by_moves: Mapping[Address, LiveObject] = field(default_factory=dict)
+    gone: Mapping[Address, Entry] = field(default_factory=dict)
 
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """All kinds by name, parents first."""
-        return self.former.kinds
-
-    @property
-    def base(self) -> Base | None:
-        """The git base."""
-        return self.former.history.base
+    def declared(self, resource: Resource, live: LiveObject | None) -> Declared:
+        """Return how the object of a resource was applied."""
+        inventory = self.inventory
+        return inventory.declared(resource.address, live) if inventory is not None else Declared()
 
     @cached_property
     def owners(self) -> Mapping[Identity, Address]:
@@ -211,28 +172,20 @@ def owners_of(matches: Mapping[Address, Match]) -> Mapping[Identity, Address]:
     return {match.live.identity: address for address, match in pairs if match.live is not None}
 
 
-def interrupted(match: Match, reason: str) -> AmbiguousIdentity:
-    """Return the error for a replacement that was interrupted and can't be continued."""
-    problems, objects = Ambiguities(), [item for item in (match.live, match.new) if item]
-    problem = f"a replacement of it was interrupted and can't be continued: {reason}"
-    problems.add_choice(match.kind, match.resource, problem, objects)
-    return problems.error()
-
-
 def match(
     desired: Desired,
     live: Live,
     *,
     policy: Policy,
     kinds: Sequence[Kind],
-    history: History | None = None,
+    inventory: Inventory | None = None,
 ) -> Matching:
     """Match every resource with its live object.
 
     Raises:
         AmbiguousIdentity: two live objects could be one resource, two resources claim one
-            object, a pinned id or a parent does not exist, a replacement that was cut short
-            can't be continued. Lists all of them, with ids and the lines to paste.
+            object, a pinned id or a parent does not exist. Lists all of them, with ids and the
+            lines to paste.
 
     """
     ignored = {
@@ -243,30 +196,28 @@ def match(
     }
     declared = desired.in_order()
     untouchable = {
-        resource.address: resource
-        for resource in declared
+        item.address: item
+        for item in declared
         if policy.ignore
-        and (
-            _is_ignored(resource.name, policy)
-            or (resource.address.kind, resource.pinned_id) in ignored
-        )
+        and (_is_ignored(item.name, policy) or (item.address.kind, item.pinned_id) in ignored)
     }
     by_name = {kind.name: kind for kind in kinds}
-    matcher = _Matcher(live, history or History({}), by_name, frozenset(ignored))
+    if inventory is not None:
+        inventory = inventory.counted(live, by_name)
+    matcher = _Matcher(live, inventory or Inventory(), by_name, frozenset(ignored))
     for kind in kinds:
         own = [resource for resource in declared if resource.address.kind == kind.name]
         matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
     matcher.raise_problems()
-    matcher.claim_removed(desired)
+    matcher.claim_removed(untouchable)
     unmanaged = tuple(
         item
         for kind in kinds
         for item in sorted(filter(matcher.is_free, live.of(kind.name)), key=_place)
     )
-    # `former` keeps the matcher, and needs no claims, which take the memory of the matches.
-    matcher.claims.clear()
     return Matching(
         live=live,
+        kinds=by_name,
         matches=matcher.matches,
         removed=matcher.removed,
         unmanaged=unmanaged,
@@ -275,9 +226,11 @@ def match(
             address: matcher.with_parent(by_name[address.kind], untouchable[address])
             for address in sorted(untouchable)
         },
-        former=matcher.former,
-        unclear=tuple(matcher.unclear),
-        maybe_protected=matcher.maybe_protected,
+        inventory=inventory,
+        left=matcher.left,
+        replaced=matcher.replaced,
+        left_by_moves=matcher.left_by_moves,
+        gone=matcher.gone,
     )
 
 
@@ -294,102 +247,89 @@ class _Matcher(Struct, dict=True):
     """The kinds that are matched so far, parents first."""
 
     live: Live
-    history: History
+    inventory: Inventory
     kinds: Mapping[str, Kind]
     ignored: frozenset[tuple[str, str]]
     matches: dict[Address, Match] = field(default_factory=dict)
     removed: dict[Address, Match] = field(default_factory=dict)
-    unclear: list[RemovedResource] = field(default_factory=list)
-    maybe_protected: dict[tuple[str, str], Address] = field(default_factory=dict)
+    left: dict[Address, str] = field(default_factory=dict)
+    replaced: dict[Address, LiveObject] = field(default_factory=dict)
+    left_by_moves: dict[Address, LiveObject] = field(default_factory=dict)
+    gone: dict[Address, Entry] = field(default_factory=dict)
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
     ambiguities: Ambiguities = field(default_factory=Ambiguities)
     names: dict[str, Names] = field(default_factory=dict)
 
-    @cached_property
-    def former(self) -> FormerObjects:
-        """The objects that the resources were."""
-        return FormerObjects(self.history, self.kinds, self.names, self._live_of)
-
     def match_kind(self, kind: Kind, resources: Sequence[Resource]) -> None:
-        """Match by id, then by name; what is left by former names."""
-        objects = self.live.of(kind.name)
-        plain, unfinished = _marked(objects, {resource.name for resource in resources})
-        names = self.names[kind.name] = Names({item.id: item for item in objects}, plain)
-        pinned = {resource.pinned_id for resource in resources}
-        single: list[Match] = []
-        unmatched: list[Match] = []
-        for resource in resources:
-            start = self.with_parent(kind, resource)
-            if resource.pinned_id is not None:
-                self._match_pinned(start, names.by_id)
-            elif candidates := [
-                item for item in self._named(start, resource.name) if item.id not in pinned
-            ]:
-                self._claim_single(start, candidates)
-                single.append(start)
-            else:
-                unmatched.append(start)
-        single += self._match_former(unmatched)
-        self._continue_replacements(resources, unfinished)
-        for start in single:
-            self._report_second(start)
-        if kind.name in containers(self.kinds.values()):
-            declared = DeclaredNames.of(
-                resource for resource in resources if self._live_of(resource.address)
-            )
-            for resource in resources:
-                self.former.remember(resource, self._live_of(resource.address), declared)
+        """Match by one rule after the other, each for all resources that have no object yet.
 
-    def _match_former(self, unmatched: Sequence[Match]) -> Iterator[Match]:
-        """Match by former names; yield the resources that have one object or none."""
-        # A former name that a resource gives counts before what the git base says about others.
-        for find in (self._of_former_name, self._at_base):
-            pairs, unmatched = candidates_of(unmatched, find)
+        What an earlier rule claimed, a later one does not see.
+        """
+        objects = self.live.of(kind.name)
+        names = self.names[kind.name] = Names({item.id: item for item in objects})
+        left: list[Match] = []
+        for start in [self.with_parent(kind, resource) for resource in resources]:
+            if start.resource.pinned_id is not None:
+                self._match_pinned(start, names.by_id)
+            else:
+                left.append(start)
+        for rule in (self._recorded_in_place, self._named, self._recorded, self._of_former_name):
+            pairs = [(start, rule(start, left)) for start in left]
             for start, candidates in pairs:
-                self._claim_single(start, candidates)
-                if len(candidates) == 1:
-                    yield start
-        for start in unmatched:
+                if candidates:
+                    self._claim_single(start, candidates)
+            left = [start for start, candidates in pairs if not candidates]
+        for start in left:
             self._claim(start, None)
-            yield start
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""
         place = live.identity
         return place not in self.claims and place not in self.ignored
 
-    def claim_removed(self, desired: Desired) -> None:
-        """Claim live objects of resources that were removed since the git base.
+    def claim_removed(self, untouchable: Container[Address]) -> None:
+        """Claim the objects of entries that no resource has, and note why they must stay.
 
-        An object that one of them certainly is leaves fewer for the others, in any order of keys.
+        `untouchable` are resources without a match: they are declared, so nothing of them leaves.
         """
-        left = [self.former.removed(*item) for item in self.history.removed(desired)]
-        for item in left:
-            if item.resource.lifecycle.protect:
-                for live in self._free_of(item):
-                    self.maybe_protected.setdefault(live.identity, item.resource.address)
-        count = 0
-        while len(left) != count:
-            count = len(left)
-            left = [item for item in left if not self._claim_certain(item)]
-        for item in left:
-            if free := self._free_of(item):
-                self.unclear.append(replace(item, objects=free))
+        entries = self.inventory.entries
+        for address in sorted(address for address in entries if address not in untouchable):
+            entry = entries[address]
+            identity = (address.kind, entry.id)
+            live, match = self.live.by_identity.get(identity), self.matches.get(address)
+            if live is None and match is None and (address.kind, entry.parent) not in self.unread:
+                self.gone[address] = entry
+            if live is None or identity in self.claims:
+                continue
+            kind = self.kinds[address.kind]
+            parent = self.live.by_identity.get((kind.parent or "", live.parent_id or ""))
+            problem = self.inventory.problem_of(address, live, parent)
+            if match is not None:
+                if match.resource.state is State.PRESENT:
+                    self.replaced[address] = live
+                    is_moved = match.live is not None and not _is_in_place(match, live)
+                    if is_moved and match.resource.pinned_id is None and not problem:
+                        self.left_by_moves[address] = live
+                continue
+            if identity in self.ignored:
+                problem = "`policy.ignore` names it"
+            elif (other := other_tool_of(live.name)) is not None:
+                problem = f"{other} manages it, too"
+            was = self.inventory.applied.get(address) or Resource(address, {"name": live.name})
+            self.claims[identity] = [address]
+            self.removed[address] = Match(was, kind, live, live.parent_id)
+            if problem:
+                self.left[address] = problem
 
-    def _free_of(self, removed: RemovedResource) -> tuple[LiveObject, ...]:
-        return tuple(item for item in removed.objects if self.is_free(item))
-
-    def _claim_certain(self, removed: RemovedResource) -> bool:
-        """Claim the only object that a removed resource can be; return whether there is one."""
-        free, address = self._free_of(removed), removed.resource.address
-        known = tuple(item for item in free if item.id == self.history.known.get(address))
-        free = known or (free if removed.is_certain else ())
-        if len(free) != 1 or free[0].id not in removed.own:
-            return False
-        (live,) = free
-        self.claims[live.identity] = [address]
-        self.removed[address] = Match(removed.resource, removed.kind, live, live.parent_id)
-        return True
+    @property
+    def unread(self) -> Collection[tuple[str, str | None]]:
+        """The kinds and parents whose objects were not read."""
+        return {
+            (kind.name, parent)
+            for kind in self.kinds.values()
+            for of, parent in self.live.unread
+            if kind.parent == of
+        }
 
     def raise_problems(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""
@@ -444,7 +384,7 @@ class _Matcher(Struct, dict=True):
         named = self.names[kind].named(None, (ref.name or "").strip())
         return sorted(item.id for item in named)
 
-    def _named(self, start: Match, name: str) -> list[LiveObject]:
+    def _in_place_named(self, start: Match, name: str) -> list[LiveObject]:
         """Return the objects of a name in the place of a resource, without ignored ones."""
         if start.resource.parent is not None and start.parent_id is None:
             return []
@@ -486,15 +426,58 @@ class _Matcher(Struct, dict=True):
             start = replace(start, live=live, moved=moved)
         self.matches[address] = start
 
-    def _of_former_name(self, start: Match) -> list[LiveObject]:
+    def _of_entry(self, start: Match) -> LiveObject | None:
+        """Return the unclaimed object that the inventory has for a resource.
+
+        Another tool finds its objects by their names, so these are never renamed.
+        """
+        entry = self.inventory.entries.get(start.resource.address)
+        live = self.names[start.kind.name].by_id.get(entry.id) if entry is not None else None
+        if live is None or not self.is_free(live):
+            return None
+        is_renamed = live.name.strip() != start.resource.name
+        return None if is_renamed and other_tool_of(live.name) is not None else live
+
+    def _recorded_in_place(self, start: Match, left: Sequence[Match]) -> list[LiveObject]:
+        """Return the recorded object, if it is in the declared project.
+
+        With another name than the declared one, it is ambiguous beside an object of that name,
+        unless that is the recorded object of another resource.
+        """
+        live = self._of_entry(start)
+        if live is None or not _is_in_place(start, live):
+            return []
+        if live.name.strip() == start.resource.name:
+            return [live]
+        recorded = {item.id for item in map(self._of_entry, left) if item is not None}
+        return [live, *(item for item in self._free_named(start) if item.id not in recorded)]
+
+    def _named(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
+        """Return the unclaimed object of the declared name in the declared project.
+
+        If the recorded object is in another project, it is a move that was cut short if nothing
+        but secrets would change, and ambiguous otherwise.
+        """
+        named, live = self._free_named(start), self._of_entry(start)
+        if live is None or len(named) != 1:
+            return named
+        differs = difference(start.kind, start.resource, named[0], Declared())
+        return [*named, live] if differs.changes or differs.toggles else named
+
+    def _recorded(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
+        """Return the recorded object in another project: a move."""
+        live = self._of_entry(start)
+        return [live] if live is not None else []
+
+    def _free_named(self, start: Match) -> list[LiveObject]:
+        named = self._in_place_named(start, start.resource.name)
+        return [item for item in named if self.is_free(item)]
+
+    def _of_former_name(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
         """Return the unclaimed objects of all former names: none of them counts more."""
         names = start.resource.lifecycle.renamed_from
-        objects = (item for name in names for item in self._named(start, name))
+        objects = (item for name in names for item in self._in_place_named(start, name))
         return self._renamable(start, {item.id: item for item in objects}.values())
-
-    def _at_base(self, start: Match) -> list[LiveObject]:
-        """Return the unclaimed objects of the names and places that the key had in the base."""
-        return self._renamable(start, self.former.of(start.kind, start.resource.address))
 
     def _renamable(self, start: Match, objects: Iterable[LiveObject]) -> list[LiveObject]:
         """Return the unclaimed objects that may be a resource, by another name than its own.
@@ -509,64 +492,42 @@ class _Matcher(Struct, dict=True):
             and not start.resource.lifecycle.is_beside(item.name, item.address)
         ]
 
-    def _report_second(self, start: Match) -> None:
-        """Report an object of the key's former names and places beside the one that it has.
-
-        It would go on running after a move or a rename that was made in part.
-        """
-        own, address = self._live_of(start.resource.address), start.resource.address
-        if own is None and address not in self.history.versions:
-            return
-        if own and self.former.is_as_today(start.kind, start.resource, start.parent_id):
-            return
-        elsewhere = self.former.elsewhere(start.kind, address)
-        others = {item.id: item for item in self._at_base(start)}
-        others |= {item.id: item for item in self._renamable(start, elsewhere)}
-        if others:
-            objects = [*filter(None, [own]), *others.values()]
-            count = f"{len(objects)} live {start.kind.collection}"
-            those = f"a live {start.kind.name} in another place" if len(objects) == 1 else count
-            problem = f"{those} may be this resource, by its name or by the git base"
-            self.ambiguities.add_choice(start.kind, start.resource, problem, objects)
-
-    def _continue_replacements(
-        self, resources: Iterable[Resource], unfinished: Iterable[MarkedObject]
-    ) -> None:
-        """Give resources the new object of their unfinished replacement, or report it."""
-        marked = [item for item in unfinished if self.is_free(item.live)]
-        for resource in resources if marked else ():
-            match = self.matches[resource.address]
-            own = match.live.id if match.live is not None else None
-            items = [
-                item
-                for item in marked
-                if item.old_id == own
-                or (item.name == resource.name and _is_in_place(match, item.live))
-            ]
-            if not items or resource.state is State.ABSENT:
-                continue
-            new = items[0].live
-            if len(items) == 1 and items[0].old_id == own and _is_in_place(match, new):
-                self.claims[new.identity] = [resource.address]
-                self.matches[resource.address] = replace(match, new=new)
-            elif resource.pinned_id is None:
-                self._report_unfinished(match, items)
-
-    def _report_unfinished(self, match: Match, items: Sequence[MarkedObject]) -> None:
-        by_id = self.names[match.kind.name].by_id
-        objects = {item.live.id: item.live for item in items}
-        objects |= {item.old_id: by_id[item.old_id] for item in items}
-        if match.live is not None:
-            objects[match.live.id] = match.live
-        self.ambiguities.add_choice(
-            match.kind,
-            match.resource,
-            "a replacement of it was interrupted and can't be continued, since it is not clear "
-            "that it replaces the object of this resource in this place",
-            list(objects.values()),
-        )
-
 
 def _is_in_place(match: Match, live: LiveObject) -> bool:
     """Return whether an object is where the configuration places the resource."""
     return match.resource.parent is None or live.parent_id == match.parent_id
+
+
+# With a dict, since cached properties need one.
+class Names(Struct, frozen=True, dict=True):
+    """The live objects of one kind by id and by name.
+
+    Most plans look in known parents only, and each index takes memory, so both are made when used.
+    """
+
+    by_id: Mapping[str, LiveObject]
+
+    def named(self, parent_id: str | None, name: str) -> Sequence[LiveObject]:
+        """Return the objects of a name below a parent, or anywhere without one.
+
+        An export of the organization may be in any project.
+        """
+        if parent_id is None:
+            return self._anywhere.get(name, ())
+        return self._below.get((parent_id, name), ())
+
+    @cached_property
+    def _anywhere(self) -> Mapping[str, Sequence[LiveObject]]:
+        return self._indexed(lambda _, name: name)
+
+    @cached_property
+    def _below(self) -> Mapping[tuple[str | None, str], Sequence[LiveObject]]:
+        return self._indexed(lambda item, name: (item.parent_id, name))
+
+    def _indexed(
+        self, key_of: Callable[[LiveObject, str], _Key]
+    ) -> Mapping[_Key, Sequence[LiveObject]]:
+        index: dict[_Key, list[LiveObject]] = {}
+        for item in self.by_id.values():
+            index.setdefault(key_of(item, item.name.strip()), []).append(item)
+        return index

@@ -1,8 +1,8 @@
-"""What a reader should know: notes on a plan, and what its files loosen since the base."""
+"""What a reader should know: notes on a plan, and what its files loosen since the apply."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -11,45 +11,131 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, other_tool_of, plain_name
-from reconciler.model.plan import Note, Plan, SecretUse
-from reconciler.model.policy import Prune
-from reconciler.model.resource import Desired, Resource
-from reconciler.model.text import listed, printable, quoted, several
-from reconciler.model.values import value_at
-from reconciler.planning.base import Base
-from reconciler.planning.changes import interrupted_notes
+from reconciler.model.plan import Leaving, Note, Plan
+from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.text import (
+    IMPLICIT_ENVIRONMENT,
+    command_text,
+    listed,
+    printable,
+    quoted,
+    several,
+)
+from reconciler.model.values import secret_refs
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import LookAlikes, collision_notes
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_notes
 
 _MOST = 20
-_SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
-_MOST_NAMED = 10
+_MOST_NAMED, _MOST_SECRETS = 10, 3
 _ITEM = attrgetter("sort", "text")
 _SETTINGS = attrgetter("lifecycle", "pinned_id")
 _OF_NEW = "`lifecycle.beside"
-"""What loosens also a resource that the base does not have."""
+"""What loosens also a resource that was not applied before."""
 
 
 def notes_of(draft: Draft) -> Iterator[Note]:
     """Yield the notes on the plan as a whole."""
-    if draft.matching.base is None:
-        yield Note(
-            "no-git-base",
-            "no git base: removed resources and changed secret references are not detected",
-        )
+    if draft.matching.inventory is None or draft.matching.inventory.record is None:
+        yield from _without_inventory(draft)
     else:
-        yield from draft.matching.base.notes
-        yield from _of_removed(draft, draft.matching.base)
-        yield from _sent_again(draft, draft.matching.base)
+        yield from _of_inventory(draft, draft.matching.inventory)
         yield from _never_live(draft)
     yield from _of_other_tools(draft)
     yield from _look_alikes(draft)
-    yield from interrupted_notes(draft.unmanaged)
     yield from collision_notes(draft)
     yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values(), draft.names)
     yield from _not_read(draft)
+
+
+def _without_inventory(draft: Draft) -> Iterator[Note]:
+    """Yield what a plan does not detect without an inventory."""
+    yield Note("no-inventory", "removed resources, drift and changed secrets are not detected")
+    sending = {
+        change.address for change in draft.changes if any(n.use.sent for n in change.secrets)
+    }
+    names = [
+        address
+        for address, match in sorted(draft.matching.matches.items())
+        if match.live is not None and address in draft.selected - sending
+        if any(True for _ in secret_refs(match.resource.spec))
+    ]
+    if names:
+        yield Note(
+            "secrets-not-compared",
+            f"secrets not sent: {listed(names, _MOST_SECRETS)} (--rotate-secrets sends them)",
+        )
+
+
+def _of_inventory(draft: Draft, inventory: Inventory) -> Iterator[Note]:
+    """Yield what of the inventory does not count, is gone, or lacks HEAD."""
+    if inventory.behind:
+        count = len(set(inventory.behind.values()))
+        yield Note(
+            "behind",
+            f"HEAD lacks {several(count, 'applied commit')}: merge "
+            f"{'it' if count == 1 else 'them'}, or use --rollback if "
+            f"{'it was' if count == 1 else 'they were'} squashed",
+        )
+    if inventory.uncounted:
+        items = [f"{address} ({why})" for address, why in sorted(inventory.uncounted.items())]
+        yield Note(
+            "not-counted", f"entries of the inventory that do not count: {listed(items, _MOST)}"
+        )
+    for address, live in sorted(draft.matching.replaced.items()):
+        if live.identity not in draft.deleted and address not in draft.matching.left_by_moves:
+            yield Note(
+                "former-object",
+                f"the inventory has id {printable(live.id)} for it, which is unmanaged now; to "
+                f"delete it, declare it with `id: {printable(live.id)}` and `state: absent`",
+                about=address,
+            )
+    for address, entry in sorted(draft.matching.gone.items()):
+        beside = [
+            f"{quoted(item.name)} (id {printable(item.id)})"
+            for item in draft.matching.unmanaged
+            if (item.kind, item.parent_id, item.name.strip())
+            == (address.kind, entry.parent, entry.name)
+        ]
+        has = f"; its name has {listed(beside, _MOST)}" if beside else ""
+        yield Note("gone", f"deleted in the service, id {printable(entry.id)}{has}", about=address)
+    yield from _deleted_in_service(draft, inventory)
+
+
+def _deleted_in_service(draft: Draft, inventory: Inventory) -> Iterator[Note]:
+    """Yield which resources lost their recorded object, with what repairs the data."""
+    for address, match in sorted(draft.matching.matches.items()):
+        entry = inventory.entries.get(address)
+        if entry is None or (address.kind, entry.id) in draft.matching.live.by_identity:
+            continue
+        if address not in draft.selected or match.resource.state is State.ABSENT:
+            continue
+        text = f"deleted in the service (id {printable(entry.id)}"
+        time = inventory.times.get(entry.commit or "")
+        text += f", applied {time:%Y-%m-%d})" if time is not None else ")"
+        if match.live is not None:
+            text += f"; id {printable(match.live.id)} has its name and takes its place"
+        else:
+            beside = [
+                f"{quoted(item.name)} (id {printable(item.id)})"
+                for item in draft.matching.unmanaged
+                if match.kind.parent and (item.kind, item.parent_id) == (address.kind, entry.parent)
+            ]
+            text += f"; unmanaged there: {listed(beside, 3)}" if beside else ""
+            if time is not None and any(
+                operation.name == "backfill" for operation in match.kind.operations
+            ):
+                command = command_text(
+                    "backfill",
+                    address.key,
+                    "--from",
+                    f"{time:%Y-%m-%d}",
+                    environment=draft.environment or IMPLICIT_ENVIRONMENT,
+                )
+                text += f"; after the apply, `{command}` exports what is missing"
+        yield Note("deleted-in-service", text, about=address)
 
 
 def _not_read(draft: Draft) -> Iterator[Note]:
@@ -77,42 +163,23 @@ def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagno
     )
 
 
-def _of_removed(draft: Draft, base: Base) -> Iterator[Note]:
-    """Yield which removed resources are not deleted, and why."""
-    matching, policy, deleted = draft.matching, draft.policy, draft.deleted
-    kept = sorted(
-        address
-        for address, match in matching.removed.items()
-        if address in base.kept and match.live is not None and match.live.identity not in deleted
-    )
-    if kept:
-        reasons = [f"{address} ({base.kept[address]})" for address in kept]
-        yield Note("kept", f"no longer managed, and not deleted: {listed(reasons, _MOST)}")
-    left = [
-        address
-        for address in sorted(matching.removed)
-        if policy.prune_of(address.kind) is Prune.NEVER and address not in base.kept
-        if (live := matching.removed[address].live) and live.identity not in deleted
-    ]
-    if left:
-        yield Note(
-            "removed-but-kept",
-            f"removed from the configuration but still live: {listed(left, _MOST)}; "
-            "`policy: {prune: git}` deletes them",
-        )
-    for removed in matching.unclear:
-        objects = [item for item in removed.objects if item.identity not in deleted]
-        if not objects:
+def leaving(draft: Draft) -> Iterator[Leaving]:
+    """Yield the removed resources that are not deleted, with the reason, protected ones first."""
+    matching, inventory = draft.matching, draft.matching.inventory
+    items = []
+    for address, match in matching.removed.items():
+        live = match.live
+        if live is None or live.identity in draft.deleted or address not in draft.selected:
             continue
-        ids = listed([printable(item.id) for item in objects], _MOST)
-        is_single = len(objects) == 1
-        certain = f"it is not certain that it is id {ids}"
-        why = certain if is_single else f"it may be any of: id {ids}"
-        yield Note(
-            "removed-unclear" if removed.is_placed else "removed-elsewhere",
-            f"removed from the configuration but not deleted, since {why}",
-            about=removed.resource.address,
-        )
+        is_behind = inventory is not None and address in inventory.behind
+        reason = matching.left.get(address, "`policy: {prune: true}` would delete it")
+        protected = match.resource.lifecycle.protect
+        items.append(Leaving(address, live.id, live.name, reason, protected, stays=is_behind))
+    for address, entry in (
+        matching.gone.items() if not draft.context.options.selection.partial else ()
+    ):
+        items.append(Leaving(address, entry.id, entry.name, "it was deleted in the service"))
+    yield from sorted(items, key=lambda item: (not item.protected, item.address))
 
 
 def _of_other_tools(draft: Draft) -> Iterator[Note]:
@@ -132,31 +199,8 @@ def _of_other_tools(draft: Draft) -> Iterator[Note]:
         )
 
 
-def _sent_again(draft: Draft, base: Base) -> Iterator[Note]:
-    """Yield a note if secrets are sent only because the base is before the newest commit."""
-    newest = base.later[-1].resources if base.later else {}
-    again = []
-    for change in draft.changes:
-        sent = [note for note in change.secrets if note.use in _SINCE_BASE]
-        match, version = draft.matching.matches.get(change.address), newest.get(change.address)
-        if (
-            sent
-            and match is not None
-            and version is not None
-            and version.secret_version == match.resource.secret_version
-            and all(value_at(version.spec, note.path) == note.ref for note in sent)
-        ):
-            again.append(change.address)
-    if again:
-        yield Note(
-            "secrets-sent-again",
-            f"every apply with this git base sends the secrets of "
-            f"{listed(sorted(set(again)), _MOST)} again; `apply --mark` advances the base",
-        )
-
-
 def _never_live(draft: Draft) -> Iterator[Note]:
-    """Yield what is new to the service, and not to the git base: the worst of each change."""
+    """Yield what is new to the service, and was applied before: the worst of each change."""
     known = replace(draft.known, only_live=True)
     users: dict[str, list[Address]] = {}
     for change in draft.changes if not known.is_first else ():
@@ -168,9 +212,9 @@ def _never_live(draft: Draft) -> Iterator[Note]:
     if users:
         new_texts = [f"{printable(text)} ({listed(by, _MOST_NAMED)})" for text, by in users.items()]
         yield Note(
-            "base-not-live",
-            "in the git base and not live, so it was changed in the service, or the apply of the "
-            f"base failed: {listed(new_texts, _MOST_NAMED)}",
+            "applied-not-live",
+            f"applied and not live, so it was changed in the service: "
+            f"{listed(new_texts, _MOST_NAMED)}",
         )
 
 
@@ -181,42 +225,33 @@ def _look_alikes(draft: Draft) -> Iterator[Note]:
     matching = draft.matching
     removed = (match.live for match in matching.removed.values() if match.live is not None)
     unclaimed = (*matching.unmanaged, *removed)
-    objects = [item for item in unclaimed if item.identity not in draft.context.elsewhere]
-    yield from LookAlikes(objects, draft).notes()
+    yield from LookAlikes([*unclaimed], draft).notes()
 
 
-def notes_since_base(desired: Desired, matching: Matching) -> Iterator[Note]:
-    """Yield a note on each setting that is looser, and on each object that the base lacks."""
-    base = matching.base
-    former = (base.desired, *base.later) if base is not None else ()
+def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:
+    """Yield a note on each setting that is looser than what was applied."""
+    inventory = matching.inventory
     loosened: dict[str, list[Address]] = {}
-    for was in former:
-        loosened |= {text: [] for text in _of_workspace(desired, was)}
-    adopted: list[Address] = []
-    for address, match in matching.matches.items() if former else ():
-        declared = matching.former.declared(address, match.live)
-        if declared.adopted:
-            adopted.append(address)
-        for text in _of_resource(match.resource, declared.versions):
+    if inventory is not None and inventory.former is not None:
+        loosened |= {text: [] for text in _of_workspace(desired, inventory.former)}
+    for address, match in matching.matches.items() if inventory is not None else ():
+        was = matching.declared(match.resource, match.live).applied
+        for text in _of_resource(match.resource, was):
             loosened.setdefault(text, []).append(address)
     # Removed protection comes first: other texts begin with a backtick.
     for text, addresses in sorted(loosened.items(), key=lambda item: item[0].startswith("`")):
         users = listed(sorted(addresses), _MOST_NAMED)
         yield Note("loosened", f"{text}: {users}" if users else text)
-    if adopted:
-        objects = several(len(adopted), "live object")
-        yield Note("adopted", f"{objects} managed now and not at the git base (list: --verbose)")
-    for address in sorted(adopted):
-        yield Note("adopted", "not managed at the git base", address)
 
 
-def _of_resource(resource: Resource, versions: Sequence[Resource]) -> list[str]:
-    """Return what a resource permits now and did not permit at any of its versions."""
-    changed = [was for was in versions if _SETTINGS(was) != _SETTINGS(resource)]
-    own = _permissions(resource) if changed or not versions else []
-    if not versions:
-        return [text for text in own if text.startswith(_OF_NEW)]
-    return [text for text in own if any(text not in _permissions(was) for was in changed)]
+def _of_resource(resource: Resource, was: Resource | None) -> list[str]:
+    """Return what a resource permits now and its applied declaration did not."""
+    if was is None:
+        return [text for text in _permissions(resource) if text.startswith(_OF_NEW)]
+    if _SETTINGS(was) == _SETTINGS(resource):
+        return []
+    before = _permissions(was)
+    return [text for text in _permissions(resource) if text not in before]
 
 
 def _permissions(resource: Resource) -> list[str]:

@@ -17,7 +17,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Action, Field, Kind, Variant
-from reconciler.model.plan import Change, NewPlace, Novelty
+from reconciler.model.plan import Change, NewPlace, Novelty, SecretUse
 from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
 from reconciler.model.values import (
@@ -330,7 +330,7 @@ _Users: TypeAlias = Mapping[_Key, Sequence[Address]]
 
 # With a dict, since cached properties need one.
 class Known(Struct, frozen=True, dict=True):
-    """What is known of places: from the git base, and from the live objects of resources.
+    """What is known of places: from what was applied, and from the live objects of resources.
 
     `only_live`: what the base declares is known as far as it is live.
     """
@@ -359,13 +359,15 @@ class Known(Struct, frozen=True, dict=True):
         """
         users: dict[_Key, list[Address]] = defaultdict(list)
         receivers: dict[SecretSource, dict[str, None]] = defaultdict(dict)
-        base, matching = self.matching.base, self.matching
-        matches = self._matches_at_base
-        for address, resource in base.desired.resources.items() if base is not None else ():
+        matching, inventory = self.matching, self.matching.inventory
+        pairs = {**matching.removed, **matching.matches}.values() if inventory is not None else ()
+        owners = {pair.live.identity: pair for pair in pairs if pair.live is not None}
+        for address, resource in inventory.applied.items() if inventory is not None else ():
             places = self.of_kind.get(address.kind)
             if places is None or not places.holders or resource.state is State.ABSENT:
                 continue
-            match = matches.get(address)
+            entry = inventory.entries[address]  # type: ignore[union-attr]
+            match = owners.get((address.kind, entry.id))
             is_live = self.only_live or bool(resource.lifecycle.ignore_changes)
             live = _fields(match) if match and is_live else {}
             declared = resolved(match, resource, matching.live, as_live=True) if match else resource
@@ -374,24 +376,12 @@ class Known(Struct, frozen=True, dict=True):
                 with_live_values(spec, live, lifecycle) if lifecycle.ignore_changes else spec
             )
             if self.runs(places.kind, spec):
-                users[*reach.pair, str(resource.parent)].append(address)
+                users[*reach.pair, entry.parent or ""].append(address)
                 for place in reach.places:
                     users[place].append(address)
             for source in _sources(resource):
                 receivers[source][reach.receiver] = None
         return users, receivers
-
-    @property
-    def _matches_at_base(self) -> Mapping[Address, Match]:
-        """Return what the addresses of the base match, also if they are removed or renamed."""
-        matching, base = self.matching, self.matching.base
-        matches = {**matching.removed, **matching.matches}
-        is_renamed = base is not None and base.desired.resources.keys() - matches.keys()
-        for match in matching.matches.values() if is_renamed else ():
-            was = matching.former.declared(match.resource.address, match.live).at_base
-            if was is not None:
-                matches[was.address] = match
-        return matches
 
     def runs(self, kind: Kind, body: JSONObject) -> bool:
         """Return whether an object runs, as far as a body says."""
@@ -400,11 +390,11 @@ class Known(Struct, frozen=True, dict=True):
         return not (is_off or kind.behaviour().overlap.has_ended(body, self.now))
 
     def reached(
-        self, change: Change, match: Match, at_base: Resource | None
+        self, change: Change, match: Match, applied: Resource | None
     ) -> tuple[tuple[str, ...], tuple[NewPlace, ...]]:
         """Return what a change reaches, and what of it is new, the worst first.
 
-        `at_base` is how the git base declares the object, None if it does not.
+        `applied` is how the object was applied, None if that is not known.
         """
         kind, places = match.kind, self.of_kind[match.kind.name]
         if change.action not in _REACHING:
@@ -415,11 +405,11 @@ class Known(Struct, frozen=True, dict=True):
         live = _fields(match)
         after = _after(change, match, live)
         own = match.live.once(Places.reach, places, live) if match.live is not None else Reach()
-        was = places.reach(at_base.spec) if at_base is not None else Reach()
+        was = places.reach(applied.spec) if applied is not None else Reach()
         # Neither an answer nor a PATCH of other fields has the secret addresses.
         tokens = places.tokens(match.resource.spec) or was.tokens
         reach = replace(places.reach(after), tokens=tokens)
-        judge = _Judge(self, change, reach, own, was, at_base)
+        judge = _Judge(self, change, reach, own, was, applied)
         again = bool(live) and not self.runs(kind, live)
         again = again and (change.action is Action.UNPAUSE or self.runs(kind, after))
         new_places = tuple(judge.places(again=again))
@@ -436,7 +426,7 @@ class _Judge(Struct, frozen=True):
     reach: Reach
     own: Reach
     was: Reach
-    at_base: Resource | None
+    applied: Resource | None
 
     def places(self, *, again: bool) -> Iterator[NewPlace]:
         """Yield the places that are new."""
@@ -454,7 +444,7 @@ class _Judge(Struct, frozen=True):
         reach, own = self.reach, self.own
         parent, old_parent = self.change.parent_id, self.change.old_parent_id
         is_own = reach.pair == own.pair and old_parent in (None, parent)
-        key = (*reach.pair, str(self.change.parent))
+        key = (*reach.pair, parent or "")
         if not reach.places or not self._is_new(key, again=again, is_own=is_own):
             return
         is_other = bool(own.places) and own.data != reach.data
@@ -470,13 +460,13 @@ class _Judge(Struct, frozen=True):
         """Return whether nothing reached it. What does not run did not, so only others count."""
         if is_own and not again:
             return False
-        mine = {self.change.address, self.at_base.address if self.at_base else None}
+        mine = {self.change.address, self.applied.address if self.applied else None}
         users = self.known.index[0].get(key, ())
         return all(again and address in mine for address in users)
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""
-        has_new_token = self.at_base is not None and self.reach.tokens != self.was.tokens
+        has_new_token = self.applied is not None and self.reach.tokens != self.was.tokens
         notes = [note for note in self.change.secrets if note.use.sent or has_new_token]
         sources = dict.fromkeys(source for note in notes for source in note.ref.sources)
         sent = [source for source in sources if self._is_exposed(source)]
@@ -495,13 +485,13 @@ class _Judge(Struct, frozen=True):
     def _is_exposed(self, source: SecretSource) -> bool:
         """Return whether a secret is known, and not known to be sent to the address."""
         reach, own, was = self.reach, self.own, self.was
-        if self.known.matching.base is None:
+        if self.known.matching.inventory is None:
             return own.address != reach.address and bool(own.secrets)
         receivers = self.known.index[1].get(source)
         if not receivers or reach.receiver in receivers:
             return False
         # The live address counts for what the object stores.
-        is_own = self.at_base is not None and source in _sources(self.at_base)
+        is_own = self.applied is not None and source in _sources(self.applied)
         return not (is_own and reach.address == own.address and reach.tokens == was.tokens)
 
     def _sends_stored(self) -> bool:
@@ -511,7 +501,7 @@ class _Judge(Struct, frozen=True):
         return bool(kept) and self.reach.address not in (self.own.address, self.was.address)
 
     def references(self) -> Iterator[NewPlace]:
-        """Yield the references of secrets that differ from those of the git base.
+        """Yield the references of secrets that differ from the applied ones.
 
         Where a place is a mere address, a secret says where behind it: one that is new counts, too.
         """
@@ -520,7 +510,11 @@ class _Judge(Struct, frozen=True):
         users, receivers = self.known.index if sent else ({}, {})
         is_mere = self.reach.address in users and not self.reach.inside
         for note in sent:
-            is_new = is_mere and any(source not in receivers for source in note.ref.sources)
+            is_new = is_mere and (
+                # The content of a tracked file may be another secret under the same reference.
+                note.use is SecretUse.RESENT
+                or any(source not in receivers for source in note.ref.sources)
+            )
             if note.ref.sources and (note.former or is_new):
                 names = ", ".join(source.origin for source in note.ref.sources)
                 text = f"{note.path[-1]} {names} -> {self.reach.receiver}"
@@ -540,7 +534,7 @@ def _after(change: Change, match: Match, live: JSONObject) -> dict[str, JSON]:
     """Return the fields of an object after its resource is applied."""
     names, given = match.kind.names_sent, {**(change.body or {}), **(change.after_create or {})}
     sent = {names[name]: value for name, value in given.items() if name in names}
-    if change.body is None or change.new_id is not None:
+    if change.body is None:
         sent = dict(match.resource.spec)
     if change.action in (Action.CREATE, Action.REPLACE):
         return sent

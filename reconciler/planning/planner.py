@@ -24,15 +24,15 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Change, Note, Plan, PlanSource, Unmanaged
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.planning.base import History
 from reconciler.planning.changes import ChangeContext, Decisions, deletion_of
 from reconciler.planning.details import DetailsNotRead, details_of_changes
 from reconciler.planning.draft import Draft, PlanContext
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import refusals
 from reconciler.planning.integrations import with_integrations, with_labels
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Matching, match
-from reconciler.planning.notes import notes_of, notes_since_base
+from reconciler.planning.notes import leaving, notes_of, notes_since_apply
 from reconciler.planning.places import Known
 from reconciler.planning.selection import Candidates, PrunedObject, Selected, select, to_prune
 
@@ -64,10 +64,9 @@ def make_plan(
     Raises AmbiguousIdentity, IntegrationsNotRead, DetailsNotRead, and BadUsage for an option that
     selects nothing.
     """
-    base, options = context.base, context.options
-    history = replace(History.of(base, kinds), known=options.planned_before or {})
-    matching = match(desired, live, policy=policy, kinds=kinds, history=history)
-    pruned = tuple(to_prune(matching, policy, kept=base.kept if base else {}))
+    inventory, options = context.inventory, context.options
+    matching = match(desired, live, policy=policy, kinds=kinds, inventory=inventory)
+    pruned = tuple(to_prune(matching, policy, options))
     selected = select(Candidates(matching, pruned, desired.environment, context.declared), options)
     matching = with_integrations(matching, selected.addresses)
     known = Known(matching, context.now)
@@ -75,7 +74,8 @@ def make_plan(
     decision = context.decisions.begin(decided)
     changes, no_ops, notes = _decided(pruned, selected, decision, context.decisions)
     if context.needs_details:
-        versions = (desired, *((base.desired, *base.later) if base is not None else ()))
+        applied = inventory.applied if inventory is not None else {}
+        versions = (desired.resources, applied)
         if wanted := details_of_changes((*changes, *no_ops), live, versions, kinds):
             raise DetailsNotRead(wanted)
     ordered, name_cycles = in_order(changes, matching.kinds)
@@ -85,36 +85,39 @@ def make_plan(
         desired.environment if context.has_environments else "",
         *(matching, decision.known, selected.addresses, pruned),
         *(ordered, name_cycles),
-        duplicates_of(matching, base, context.now, ordered, context.elsewhere),
+        duplicates_of(matching, context.now, ordered),
     )
     return Plan(
-        _source(desired, live, context),
+        _source(desired, live, context, matching),
         (*ordered, *no_ops),
         tuple(_described(draft.unmanaged, matching)),
         tuple(_described(matching.ignored, matching)),
-        notes=(*notes, *notes_of(draft), *notes_since_base(desired, matching)),
+        leaving=tuple(leaving(draft)),
+        notes=(*notes, *notes_of(draft), *notes_since_apply(desired, matching)),
         refusals=refusals(draft),
         selection=options.selection,
         created_at=_iso(context.now),
     )
 
 
-def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:
-    base = context.base
+def _source(desired: Desired, live: Live, context: PlanContext, matching: Matching) -> PlanSource:
+    inventory = matching.inventory or Inventory()
+    record = inventory.record
     return PlanSource(
         environment=desired.environment,
         organization=desired.organization,
         base_url=desired.base_url,
         tool_version=context.tool_version,
         dialect=live.dialect,
-        base=base.commit if base is not None else None,
-        base_ref=base.ref if base is not None else None,
-        base_commits=base.commits if base is not None else 0,
-        base_time=_iso(base.time) if base is not None and base.time is not None else None,
+        inventory=record.ref if record is not None else None,
+        applied=record.applied if record is not None else None,
+        applied_commits=record.commits if record is not None else 0,
+        applied_time=_iso(record.time) if record is not None else None,
+        recorded=len(inventory.entries.keys() & matching.matches.keys()),
+        declared=len(matching.matches),
         head=context.head,
         head_ref=context.head_ref,
-        base_remarks=base.remarks if base is not None else (),
-        uncommitted=base is not None and base.uncommitted,
+        uncommitted=context.uncommitted,
     )
 
 

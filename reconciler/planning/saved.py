@@ -25,7 +25,12 @@ from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import JSON, MISSING, path_text
 
-_UNREADABLE = (SecretUse.ROTATE, SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
+_UNREADABLE = (
+    SecretUse.ROTATE,
+    SecretUse.REFERENCE_CHANGED,
+    SecretUse.VERSION_CHANGED,
+    SecretUse.RESENT,
+)
 """Secrets that are sent because they changed: no live value shows whether they were."""
 _LONGEST_VALUE = 60
 

@@ -1,13 +1,13 @@
 """Select the resources of a plan by options, and what is deleted without `state: absent`.
 
 Matching always sees everything, so that a selection never changes which object is which resource.
-Pruned are only resources that the git base declares and the configuration no longer does, and
-unmanaged objects in a declared parent: an unmanaged object without a parent is never deleted.
+Pruned are only objects that were applied and that the configuration does not declare any more.
+What is in a project with `state: absent` is deleted with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
 from reconciler.model.kind import containers
-from reconciler.model.live import LiveObject, other_tool_of
+from reconciler.model.live import LiveObject
 from reconciler.model.naming import Named, Names, kinds_named
 from reconciler.model.plan import Note, Reason
-from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
+from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import command_text, listed, printable
 from reconciler.model.values import secret_refs
@@ -40,40 +40,40 @@ class PrunedObject(Struct, frozen=True):
     parent: Address | None
 
 
-def to_prune(
-    matching: Matching, policy: Policy, *, kept: Container[Address]
-) -> Iterator[PrunedObject]:
-    """Yield every object that the policy prunes: removed resources, then unmanaged objects.
+def to_prune(matching: Matching, policy: Policy, options: PlanOptions) -> Iterator[PrunedObject]:
+    """Yield every object that the policy prunes: those of entries that no resource claims.
 
-    So is all that is in an object with `state: absent`, which is deleted with it. `kept` are
-    removed resources that `prune: git` does not delete. What another tool manages is not pruned.
+    So is the old object of a move that was cut short, if the move is allowed, and all that is in an
+    object with `state: absent`, which is deleted with it.
     """
     kinds = matching.kinds
-    ambiguous = {live.identity for item in matching.unclear for live in item.objects}
 
-    def parent_and_mode(live: LiveObject) -> tuple[Address | None, Prune]:
-        parent = matching.owners.get((kinds[live.kind].parent or "", live.parent_id or ""))
-        return parent, policy.prune_of(live.kind, str(parent) if parent else None)
+    def parent_of(live: LiveObject) -> Address | None:
+        return matching.owners.get((kinds[live.kind].parent or "", live.parent_id or ""))
 
     def is_inside_absent(parent: Address | None) -> bool:
         return parent is not None and matching.matches[parent].resource.state is State.ABSENT
 
     for address, match in sorted(matching.removed.items()):
-        if match.live is not None:
-            parent, mode = parent_and_mode(match.live)
-            is_pruned = mode is not Prune.NEVER and not other_tool_of(match.live.name)
-            # Below a declared parent it is like an unmanaged object.
-            is_kept = address in kept and (mode is not Prune.UNMANAGED or parent is None)
-            if (is_pruned or is_inside_absent(parent)) and not is_kept:
+        if match.live is not None and address not in matching.left:
+            parent = parent_of(match.live)
+            if policy.prune or is_inside_absent(parent):
                 yield PrunedObject(match, match.live, Reason.REMOVED_FROM_FILES, parent)
+    moved = {
+        live.identity
+        for address, live in matching.left_by_moves.items()
+        if options.allow_replace or matching.matches[address].resource.lifecycle.allow_replace
+    }
     for live in matching.unmanaged:
-        parent, mode = parent_and_mode(live)
-        is_pruned = mode is Prune.UNMANAGED and not other_tool_of(live.name)
-        is_inside = is_inside_absent(parent) and live.identity not in ambiguous
-        if parent is not None and (is_pruned or is_inside):
+        parent = parent_of(live)
+        if live.identity in moved:
             resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
-            reason = Reason.STATE_ABSENT if is_inside else Reason.PRUNED
-            yield PrunedObject(Match(resource, kinds[live.kind], live), live, reason, parent)
+            match = Match(resource, kinds[live.kind], live)
+            yield PrunedObject(match, live, Reason.MOVED, parent)
+        elif is_inside_absent(parent):
+            resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
+            match = Match(resource, kinds[live.kind], live)
+            yield PrunedObject(match, live, Reason.STATE_ABSENT, parent)
 
 
 class Selected(Struct, frozen=True):
@@ -116,11 +116,6 @@ class Candidates(Struct, frozen=True, dict=True):
         }
 
     @cached_property
-    def mentioned(self) -> AbstractSet[Address]:
-        """Return the addresses that the plan mentions without a change."""
-        return {item.resource.address for item in self.matching.unclear}
-
-    @cached_property
     def names(self) -> Names:
         """Return the names of everything."""
         return Names(self._everything())
@@ -141,7 +136,6 @@ class Candidates(Struct, frozen=True, dict=True):
 
     def _everything(self) -> Iterator[Named]:
         yield from map(_named, self.planned.values())
-        yield from (Named(address) for address in self.mentioned)
         for live in (*self.matching.unmanaged, *self.matching.ignored):
             if Address.of_unmanaged(*live.identity) not in self.planned:
                 yield Named.of_live(live)
@@ -177,7 +171,7 @@ def select(candidates: Candidates, options: PlanOptions) -> Selected:
     chosen = {address for address, match in candidates.planned.items() if test.allows(match)}
     if planned_before is not None:
         chosen |= candidates.planned.keys() & planned_before.keys()
-    elif not chosen and not any(test.names(address) for address in candidates.mentioned):
+    elif not chosen:
         raise BadUsage(f"the options select no resource: {_written(selection)}")
     added = _needed(candidates.matching.matches, chosen) - chosen
     for address in sorted(added & test.excludes):
@@ -252,7 +246,7 @@ def _check(candidates: Candidates, text: str, option: str, names: Names) -> None
     if not named:
         raise candidates.elsewhere(text) or names.nothing(text, option)
     addresses = {item.address for item in named}
-    if option != "--target" or addresses & (candidates.planned.keys() | candidates.mentioned):
+    if option != "--target" or addresses & candidates.planned.keys():
         return
     first = named[0]
     ignored = {item.identity for item in candidates.matching.ignored}

@@ -60,13 +60,10 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     """
     document = document_of(plan)
     commands: list[Command] = []
-    if plan.source.base_ref == "HEAD":
-        words = (f"base {document.base}", *document.remarks)
-        commands.append(Command("warning", {"title": "git base"}, words))
     commands += (_of_diagnostic(violation, options) for violation in violations_of(plan))
     if document.loosened:
         texts = tuple(shortened(text, _LONGEST_LINE) for text in document.loosened)
-        commands.append(Command("warning", {"title": "loosened since the base"}, texts))
+        commands.append(Command("warning", {"title": "loosened since the apply"}, texts))
     commands += (_of_entry(entry, options) for entry in document.worst_first)
     by_kind = {kind: [item for item in commands if item.name == kind] for kind in _KINDS}
     lines, others = within_budget(document.new, _MOST_NEW)

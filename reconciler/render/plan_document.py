@@ -46,12 +46,11 @@ _SHORT_ID = 8
 _LONGEST_BRANCH = 80
 _LONGEST_NAME = 40
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
-_NOT_USED = "not used: the plan has only what the command requests"
-_NO_BASE = "none: removals, drift and changed secrets are not detected (--base REF)"
+_NOT_USED = "not compared: the plan has only what the command requests"
+_NO_INVENTORY = "no inventory (first apply, or refs/reconciler/* not fetched)"
 _FEWEST_OBJECTS = 10
-_IN_HEADER = "no-git-base"
-"""The note that the line of the base replaces."""
-_LOOSENED = ("loosened", "kept")
+_IN_HEADER = "no-inventory"
+"""The note that the line of what was applied replaces."""
 
 
 class NewLine(Struct, frozen=True):
@@ -78,17 +77,17 @@ class Document(Struct, frozen=True):
     """The sections of a plan. A section without content is empty.
 
     `new` are the new places and queries. `entries` are the changes, the worst first, `drift` those
-    that only set back what changed outside of the configuration. `versions` are the base and what
-    is planned, such as `origin/main@1a2b3c4 (3 commits) → feature@9f8e7d6`, `remarks` those on the
-    base. `loosened` is what the files permit now and did not at the git base, or no longer manage.
+    that only set back what changed outside of the configuration. `applied` is the newest applied
+    commit, `versions` that and what is planned, such as `1a2b3c4 (2 hours, 3 commits ago): 41 of 42
+    resources → feature@9f8e7d6`. `loosened` is what the files permit now and did not when they
+    were applied, or no longer manage.
     `unmanaged` has a line for each unmanaged object.
     """
 
     plan: Plan
     environment: str
-    base: str
+    applied: str
     versions: str
-    remarks: tuple[str, ...]
     id: str
     summary: str
     new: tuple[NewLine, ...]
@@ -132,27 +131,27 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     for note in plan.notes:
         if note.about is not None and note.about in changed:
             about.setdefault(note.about, []).append(note.message)
-        elif note.code == "adopted" and note.about is not None and not verbose:
-            continue  # Another note counts them.
-        elif note.code not in (_IN_HEADER, *_LOOSENED):
+        elif note.code not in (_IN_HEADER, "loosened"):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
     entries, shared = entries_of(plan.effective, about, verbose=verbose, brief=brief)
     ordered, source = _ordered(entries), plan.source
-    base, head = base_as_text(plan), _named(source.head_ref, source.head)
+    applied, head = applied_as_text(plan), _named(source.head_ref, source.head)
     head += " + uncommitted" if head and source.uncommitted else ""
     return Document(
         plan=plan,
         environment=environment_as_text(source, full=verbose),
-        base=base,
-        versions=f"{base} → {head}" if head else f"base {base}",
-        remarks=tuple(map(printable, source.base_remarks)),
+        applied=applied,
+        versions=f"{applied} → {head}" if head else applied,
         id=f"plan {plan.plan_id[:_SHORT_ID]}",
         summary=summary(plan),
         new=new_lines(plan),
         entries=tuple(entry for entry in ordered if not entry.drifted),
         drift=tuple(entry for entry in ordered if entry.drifted),
         projects=projects_of(plan, always=brief),
-        loosened=tuple(note.message for note in plan.notes if note.code in _LOOSENED),
+        loosened=(
+            *(note.message for note in plan.notes if note.code == "loosened"),
+            *_leaving(plan),
+        ),
         notes=(*shared, *notes),
         unmanaged=tuple(_unmanaged(plan)),
     )
@@ -192,23 +191,35 @@ def _short(organization: str) -> str:
     return f"{organization[:_SHORT_ID]}…{organization[-4:]}"
 
 
-def base_as_text(plan: Plan) -> str:
-    """Return `origin/main@1a2b3c4 (3 commits, 2 hours)`, or what is missing without a base."""
+def applied_as_text(plan: Plan) -> str:
+    """Return `1a2b3c4 (2 hours, 3 commits ago): 41 of 42 resources`, or that there is none."""
     source = plan.source
-    if source.base is None:
+    if source.applied is None:
         requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)
-        return _NOT_USED if requested else _NO_BASE
-    name = base_name(source)
-    if source.base == source.head:
-        return f"{name} (HEAD)"
-    age = _age(source.base_time or "", plan.created_at)
-    distance = several(source.base_commits, "commit")
-    return f"{name} ({distance}, {age})" if age else f"{name} ({distance})"
+        return _NOT_USED if requested else _NO_INVENTORY
+    counts = f"{source.recorded:,} of {several(source.declared, 'resource')}"
+    return f"{applied_commit(source, plan.created_at)}: {counts}"
 
 
-def base_name(source: PlanSource) -> str:
-    """Return `origin/main@1a2b3c4`, the commit alone without a reference."""
-    return _named(source.head_ref if source.base_ref == "HEAD" else source.base_ref, source.base)
+def applied_commit(source: PlanSource, now: str = "") -> str:
+    """Return `1a2b3c4 (2 hours, 3 commits ago)`, the newest applied commit."""
+    name = _named(source.head_ref if source.applied == source.head else None, source.applied)
+    if source.applied == source.head:
+        return name
+    age = _age(source.applied_time or "", now)
+    since = several(source.applied_commits, "commit") if source.applied_commits else ""
+    past = ", ".join(filter(None, [age, since]))
+    return f"{name} ({past} ago)" if past else name
+
+
+def _leaving(plan: Plan) -> Iterator[str]:
+    """Yield what leaves management, by reason: protected resources first."""
+    groups: dict[str, list[str]] = {}
+    for item in plan.leaving:
+        name = f"{item.address} (protected)" if item.protected else str(item.address)
+        groups.setdefault(item.reason, []).append(name)
+    for reason, names in groups.items():
+        yield f"not managed any more: {', '.join(names)}: {printable(reason)}"
 
 
 def _named(ref: str | None, commit: str | None) -> str:

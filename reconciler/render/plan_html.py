@@ -130,7 +130,7 @@ def _header(document: Document, name: str, options: RenderOptions) -> Iterator[s
     plan = document.plan
     counts = "No changes. Live state matches the configuration." if plan.empty else document.summary
     yield f"<header><h1>{text(name)}</h1>\n<p>{text(document.environment)}</p>\n"
-    parts = (document.versions, *document.remarks, document.id)
+    parts = (document.versions, document.id)
     yield f"<p>{text(' · '.join(filter(None, parts)))}</p>\n"
     yield f"<p><strong>{text(counts)}</strong></p>\n"
     yield f"<p>{text(options.cost)}</p>\n" if options.cost else ""
@@ -157,7 +157,7 @@ def _violations(document: Document) -> Iterator[str]:
         items[violation.after_merge].append(f"<code>{text(violation.rule)}</code>{message}")
     yield from _box("box", "Refused by policy. Nothing will be applied.", items[False])
     yield from _box("box later", "Danger: takes effect after the merge.", items[True])
-    yield from _box("box later", "Loosened since the base", [*map(marked, document.loosened)])
+    yield from _box("box later", "Loosened since the apply", [*map(marked, document.loosened)])
 
 
 def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
@@ -202,8 +202,8 @@ def _worst(entry: Entry) -> str:
 def _drift(document: Document, ids: _PageIds) -> Iterator[str]:
     if document.drift:
         yield "<h2>Drift</h2>\n"
-        yield '<p class="dim">Live state differs from the base. '
-        yield "This plan sets it back; <code>reconciler pull</code> keeps it.</p>\n"
+        yield '<p class="dim">Live state changed since the apply. '
+        yield "This plan sets it back; <code>reconciler drift --write</code> keeps it.</p>\n"
         yield from (_entry(entry, ids) for entry in document.drift)
 
 

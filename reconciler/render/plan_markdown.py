@@ -105,8 +105,7 @@ def _source(document: Document, options: RenderOptions) -> str:
     source = document.plan.source
     where = document.environment.removeprefix(printable(source.environment)).lstrip(" ·")
     counts = resources(document.plan)
-    versions = (document.versions, *document.remarks)
-    parts = (*versions, document.id, where, counts, options.cost)
+    parts = (document.versions, document.id, where, counts, options.cost)
     return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
 
 
@@ -214,7 +213,7 @@ def _violations(document: Document) -> Iterator[str]:
         yield "\n" * bool(refused) + "> [!WARNING]\n> **Danger: takes effect after the merge.**"
         yield from map(_violation, later)
     if document.loosened:
-        yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the base**"
+        yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the apply**"
         yield from (f"> - {short_markup(text)}" for text in document.loosened)
 
 

@@ -36,12 +36,12 @@ _WIDEST = 100
 """Cells after which a place at the right is no longer beside its title."""
 _LONGEST_NAME = 36
 _INDENT = 6
-_REASONS = {Reason.STATE_ABSENT: "state: absent", Reason.PRUNED: "unmanaged, pruned"}
+_REASONS = {Reason.STATE_ABSENT: "state: absent"}
 _MOST_PROJECTS = 12
 _MOST_NEW = 20
 _LONGEST_PROJECT = 30
 _DRIFT = (
-    "Drift (live state differs from the base). This plan sets it back; `reconciler pull` keeps it."
+    "Drift (live state changed since the apply). This plan sets it back; `drift --write` keeps it."
 )
 
 
@@ -88,11 +88,11 @@ def _blocks(document: Document, options: RenderOptions) -> Iterator[Iterable[str
 def _header(document: Document, style: Style) -> Iterator[str]:
     yield from wrapped(document.environment, "Environment ", style, Colour.DIM, indent=12)
     plan = document.plan
-    base = document.base if plan.empty else f"{document.base} · {document.id}"
-    yield from wrapped(base, "Base        ", style, Colour.DIM, indent=12)
-    head = document.versions.removeprefix(document.base).strip()
-    for remark in ((head,) if plan.source.uncommitted else ()) + document.remarks:
-        yield from wrapped(remark, " " * 12, style, Colour.DIM, indent=12)
+    applied = document.applied if plan.empty else f"{document.applied} · {document.id}"
+    yield from wrapped(applied, "Applied     ", style, Colour.DIM, indent=12)
+    if plan.source.uncommitted:
+        head = document.versions.removeprefix(document.applied).strip()
+        yield from wrapped(head, " " * 12, style, Colour.DIM, indent=12)
 
 
 def _new(document: Document, style: Style) -> Iterator[str]:

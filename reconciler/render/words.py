@@ -44,7 +44,7 @@ SEVERITIES: Mapping[Severity, Label] = {
     Severity.WARNING: Label("!", Colour.YELLOW),
     Severity.INFO: Label("i", Colour.DIM),
 }
-_SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD, Reason.INTERRUPTED)
+_SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD)
 """Reasons that neither the action nor the fields of a change show."""
 _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
 _BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")

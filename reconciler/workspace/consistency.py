@@ -79,7 +79,7 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
     _check_selectable(workspace, check)
     _check_defaults(context)
     for path in workspace.policies:
-        _check_policy(workspace.section(*path), path, resolved, check)
+        _check_policy(workspace.section(*path), path, check)
     for declaration in resolved.declared.values():
         _check_environments(declaration, context.problems)
     for resource in resolved.desired.resources.values():
@@ -184,10 +184,8 @@ def _refusal_ids() -> tuple[str, ...]:
     return (*refusals, UNKNOWN_VALUE)
 
 
-def _check_policy(
-    policy: Mapping[str, Any], path: Path, resolved: ResolvedWorkspace, check: CheckContext
-) -> None:
-    """Report unknown ids in `deny`, `attempt` and `rules`, and unknown scopes of `prune`."""
+def _check_policy(policy: Mapping[str, Any], path: Path, check: CheckContext) -> None:
+    """Report unknown ids in `deny`, `attempt` and `rules`."""
     check_rule_words(policy.get("rules"), check, (*path, "rules"))
     for key, word, ids in (
         ("deny", "consequence", consequence_ids),
@@ -201,22 +199,6 @@ def _check_policy(
                 message = f"unknown {word} '{rule}' in {path_text((*path, key))}"
                 hint = choice(rule, known)
                 check.error("not-allowed", (*path, key, position), message, hint)
-    for scope in mapping_of(policy.get("prune")):
-        code, scopes = _unknown_scope(scope, resolved)
-        if code is not None:
-            message = f"unknown scope '{scope}' in {path_text((*path, 'prune'))}"
-            check.error_at_key(code, (*path, "prune", scope), message, choice(scope, scopes))
-
-
-def _unknown_scope(scope: str, resolved: ResolvedWorkspace) -> tuple[str | None, Sequence[str]]:
-    """Return the code of an unknown scope of `prune`, None for a known one, and the known ones."""
-    kind, dot, key = scope.partition(".")
-    if kind not in kinds_by_name() or (dot and not key):
-        return "unknown-field", tuple(kinds_by_name())
-    address = Address(kind, key)
-    if not dot or address in resolved.declared or resolved.context.undetermined.about(address):
-        return None, ()
-    return "unknown-scope", [str(known) for known in resolved.declared if known.kind == kind]
 
 
 def _check_environments(declaration: Declaration, problems: DiagnosticCollector) -> None:

@@ -37,7 +37,7 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.providers.flaws import flaw_of
-from reconciler.workspace.references import References, reads_environment
+from reconciler.workspace.references import References
 from reconciler.workspace.resource_files import Declaration, Undetermined
 from reconciler.workspace.schema.annotations import (
     MOST_SHAPES,
@@ -258,7 +258,7 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
         context.undetermined.states.add(declaration.address)
     spec = managed_values(merged, managed, context)
     check_fields(kind, spec, merged.check, managed.carriers)
-    return _resource(kind, declaration, merged, spec, managed.written, context)
+    return _resource(kind, declaration, merged, spec, managed.written)
 
 
 def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
@@ -303,7 +303,6 @@ def _resource(
     merged: Filled,
     spec: Mapping[str, JSON],
     written: Mapping[str, str],
-    context: EnvironmentContext,
 ) -> Resource:
     values = merged.values
     return Resource(
@@ -317,9 +316,6 @@ def _resource(
         mark=declaration.mark,
         marks=merged.places,
         written=written,
-        name_from_env=reads_environment(
-            merged.places.written(("name",)), context.references.variables
-        ),
         unset=tuple(
             (known.name, *path[1:])
             for path in merged.places.unset()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from reconciler.model.address import Address
 from reconciler.model.connection import Connection, Readable, SecretSettings
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
-from reconciler.model.values import JSON, JSONObject, mapping_of, value_at
+from reconciler.model.values import JSONObject, mapping_of
 from reconciler.workspace.consistency import (
     ResolvedWorkspace,
     check_consistency,
@@ -47,9 +47,7 @@ from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, ReadSourc
 from reconciler.workspace.workspace_file import (
     DEFAULTS,
     Workspace,
-    branch_of,
     chosen_environment,
-    mark_prefix_of,
     policy_of,
     read_workspace,
     variables_of,
@@ -90,8 +88,6 @@ class Loaded(Settings, frozen=True, kw_only=True):
         The parsed files without errors and warnings.
     skipped
         The files that a pattern selects and that are not resource files.
-    mark_prefix, branch
-        The configured prefix of applied commits, and branch of the environment, None by default.
     """
 
     desired: Desired
@@ -106,8 +102,6 @@ class Loaded(Settings, frozen=True, kw_only=True):
     files: Mapping[str, str] = field(default_factory=dict)
     documents: tuple[Document, ...] = ()
     skipped: frozenset[str] = frozenset()
-    mark_prefix: str | None = None
-    branch: str | None = None
     merge_hint: str = ""
 
     def defaults_in(self, file: str) -> Mapping[str, JSONObject]:
@@ -137,23 +131,6 @@ class Loaded(Settings, frozen=True, kw_only=True):
             if documents.get(document.file) is document:
                 snapshots.keep(workspace, document, resource, self.places[address])
         return snapshots
-
-    def others_of_service(self) -> Iterator[tuple[str, bool]]:
-        """Yield the other environments that may have the same organization, by the plain text.
-
-        The second value is whether it is the same for certain: by its id, or by the same variable.
-        """
-        documents = {document.file: document.value for document in self.documents}
-
-        def given_in(name: str) -> JSON:
-            return value_at(documents.get(WORKSPACE_FILE), ("environments", name, "organization"))
-
-        same = (self.desired.organization, given_in(self.desired.environment))
-        for name in self.environments:
-            given = given_in(name)
-            is_other = isinstance(given, str) and "${" not in given and given not in same
-            if name != self.desired.environment and not is_other:
-                yield name, given in same
 
     def reachable(self) -> Connection:
         """Return the connection. Raises ReconcilerError that says why there is none."""
@@ -391,10 +368,6 @@ class _Loader(Struct, frozen=True):
             connection = decided.connected
             desired = desired.of_service(connection.base_url, connection.organization)
         settings = deciding.after_merge(decided, desired, references)
-        branch = branch_of(workspace, environment, self.problems)
-        if self.tip is not None:
-            # Otherwise a branch could be its own base, and nothing in it would be new.
-            branch = branch_of(deciding.trusted, environment, DiagnosticCollector())
         point_at_variables(self.problems, since, files.documents, references.places)
         return Loaded(
             **asdict(settings),
@@ -413,8 +386,6 @@ class _Loader(Struct, frozen=True):
             defaults=_defaults(context),
             globs=resource_globs(workspace),
             skipped=files.skipped,
-            mark_prefix=mark_prefix_of(workspace, self.problems),
-            branch=branch,
             merge_hint=deciding.merge_hint,
         )
 

@@ -43,7 +43,6 @@ MAX_REFERENCE = 1_000
 MAX_EXPANDED = 100_000
 """Values that one reference expands to; 100 characters of a text count as one value."""
 MAX_TOTAL_EXPANDED = 10_000_000
-_KEYS = re.compile(r"(?:^|[\s{,\"'])(\w[\w.-]*)[\"']?\s*:", re.MULTILINE | re.ASCII)
 
 
 class Source(Protocol):
@@ -302,26 +301,3 @@ def leaves_workspace(glob: str) -> bool:
     """Return whether a path or glob points outside the folder."""
     path = PurePosixPath(glob.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", glob))
-
-
-def keys_in_unloaded(folder: Path, loaded: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return the keys at any depth of each file that was not loaded, by name.
-
-    Hidden folders, those of other workspaces and all cases of file name suffixes are included.
-    """
-    entries, keys = 0, {}
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
-        entries += len(folders) + len(files)
-        if entries > MAX_ENTRIES:
-            break
-        for file in sorted(files):
-            path = Path(parent, file)
-            name = path.relative_to(folder).as_posix()
-            if not file.lower().endswith(YAML_SUFFIXES) or path.is_symlink() or not path.is_file():
-                continue
-            is_small = path.stat().st_size <= MAX_FILE_BYTES
-            if is_small and name not in loaded and os.access(path, os.R_OK):
-                text = path.read_text(encoding="utf-8", errors="replace")
-                keys[name] = frozenset(_KEYS.findall(text))
-    return keys

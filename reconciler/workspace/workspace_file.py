@@ -28,11 +28,6 @@ DEFAULTS = "defaults"
 """The key of default fields by kind, in resource files and in the workspace file."""
 _MISNAMED = "reconciler.yml"
 
-_REF_PREFIX = re.compile(
-    # Some file systems do not distinguish case.
-    r"(?!refs/(?i:heads|tags|remotes|reconciler-local)(?:/|$))refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+"
-)
-_BRANCH = re.compile(r"(?!refs/)\w[\w-]*([./]\w[\w-]*)*", re.ASCII)
 MATCH_SCHEMA = "policy/match"
 MAX_RULES = 200
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -173,28 +168,6 @@ def policy_of(workspace: Workspace, environment: str) -> Policy:
         kind.name: kind.deletion_switch for kind in all_kinds() if kind.deletion_switch is not None
     }
     return Policy.read({**merged, "rules": rules}, switches=switches, marks=marks)
-
-
-def mark_prefix_of(workspace: Workspace, problems: DiagnosticCollector) -> str | None:
-    """Return the prefix of references of applied commits, None for the default."""
-    return _git_name(workspace, ("mark", "ref"), _REF_PREFIX, problems)
-
-
-def branch_of(workspace: Workspace, environment: str, problems: DiagnosticCollector) -> str | None:
-    """Return the branch that an environment is deployed from, None for the default branch."""
-    return _git_name(workspace, ("environments", environment, "branch"), _BRANCH, problems)
-
-
-def _git_name(
-    workspace: Workspace, path: Path, pattern: re.Pattern[str], problems: DiagnosticCollector
-) -> str | None:
-    name = value_at(workspace.value, path)
-    if not isinstance(name, str) or isinstance(name, Unknown):
-        return None
-    if not pattern.fullmatch(name):
-        what = "name of a git branch" if pattern is _BRANCH else "prefix of git references"
-        problems.error("bad-ref", f"invalid {what} '{name}'", at=workspace.mark(path))
-    return name
 
 
 def declares(workspace: Workspace, environment: str) -> bool:

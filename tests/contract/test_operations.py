@@ -170,7 +170,7 @@ def write_and_read(story: Story) -> None:
     """Run every command of the table."""
     in_project = {"project": {"id": 1}}
     write_exports, write_projects = "batch_export:write", "project:write"
-    apply = ("apply", "--auto-approve", "--no-base")
+    apply = ("apply", "--auto-approve", "--no-inventory")
     story.files(lake=export("Lake", **in_project))
     story.run("apply:create", write_exports, *apply)
     story.files(pool=export("Pool"))

@@ -26,7 +26,7 @@ WORKSPACE = """\
 version: 1
 environments:
   staging: {base_url: "%s", organization: o, api_key: "${env:KEY}"}
-policy: {prune: git}
+policy: {prune: true}
 """
 PROJECTS = "projects: {web: {name: Web}, app: {name: App}}\n"
 RESOURCES = f"""\

@@ -31,7 +31,6 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, encode
 from reconciler.model.policy import PlanOptions, Selection
 from reconciler.operations.pausing import Toggling
-from reconciler.planning.base import Base
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.matcher import match
 from reconciler.planning.planner import make_plan
@@ -42,7 +41,7 @@ from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from reconciler.render.progress import error_as_text
 from reconciler.workspace.loading import load
-from tests.support.worlds import NOW
+from tests.support.worlds import NOW, inventory_of
 
 HERE = Path(__file__).parent
 CASES = sorted(path for path in (HERE / "plans").iterdir() if path.is_dir())
@@ -116,11 +115,11 @@ def plan_of(case: Path) -> Plan:
     base = None
     if (case / "base").is_dir():
         before = load(case / "base", environment=None, environ=_ENVIRON)
-        base = Base(before.desired, "c0ffee0000000000000000000000000000000000")
+        base = inventory_of(before.desired, _live(case / "live.yaml"), loaded.desired)
     context = PlanContext(
         now=NOW,
         tool_version="test",
-        base=base,
+        inventory=base,
         options=PlanOptions(
             rotate=tuple(options.get("rotate", ())),
             allow_replace=options.get("allow_replace", False),

@@ -133,8 +133,7 @@ def grouped() -> Plan:
         return {"destination": _stored(number, "eu-central-1")} if number < 8 else {}
 
     plan = planned(*_world(10, change))
-    head = {"base": "1a2b3c4d", "base_ref": "main", "head": "9f8e7d6c", "head_ref": "feature"}
-    head |= {"base_remarks": ("HEAD is 2 commits behind origin/main",), "uncommitted": True}
+    head = {"applied": "1a2b3c4d", "head": "9f8e7d6c", "head_ref": "feature", "uncommitted": True}
     return replace(plan, source=replace(plan.source, **head))
 
 

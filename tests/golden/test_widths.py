@@ -31,7 +31,6 @@ OF_CASES = (
     "pause-and-move-prefix",
     "unpause-after-a-gap",
     "too-many-deletions",
-    "prune-unmanaged",
     "replacement-allowed-by-the-resource",
     "move-between-projects",
     "drift-of-three-exports",

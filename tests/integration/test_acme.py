@@ -173,7 +173,7 @@ def test_a_plan_for_other_files_is_refused(
     ran = reconciler("apply", saved, "-C", applied, environ=environ)
     assert ran.code == 4
     assert (
-        'destination.config.prefix "web/persons/" -> "persons/" is planned now, '
+        'destination.config.prefix is "web/persons/" -> "persons/" now, '
         'the saved plan has "web/persons/" -> "people/"'
     ) in ran.err
     data = json.loads(saved.read_text())

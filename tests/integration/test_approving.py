@@ -21,7 +21,7 @@ def workspace(folder: Path, policy: str = "{}") -> PlanRequest:
         "reconciler.yaml": f"version: 1\npolicy: {policy}\n",
         "web.yaml": "projects:\n  web: {name: Web}\n",
     }
-    return PlanRequest(WorkspaceOptions(write(folder, files)), no_base=True)
+    return PlanRequest(WorkspaceOptions(write(folder, files)), no_inventory=True)
 
 
 def run(

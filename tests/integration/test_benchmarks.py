@@ -29,7 +29,7 @@ def test_live_state_of_a_workload(
     place = write(workload, tmp_path, git=False)
     service = service_of(json.loads(place.seed.read_bytes()))
     ran = reconciler(
-        *("plan", "-C", place.workspace, "-e", ENVIRONMENT, "--no-base", "--trust-workspace"),
+        *("plan", "-C", place.workspace, "-e", ENVIRONMENT, "--no-inventory", "--trust-workspace"),
         environ={**service.environ(), **SECRETS},
     )
     assert summary in ran.out

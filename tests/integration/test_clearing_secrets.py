@@ -99,7 +99,10 @@ def test_i9_a_removed_passphrase_is_kept_and_the_plan_says_how_to_clear_it() -> 
     (change,) = planned(cleared, live, base=before).effective
     uses = {item.path[-1]: (str(item.ref), item.use) for item in change.secrets}
     assert uses["private_key_passphrase"] == ("null", SecretUse.REFERENCE_CHANGED)
-    assert change.body["destination"]["config"] == {"private_key_passphrase": CLEARED}
+    assert change.body["destination"]["config"] == {
+        "private_key": SecretRef.of("env", "KEY"),
+        "private_key_passphrase": CLEARED,
+    }
 
 
 @pytest.mark.parametrize(

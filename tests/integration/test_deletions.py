@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import StartService
-from tests.integration.test_git_base import REF, Repo
-from tests.support.cli import Ran, reconciler, write
+from tests.integration.test_inventory import Repo
+from tests.support.cli import Ran, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 
@@ -45,23 +45,24 @@ def old(*names: str, **fields: Any) -> dict[str, Any]:
 
 
 def repository(folder: Path, service: RunningEmulator, policy: dict[str, Any], before: Any) -> Repo:
-    """Return a clone whose last commit has the file of the old project, beside that of the web."""
+    """Return a clone in which the file of the old project, beside that of the web, is applied."""
     git = Git.init(folder / "repo")
     settings = {"version": 1, "policy": {"allow_project_deletion": True, **policy}}
     files = {"reconciler.yaml": settings, "web.yaml": WEB, "old.yaml": before}
     where = write(git.folder / "w", {name: json.dumps(text) for name, text in files.items()})
     git.commit("start")
-    return Repo(git, git.bare(folder / "origin.git"), service, where)
+    repo = Repo(git, git.bare(folder / "origin.git"), service, where, {})
+    repo.apply()
+    return repo
 
 
-def pushed(repo: Repo, after: Any = None) -> Repo:
-    """Replace the file of the old project, or remove it, and push."""
+def removed(repo: Repo, after: Any = None) -> Repo:
+    """Remove the file of the old project, or replace it, and commit."""
     if after is None:
         (repo.folder / "old.yaml").unlink()
     else:
         write(repo.folder, {"old.yaml": json.dumps(after)})
     repo.git.commit("without the old project")
-    repo.git.run("push", "--quiet", "origin", "HEAD")
     return repo
 
 
@@ -77,76 +78,71 @@ def names(service: RunningEmulator) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("policy", "after"),
     [
-        ({"prune": "git"}, None),
         ({"prune": True}, None),
         ({}, {"projects": {"old": {"name": "Old", "state": "absent"}}}),
     ],
-    ids=["prune-git", "prune-true", "absent"],
+    ids=["prune", "absent"],
 )
-def test_plan_d1_an_export_that_may_be_protected_keeps_its_project(
+def test_plan_d1_a_protected_export_keeps_its_project(
     policy: dict[str, Any], after: Any, service_of: StartService, tmp_path: Path
 ) -> None:
-    service = service_of(seed("Dup", "Dup"))
+    service = service_of(seed("Dup"))
     protected = old("Dup", lifecycle={"protect": True})
-    repo = pushed(repository(tmp_path, service, policy, protected), after)
-    ran = repo.apply("--base", "HEAD~1")
-    assert ran.code == 5, ran.err
+    repo = removed(repository(tmp_path, service, policy, protected), after)
+    ran = repo.apply(code=5)
     words = " ".join(ran.out.split())
-    assert "project.old would be deleted with batch_export 'Dup' (id " in words
-    assert "and batch_export.dup is protected [protect]" in words
-    assert names(service) == {"Web": ["Lake"], "Old": ["Dup", "Dup"]}
+    assert "error: batch_export.dup is protected and would be deleted [protect]" in words
+    assert names(service) == {"Web": ["Lake"], "Old": ["Dup"]}
 
 
 def test_plan_d7_the_last_file_is_removed(service_of: StartService, tmp_path: Path) -> None:
     service = service_of(seed())
-    repo = repository(tmp_path, service, {"prune": "git"}, old())
+    repo = repository(tmp_path, service, {"prune": True}, old())
     (repo.folder / "web.yaml").unlink()
-    pushed(repo)
+    removed(repo)
     for command in (("plan",), ("apply", "--auto-approve")):
-        ran = repo.run(*command, "--base", "HEAD~1")
+        ran = repo.run(*command)
         assert ran.code == 5, ran.err
         assert "[nothing-declared]" in ran.out
     assert names(service) == {"Web": ["Lake"], "Old": []}
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
-@pytest.mark.parametrize("absent", [False, True], ids=["prune-git", "absent"])
+@pytest.mark.parametrize("absent", [False, True], ids=["prune", "absent"])
 def test_fidelity_f2_a_project_is_deleted_with_its_exports(
     dialect: str, service_of: StartService, tmp_path: Path, *, absent: bool
 ) -> None:
     service = service_of(seed("A", "B"), "--dialect", dialect)
-    repo = repository(tmp_path, service, {"prune": "git"}, old("A", "B"))
-    assert repo.apply("--mark").code == 0
+    repo = repository(tmp_path, service, {"prune": True}, old("A", "B"))
     gone = old("A", "B", state="absent")
     gone["projects"]["old"]["state"] = "absent"
-    pushed(repo, gone if absent else None)
+    removed(repo, gone if absent else None)
     service.clear_requests()
     log = tmp_path / "log.jsonl"
-    ran = repo.apply("--mark", "--log-file", str(log))
-    assert ran.code == 0, ran.out + ran.err
+    ran = repo.apply("--log-file", str(log))
     assert "Applied: 3 deleted" in ran.out
     assert service.writes() == [("DELETE", "2")]
     assert names(service) == {"Web": ["Lake"]}
-    assert repo.marked() == repo.git.head(), REF
+    assert repo.entries().keys() == {"project.web", "batch_export.lake"}
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["address"] for line in lines if line["event"] == "done"] == [
         "project.old",
         "batch_export.a",
         "batch_export.b",
     ]
-    again = repo.run("plan", "--base", "HEAD~1")
+    again = repo.run("plan")
     assert "No changes." in again.out
     assert "note:" not in again.out
 
 
 def test_a_saved_deletion_of_a_project_continues(service_of: StartService, tmp_path: Path) -> None:
     service = service_of(seed("A", "B"))
-    repo = pushed(repository(tmp_path, service, {"prune": "git"}, old("A", "B")))
+    repo = removed(repository(tmp_path, service, {"prune": True}, old("A", "B")))
     saved = tmp_path / "plan.json"
-    assert repo.run("plan", "--base", "HEAD~1", "--out", saved).code == 0
+    assert repo.run("plan", "--out", saved).code == 0
 
     def continued() -> Ran:
-        return repo.run("apply", saved, "--base", "HEAD~1", "--auto-approve")
+        return repo.run("apply", saved, "--auto-approve")
 
     refusal = {"match": {"method": "DELETE"}, "fault": "error", "status": 403}
     service.admin("PUT", "faults", [refusal])
@@ -165,10 +161,10 @@ def test_a_project_whose_exports_cannot_be_listed_is_not_planned(
     service_of: StartService, tmp_path: Path
 ) -> None:
     service = service_of(seed("A"))
-    repo = pushed(repository(tmp_path, service, {"prune": "git"}, old("A")))
+    repo = removed(repository(tmp_path, service, {"prune": True}, old("A")))
     lists = [{"match": {"path": "*/batch_exports/"}, "fault": "error", "status": 403}]
     service.admin("PUT", "faults", lists)
-    ran = reconciler("plan", "-C", repo.folder, "--base", "HEAD~1", environ=service.environ())
+    ran = repo.run("plan")
     assert ran.code == 1
     assert "403" in ran.err
     assert "project.old" not in ran.out

@@ -241,7 +241,7 @@ def test_git_and_trust(service: RunningEmulator, tmp_path: Path) -> None:
     assert checks["trusted branch"]["result"].startswith("refs/remotes/origin/main at ")
     _, checks = checks_of(origin.folder, environ)
     assert checks["trusted branch"]["health"] == "warning"
-    assert checks["applied commit"]["result"].startswith("none recorded")
+    assert "inventory" in checks
 
 
 @pytest.mark.parametrize(("minutes", "health"), [(0, "fine"), (5, "warning")])

@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from reconciler.authoring.drift import Attribution, DriftedField, DriftedObject
-from reconciler.errors import GitUnavailable
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text
@@ -19,7 +18,7 @@ from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied
-from tests.support.emulator import DIALECTS, RunningEmulator
+from tests.support.emulator import DIALECTS
 from tests.support.reports import written
 
 FILES = {
@@ -131,7 +130,7 @@ def test_deleted_and_unmanaged_objects_are_counted(applied: Applied) -> None:
     result = applied.drift().report
     assert [str(address) for address in result.deleted] == ["batch_export.daily"]
     assert (result.objects, result.unmanaged) == ((), 2)
-    assert "1 live object deleted since the base: batch_export.daily" in written(
+    assert "1 live object deleted since the apply: batch_export.daily" in written(
         "drift", "text", result
     )
     assert "2 unmanaged objects" in written("drift", "markdown", result)
@@ -179,14 +178,6 @@ def test_a_pause_by_the_service_is_named(applied: Applied) -> None:
     applied.change("Daily", interval="day")
     assert applied.pull().report.left_out == ()
     assert "paused: true" in applied.text("resources.yaml")
-
-
-def test_drift_without_a_base_is_an_error(tmp_path: Path, emulator: RunningEmulator) -> None:
-    folder = write(tmp_path / "w", FILES)
-    applied = Applied(None, folder, emulator, {**emulator.environ(), **SECRETS})  # type: ignore[arg-type]
-    with pytest.raises(GitUnavailable, match="no git base") as raised:
-        applied.drift()
-    assert raised.value.hint == "run in a git clone in which the files are committed"
 
 
 @pytest.mark.parametrize("dialect", ["2026"], indirect=True)

@@ -109,7 +109,7 @@ def test_a_folder_without_a_workspace(tmp_path: Path) -> None:
         ("plna",),
         ("plan", "--format", "nope"),
         ("show",),
-        ("plan", "--base", "x", "--no-base"),
+        ("plan", "--base", "x", "--no-inventory"),
     ],
 )
 def test_bad_usage_exits_with_64(arguments: tuple[str, ...]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.support.fields import (
     RETIRED,
     at,
 )
+from tests.support.git import Git
 from tests.support.importing import SECRET, an_export, new_workspace, resources
 from tests.support.importing import run_import as run
 from tests.support.importing import run_plan as plan
@@ -283,14 +283,16 @@ def test_issue_32_exports_with_the_same_account_share_variables(
     assert (used["g"], used["h"]) == (["G_TOKEN"], ["H_TOKEN"])
 
 
-def test_with_a_git_base_the_plan_is_empty_too(populated: RunningEmulator, tmp_path: Path) -> None:
-    """The references are new since the base, but the objects are not: nothing is sent."""
+def test_with_an_inventory_the_plan_is_empty_too(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    """The references are new since the apply, but the objects are not: nothing is sent."""
     folder = new_workspace(tmp_path)
-    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "empty"]):
-        subprocess.run([*git, *command], check=True)
+    Git.init(folder).commit("empty")
+    applied = reconciler("apply", "-C", folder, "--auto-approve", environ=populated.environ())
+    assert applied.code == 0, applied.err
     assert run(folder, populated).code == 0
-    planned = plan(folder, populated, "--base", "HEAD")
+    planned = plan(folder, populated)
     assert planned.code == 0, planned.out
 
 

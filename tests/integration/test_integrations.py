@@ -391,7 +391,7 @@ def test_a_saved_plan_is_stale_when_a_name_has_another_id(
     ran = run(empty, folder, "apply", str(saved), "-e", "staging", "--auto-approve")
     assert ran.code == 4
     assert "the saved plan is stale (1 difference)" in ran.err
-    assert "(not set) -> 210 is planned now, the saved plan has (not set) -> 100" in ran.err
+    assert "is (not set) -> 210 now, the saved plan has (not set) -> 100" in ran.err
 
 
 def test_doctor_sends_the_ids_of_the_environment(stored: RunningEmulator, tmp_path: Path) -> None:
@@ -476,6 +476,7 @@ batch_exports:
     git = Git.init(folder)
     git.commit("base")
     git.trust()
+    assert run(stored, folder, "apply", "-e", "staging", "--auto-approve").code == 0
     other = create(stored, 1, "aws-s3", name="other")
     for name in ("aws", "redshift_copy"):
         export = bodies(stored, 1)[name]
@@ -488,8 +489,8 @@ batch_exports:
         path = f"/api/projects/1/batch_exports/{export['id']}/"
         answer = stored.call("PATCH", path, {"destination": destination}, key=KEY)
         assert answer.status_code == 200, answer.text
-    ran = run(stored, folder, "pull", "-e", "staging")
-    assert ran.code == 0, ran.out + ran.err
+    ran = run(stored, folder, "drift", "-e", "staging", "--write")
+    assert ran.code == 2, ran.out + ran.err
     written = (folder / "a.yaml").read_text()
     assert "integration: other" in written, written
     assert "authorization:\n                name: other" in written, written
@@ -590,19 +591,20 @@ batch_exports:
 def test_a_renamed_export_is_found_by_the_integration_of_the_base(
     stored: RunningEmulator, tmp_path: Path
 ) -> None:
-    """It was renamed in the service, and the files name another integration since the base."""
+    """It was renamed in the service, and the files name another integration since the apply."""
     create(stored, 1, "s3-compatible", name="new", endpoint_url="https://new.acme.com")
     folder = workspace(tmp_path, resources("compatible"))
     git = Git.init(folder)
     git.commit("base")
     git.trust()
+    assert run(stored, folder, "apply", "-e", "staging", "--auto-approve").code == 0
     export = bodies(stored, 1)["compatible"]
     path = f"/api/projects/1/batch_exports/{export['id']}/"
     assert stored.call("PATCH", path, {"name": "renamed"}, key=KEY).status_code == 200
     write(folder, {"a.yaml": resources("compatible", compatible="new")})
     git.commit("another integration")
     ran = run(stored, folder, "plan", "-e", "staging")
-    assert "[possible-duplicate]" in ran.out, ran.out
+    assert 'name                     "renamed" -> "compatible"' in ran.out, ran.out
 
 
 @pytest.mark.parametrize("other", [200, 102, 999], ids=["team", "kind", "existence"])
@@ -631,6 +633,7 @@ def test_the_integration_of_another_project_is_no_drift(
     git = Git.init(folder)
     git.commit("base")
     git.trust()
+    assert run(service, folder, "apply", "-e", "staging", "--auto-approve").code == 0
     write(folder, {"a.yaml": text.replace('"project": "web"', '"project": "app"')})
     ran = run(service, folder, "plan", "-e", "staging", "--allow-replace", "--format", "json")
     (change,) = (c for c in json.loads(ran.out)["changes"] if c["action"] == "replace")
@@ -646,6 +649,7 @@ def test_an_id_in_place_of_the_name_of_the_base_is_no_conflict(
     git = Git.init(folder)
     git.commit("base")
     git.trust()
+    assert run(stored, folder, "apply", "-e", "staging", "--auto-approve").code == 0
     write(folder, {"a.yaml": resources("postgres", postgres=new)})
     ran = run(stored, folder, "plan", "-e", "staging", "--format", "json")
     (change,) = (c for c in json.loads(ran.out)["changes"] if c["action"] == "update")

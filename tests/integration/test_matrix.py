@@ -68,8 +68,8 @@ reads    0   import --dry-run --format json
 files    0   import --name Stray
 files    0   import --id {Stray}
 files    0   import
-reads    3   pull --diff
-files    3   pull
+reads    2   drift orders --write --diff
+files    2   drift orders --write
 reads    0   mv lake pond --diff
 files    0   mv lake pond
 files    0   mv project.web shop
@@ -131,7 +131,7 @@ reads    0   completion bash
 `World.__getitem__` says what the names in braces are. Delete the lines of a removed command, and
 add those of a new one.
 """
-IN_GIT = ("drift", "pull")
+IN_GIT = ("drift",)
 """Commands that run in a repository in which the workspace is committed."""
 
 
@@ -189,7 +189,7 @@ EXCEPTIONS = [
     Exceptional(
         ("ambiguous",),
         (
-            *("plan*", "apply ?*", "drift*", "show {*", "policy*", "import*", "pull*"),
+            *("plan*", "apply ?*", "drift*", "show {*", "policy*", "import*"),
             *("status*", "runs*", "logs*", "gaps*", "backfill*", "*pause *--auto-approve*"),
             *("projects*", "doctor ?* --auto-approve"),
         ),

@@ -106,10 +106,9 @@ policy:
       message: the lake stays
     others:
       match:
-        any:
-          - address: [batch_export.lake, "batch_export.pond*"]  # water
-          - not: {project: 'web'}
-          - {name: web}
+        address: [batch_export.lake, "batch_export.pond*"]  # water
+        project: web
+        name: web
       message: hands off
 environments:
   staging:
@@ -129,7 +128,7 @@ def test_places_in_policies_stay_and_are_printed(folder: Path) -> None:
     assert (ran.code, texts(folder)["reconciler.yaml"]) == (0, RULES)
     assert [line for line in ran.err.splitlines() if line.startswith("note: ")] == [
         f"note: check reconciler.yaml:{line}:{column}, which may mean batch_export.lake"
-        for line, column in ((5, 15), (10, 23))
+        for line, column in ((5, 15), (9, 19))
     ]
     assert mv(folder, "project.web", "shop").err.count("may mean project.web") == 4
 

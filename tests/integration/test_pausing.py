@@ -74,7 +74,7 @@ def is_paused(world: Simulated, export: str) -> bool:
 
 
 def planned(world: Simulated) -> Plan:
-    request = PlanRequest(world.workspace, no_base=True)
+    request = PlanRequest(world.workspace, no_inventory=True)
     return world.run(lambda runtime: plan(request, runtime)).plan
 
 

@@ -60,7 +60,7 @@ def test_a_comment_names_the_workspace_in_the_repository(
 ) -> None:
     (tmp_path / ".git").mkdir()
     workspace = write(tmp_path / "deploy", {"reconciler.yaml": "version: 1\n"})
-    options = ("-C", workspace, "--no-base", "--format", "markdown")
+    options = ("-C", workspace, "--no-inventory", "--format", "markdown")
     plan = reconciler("plan", *options, environ=emulator.environ())
     assert plan.out.startswith("<!-- reconciler: default deploy -->\n### default: no changes\n")
 
@@ -82,11 +82,11 @@ def test_a_cut_comment_and_the_audit_log_name_the_same_job(
     }
     job = "https://azure.example/acme/Data%20team/_build/results?buildId=42"
     environ = {**emulator.environ(), **azure}
-    options = ("-C", write(tmp_path / "many", files), "--no-base", "--format", "markdown")
+    options = ("-C", write(tmp_path / "many", files), "--no-inventory", "--format", "markdown")
     plan = reconciler("plan", *options, environ=environ)
     assert f"[the job]({job}) has it." in plan.out
     workspace = write(tmp_path / "one", FILES | {"all.yaml": "projects: {web: {name: Web}}\n"})
     log = tmp_path / "log"
-    options = ("--auto-approve", "--no-base", "--log-file", log)
+    options = ("--auto-approve", "--no-inventory", "--log-file", log)
     assert reconciler("apply", "-C", workspace, *options, environ=environ).code == 0
     assert f'"job_url":"{job}"' in log.read_text(encoding="utf-8")

@@ -150,7 +150,7 @@ def test_a_pull_request_does_not_lift_a_trusted_rule(job: Job, own: str) -> None
 
 
 def test_t1_a_renamed_key_lifts_no_trusted_rule(job: Job) -> None:
-    assert job.run("apply", "--auto-approve", "--trust-workspace").code == 0
+    assert job.run("apply", "--auto-approve", "--trust-workspace", "--push").code == 0
     rule = "{match: {address: project.web, action: update}, message: m}"
     job.merge({"reconciler.yaml": job.settings(f"policy: {{rules: {{web: {rule}}}}}\n")})
     site = "projects: {site: {name: Web, timezone: Asia/Tokyo}}\n"

@@ -33,7 +33,7 @@ defaults:
 """
 FILE = """\
 projects:
-  web: {name: "Web${var:suffix}"}
+  web: {name: "Web${var:suffix}", lifecycle: {beside: [Web]}}
 batch_exports:
   # Both environments have these.
   shared:
@@ -205,7 +205,7 @@ def test_a_preview_writes_nothing(applied: Applied) -> None:
     assert pull_summary(pulled) == "Would write 1 value to 1 file\n"
     content = json.loads(as_json(pulled))
     assert content["placed"][0]["layer"] == "resource"
-    Draft202012Validator(schema("pull")).validate(content)
+    Draft202012Validator(schema("drift-written")).validate(content)
 
 
 def test_a_known_secret_in_a_live_field_is_not_written(applied: Applied) -> None:
@@ -217,19 +217,6 @@ def test_a_known_secret_in_a_live_field_is_not_written(applied: Applied) -> None
     ]
     assert "a-secret-value" not in applied.text("resources.yaml")
     assert "a-secret-value" not in pull_summary(pulled) + as_json(pulled)
-
-
-def test_the_name_of_an_unfinished_replacement_is_not_written(applied: Applied) -> None:
-    """The old object is gone: `apply` gives the new one its name."""
-    unfinished = "Only (replaces 00000000-0000-0000-0000-000000000099)"
-    changed = {"name": unfinished, "interval": "day"}
-    applied.running.call("PATCH", applied.path_of("Only"), changed).raise_for_status()
-    pulled = applied.pull(**PRODUCTION).report
-    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
-        ("name", "a replacement was interrupted; apply renames the object")
-    ]
-    assert unfinished not in applied.text("resources.yaml")
-    assert [path_text(item.path) for item in pulled.placed] == ["interval"]
 
 
 TYPED = """\
@@ -262,8 +249,9 @@ def test_fidelity_f1_values_that_come_as_text_are_written_typed(
     project = running.state()["projects"][0]["id"]
     changed = {"session_recording_sample_rate": "0.30"}
     running.call("PATCH", f"/api/projects/{project}/", changed).raise_for_status()
-    ran = applied.run("pull")
-    assert (ran.code, ran.err) == (0, "Wrote 3 values to 1 file\n3 API calls\n")
+    ran = applied.run("drift", "--write")
+    assert ran.code == 2
+    assert ran.err.endswith("Wrote 3 values to 1 file\n3 API calls\n")
     expected = TYPED.replace("5432", "5433").replace("false", "true").replace("0.5", "0.3")
     assert applied.text("resources.yaml") == expected
     assert plan_is_empty(applied, None)
@@ -306,7 +294,11 @@ COUNT = 200 if LONG else 16
 
 def generated(count: int) -> str:
     """Return files as people write them: anchors, aliases, merge keys, comments, flow style."""
-    lines = ["projects:", '  web: {name: "Web${var:suffix}"}', "batch_exports:"]
+    lines = [
+        "projects:",
+        '  web: {name: "Web${var:suffix}", lifecycle: {beside: [Web]}}',
+        "batch_exports:",
+    ]
     for number in range(count):
         config = [
             f"&c{number} {{bucket_name: b, region: r, prefix: p/, <<: *secrets}}",
@@ -389,20 +381,18 @@ def test_after_pull_the_plan_is_empty_and_only_drift_changed(
 
 def test_the_command_writes_and_reports(applied: Applied) -> None:
     applied.change("Only", interval="day")
-    patch = applied.run("pull", "--diff", **PRODUCTION)
-    assert (patch.code, changed(applied)) == (0, [])
+    patch = applied.run("drift", "--write", "--diff", **PRODUCTION)
+    assert (patch.code, changed(applied)) == (2, [])
     assert "+    interval: 'day'   # quoted" in patch.out
-    ran = applied.run("pull", "only", **PRODUCTION)
-    assert (ran.code, ran.out) == (
-        0,
-        "resources.yaml:33:15: set interval of batch_export.only (resource)\n",
-    )
+    ran = applied.run("drift", "--write", "only", **PRODUCTION)
+    assert ran.code == 2
+    assert "resources.yaml:33:15: set interval of batch_export.only (resource)\n" in ran.err
     assert "Wrote 1 value to 1 file\n" in ran.err
-    again = applied.run("pull", "--format", "json", **PRODUCTION)
+    again = applied.run("drift", "--write", "--format", "json", **PRODUCTION)
     assert (again.code, json.loads(again.out)["placed"]) == (0, [])
     assert "No drift." in again.err
     applied.running.call("DELETE", applied.path_of("Shared")).raise_for_status()
-    gone = applied.run("pull", **PRODUCTION)
+    gone = applied.run("drift", "--write", **PRODUCTION)
     assert gone.code == 3
     assert "left out: batch_export.shared: its live object was deleted" in gone.err
 

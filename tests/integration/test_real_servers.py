@@ -146,7 +146,7 @@ def assert_applied(folder: Path, running: RunningEmulator) -> None:
 
 
 def apply(folder: Path, running: RunningEmulator) -> Ran:
-    words = ("apply", "-C", folder, "--auto-approve", "--no-base")
+    words = ("apply", "-C", folder, "--auto-approve", "--no-inventory")
     return reconciler(*words, environ={**running.environ(), **SECRETS})
 
 
@@ -263,7 +263,7 @@ def test_what_real_servers_return_is_imported_without_secrets(
         outputs.append(run_plan(folder, running, *words))
         assert outputs[-1].code == 0, outputs[-1].out + outputs[-1].err
     repository.commit()
-    for command in ("drift", "status", "pull"):
+    for command in ("drift", "status"):
         ran = reconciler(command, "-C", folder, environ=running.environ())
         assert ran.code == 0, ran.err
         outputs.append(ran)

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
 
 NOOP = {"type": "NoOp", "config": {}}
 POSTGRES = {
@@ -166,16 +167,21 @@ def test_a_saved_plan_is_applied_again_although_it_renamed_its_target(
 
 
 def test_an_apply_is_verified_although_it_removed_or_renamed_its_target(
-    service: RunningEmulator, tmp_path: Path
+    folder: Path, service: RunningEmulator
 ) -> None:
-    policy = "version: 1\npolicy: {prune: true}\n"
-    renamed = an_export("New", "app", lifecycle={"renamed_from": ["Shared"]})
-    folder = write(tmp_path, {"reconciler.yaml": policy, **resources(shared=renamed)})
-    ran = run(folder, service, "apply", "--auto-approve", "--target", "Hand-made")
+    git = Git.init(folder)
+    more = {"other": an_export("Gone", "app")}
+    write(folder, {"reconciler.yaml": "version: 1\npolicy: {prune: true}\n"})
+    write(folder, resources(shared=an_export("Shared", "app"), **more))
+    git.commit("start")
+    assert run(folder, service, "apply", "--auto-approve").code == 0
+    write(folder, resources(shared=an_export("New", "app")))
+    git.commit("end")
+    ran = run(folder, service, "apply", "--auto-approve", "--target", "Gone")
     assert ran.code == 0, ran.err
-    assert "Hand-made" not in service.exports()
-    again = run(folder, service, "apply", "--auto-approve", "--target", "Hand-made")
-    assert (again.code, "nothing matches 'Hand-made'" in again.err) == (64, True)
+    assert "Gone" not in service.exports()
+    again = run(folder, service, "apply", "--auto-approve", "--target", "Gone")
+    assert (again.code, "nothing matches 'Gone'" in again.err) == (64, True)
     ran = run(folder, service, "apply", "--auto-approve", "--target", "Shared")
     assert ran.code == 0, ran.err
     assert "New" in service.exports()

@@ -106,7 +106,6 @@ def moved(job: Job) -> dict[str, str]:
     "words",
     [
         ("plan",),
-        ("plan", "--base", "HEAD"),
         ("import", "--dry-run"),
         ("backfill", "batch_export.lake", "--gaps", "--auto-approve"),
         ("show", "project.web"),
@@ -344,12 +343,15 @@ LOOSE = "policy: {prune: true, max_deletes: 9, allow_project_deletion: true}\n"
 
 def test_security_25_a_loosened_policy_is_a_danger_and_apply_refuses_it(job: Job) -> None:
     web = "projects: {web: {name: Default project}}\n"
-    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    exports = f"/api/projects/{job.running.project_id}/batch_exports/"
-    job.running.call("POST", exports, body).raise_for_status()
+    lake = "{project: web, name: Lake, interval: hour, destination: {type: NoOp, config: {}}}"
+    strict = job.settings("policy: {max_deletes: 0}\n")
+    both = f"{web}batch_exports: {{lake: {lake}}}\n"
+    job.merge({"reconciler.yaml": strict, "web.yaml": both})
+    job.git.run("fetch", "--quiet", "origin")
+    applied = job.run("apply", "--auto-approve", "--push")
+    assert applied.code == 0, applied.err
     job.running.clear_requests()
-    job.merge({"reconciler.yaml": job.settings("policy: {max_deletes: 0}\n"), "web.yaml": web})
-    job.propose({"reconciler.yaml": job.settings(LOOSE)})
+    job.propose({"reconciler.yaml": job.settings(LOOSE), "web.yaml": web})
     planned = job.document()
     deleted = [change for change in planned["changes"] if change["action"] == "delete"]
     assert deleted
@@ -445,7 +447,7 @@ def test_a_clone_without_the_trusted_branch_has_the_strictest_policy(job: Job) -
     assert ran.code == 1
     assert "the default branch is not in this clone" in ran.err
     assert "fetch the default branch" in ran.err
-    assert job.plan("--no-base", **job.running.environ()).code == 0
+    assert job.plan("--no-inventory", **job.running.environ()).code == 0
 
 
 @pytest.mark.parametrize("host", ["CI", "TF_BUILD", "JENKINS_URL"])
@@ -573,7 +575,7 @@ def test_experience_2_the_files_decide_in_a_repository_that_nobody_else_can_chan
     given = {name: value for name, value in job.running.environ().items() if name in names}
     environ = {KEY: job.running.api_key, **given, **more}
     words = ("-C", job.folder, "-e", "prod")
-    planned = reconciler("plan", *words, "--no-base", environ=environ)
+    planned = reconciler("plan", *words, "--no-inventory", environ=environ)
     assert planned.code == (1 if reason else 0), planned.err
     if not reason:
         return

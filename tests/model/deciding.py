@@ -5,28 +5,25 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tests.model.declared import TYPE, Resource, base_of, declared, environment_of
+from tests.model.declared import TYPE, Resource, declared, environment_of
 from tests.model.fields import Fields, changed_secrets, dropped, fields_of, is_lost, loosened
 from tests.model.identity import Identity, Live
+from tests.model.recorded import Record
 from tests.model.refusing import refusals_of
 from tests.model.selecting import left_out
 from tests.model.world import World, checked_out
 
 # What servers of 2026 cannot change.
 FIXED = {TYPE, "model"}
-_OF_SERVICE = {"id", "team_id", "created_at", "last_updated_at"}
 
 
 @dataclass
 class Change:
-    """A planned change. `parent` is the id of its project, None for one to create.
-
-    `new` is the new object of an interrupted replacement.
-    """
+    """A planned change. `parent` is the id of its project, None for one to create."""
 
     address: str
     action: str
@@ -35,7 +32,6 @@ class Change:
     fields: Fields = field(default_factory=dict)
     secrets: set[str] = field(default_factory=set)
     on_purpose: bool = True
-    new: Live | None = None
 
 
 class Planned:
@@ -48,17 +44,18 @@ class Planned:
         self.world, self.live, self.saved, files = world, live, saved, checked_out(world)
         self.now = declared(files, world.environment)
         self.policy = environment_of(world.work, world.environment, "policy")
-        self.base = base_of(world, self.now)
-        globs = self.policy.get("ignore", ())
-        self.identity = Identity(live, self.now, self.base.versions, globs)
-        # What other environments of the organization declare.
-        names = world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
-        others = [Identity(live, declared(files, name)) for name in names]
-        self.elsewhere = {item for each in others if not each.is_ambiguous for item in each.owner}
+        self.record, empty = (
+            Record(world, live, self.now),
+            Record(replace(world, record=None), (), {}),
+        )
+        globs, differs = self.policy.get("ignore", ()), partial(fields_of, empty)
+        self.identity = Identity(
+            live, self.now, self.record, globs, lambda r, x: bool(differs(r, x))
+        )
         self.left_out, self.selected = set[str](), set[str]()
         self.changes: dict[tuple[str, str], Change] = {}
         self.refusals = set[tuple[str, frozenset[str]]]()
-        self.adopted, self.loosened = set[str](), set[tuple[str, str]]()
+        self.leaving, self.loosened = set[str](), set[tuple[str, str]]()
         self.stays, self.unmanaged = set[tuple[str, str]](), set[str]()
         self.error, self.code = "AmbiguousIdentity", 1
         if self.identity.is_ambiguous:
@@ -68,9 +65,6 @@ class Planned:
         if not self._select({change.address for change in candidates}):
             return
         candidates = [change for change in candidates if change.address not in self.left_out]
-        if any(change.action == "stuck" for change in candidates):
-            self.error, self.code = "AmbiguousIdentity", 1
-            return
         self.changes = {(change.address, change.action): change for change in candidates}
         self.refusals = refusals_of(self)
         self._note()
@@ -94,20 +88,17 @@ class Planned:
         yield from self.pruned()
 
     def _of_pair(self, resource: Resource, item: Live, parent: str | None) -> Iterator[Change]:
-        address, fields = resource.address, fields_of(self.identity, self.base, resource, item)
+        address, fields = resource.address, fields_of(self.record, resource, item)
         toggle = fields.pop("paused", None)
         moves = bool(item.parent != parent and resource.parent)
         is_needed = moves or bool(self.world.dialect == "2026" and FIXED & fields.keys())
         lost = partial(is_lost, resource=resource, item=item, moves=moves)
-        if new := self.identity.new.get(address):
-            yield from self._rest_of_replacement(resource, item, new, lost, is_needed)
-            return
         if is_needed:
             parent = parent if resource.parent else item.parent
-            whole = fields_of(self.identity, self.base, resource, item, lost)
+            whole = fields_of(self.record, resource, item, lost)
             yield Change(address, "replace", item, parent, whole)
             return
-        secrets = changed_secrets(self.identity, resource, item)
+        secrets = changed_secrets(self.record, resource, item)
         secrets = resource.secrets if {address, "*"} & {*self.world.rotate} else secrets
         if fields or secrets:
             yield Change(address, "update", item, parent, fields, secrets)
@@ -115,50 +106,20 @@ class Planned:
             action = "pause" if resource.values["paused"] else "unpause"
             yield Change(address, action, item, parent, {"paused": toggle})
 
-    def _rest_of_replacement(
-        self,
-        resource: Resource,
-        old: Live,
-        new: Live,
-        lost: Callable[[str], bool],
-        is_needed: bool,
-    ) -> Iterator[Change]:
-        """Yield what is left of a replacement, or that it can't be continued."""
-        address = resource.address
-        fields = fields_of(self.identity, self.base, resource, old, lost)
-        left = fields_of(self.identity, self.base, resource, new, lost)
-        toggle = left.pop("paused", None)
-        if toggle:
-            fields.pop("paused")
-        managed = {path for path in resource.values if not resource.ignores(path) or lost(path)}
-        paths = (old.values.keys() | new.values.keys()) - managed - _OF_SERVICE
-        is_same = all(old.value(path) == new.value(path) for path in paths)
-        if not is_needed or not is_same or (self.world.dialect == "2026" and FIXED & left.keys()):
-            yield Change(address, "stuck", old, new.parent)
-            return
-        yield Change(address, "replace", old, new.parent, fields, new=new)
-        if toggle:
-            action = "pause" if resource.values["paused"] else "unpause"
-            yield Change(address, action, old, new.parent, {"paused": toggle})
-
     def pruned(self) -> Iterator[Change]:
-        """Yield the deletions of removed objects, and of unmanaged ones in declared projects."""
-        identity, setting = self.identity, self.policy.get("prune", False)
-        unclear = {item for items in identity.unclear.values() for item in items}
-        projects = {item.id: key for key, item in identity.matched.items() if item}
-        for item in [item for item in self.live if item not in identity.ignored]:
-            address, project = identity.owner.get(item), projects.get(item.parent or "")
-            modes = setting if isinstance(setting, dict) else {item.kind: setting}
-            mode = item.plain_name == item.name and modes.get(project, modes.get(item.kind, False))
-            is_inside = project is not None and self.now[project].absent and item not in unclear
-            if address is not None and address not in self.base.kept:
-                is_pruned = address not in self.now and (mode or is_inside)
-            else:
-                is_pruned = project and (mode is True or (is_inside and address is None))
-            if is_pruned:
-                change = Change(address or item.address, "delete", item, item.parent)
-                change.on_purpose = address is not None or is_inside
-                yield change
+        """Yield the deletions of removed objects, and of what is in projects to delete."""
+        identity, allows = self.identity, self.world.allow_replace
+        gone = {x.id for key, x in identity.matched.items() if x and self.now[key].absent}
+        for address, item in identity.removed.items():
+            is_inside = item.parent in gone
+            if address not in identity.left and (is_inside or self.policy.get("prune")):
+                yield Change(address, "delete", item, item.parent, on_purpose=is_inside)
+        moved = identity.left_by_moves.items()
+        allowed = {x for k, x in moved if allows or self.now[k].lifecycle.get("allow_replace")}
+        for item in filter(identity.is_free, self.live):
+            if item in allowed or item.parent in gone:
+                on_purpose = item not in allowed
+                yield Change(item.address, "delete", item, item.parent, on_purpose=on_purpose)
 
     # Selection
 
@@ -172,17 +133,17 @@ class Planned:
     # Notes
 
     def _note(self) -> None:
-        """Collect what is adopted, what is loosened, and removed fields that stay as they are."""
+        """Collect what leaves management, what is loosened, and fields that stay."""
         for address, item in self.identity.matched.items():
-            history = self.identity.history_of(address, item)
-            if self.base.versions:
-                self.loosened |= {(text, address) for text in loosened(self.now[address], history)}
-                first = history[0] if history else self.now[address]
-                if item and first is not self.base.versions[0].get(first.address):
-                    self.adopted.add(address)
+            was = self.record.declared(item)
+            if not self.world.no_inventory:
+                self.loosened |= {(text, address) for text in loosened(self.now[address], was)}
             if item and not self.now[address].absent and address not in self.left_out:
-                fields = dropped(self.identity, self.now[address], item)
+                fields = dropped(was, self.now[address], item)
                 self.stays |= {(address, path) for path, is_reset in fields if not is_reset}
         gone = {change.live.id for change in self.of_action("delete") if change.live}
         free = [*filter(self.identity.is_free, self.live), *self.identity.removed.values()]
+        kept = {key for key, item in self.identity.removed.items() if item.id not in gone}
+        self.leaving = kept - self.left_out
+        self.leaving |= set() if self.world.is_partial else self.identity.gone
         self.unmanaged = {item.id for item in free if gone.isdisjoint((item.id, item.parent))}

@@ -1,16 +1,16 @@
-"""What the files of a world declare, now and since the git base (docs/configuration.md, git.md).
+"""What the files of a world declare (docs/configuration.md).
 
 Fields have dotted paths. Imports nothing of what it judges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.model.world import Files, World, checked_out
+from tests.model.world import Files, Sent
 
 UNSET = "${unset}"
 KINDS = {"project": "projects", "batch_export": "batch_exports"}
@@ -83,7 +83,6 @@ class Resource:
 
 
 Declared = Mapping[str, Resource]
-Versions = Sequence[Declared]
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,58 +163,9 @@ def leaves(value: Body, before: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{before}{key}", item
 
 
-@dataclass(frozen=True)
-class Base:
-    """The base: a commit, what was declared there and at the commits up to HEAD."""
-
-    commit: int | None = None
-    versions: Versions = ()
-    is_merged: bool = False
-    kept: frozenset[str] = field(default_factory=frozenset)
-
-
-def range_of(world: World, base: int) -> list[int]:
-    """Return the base and the first-parent commits up to HEAD that contain it, oldest first."""
-    chain, commit = [], world.head
-    while commit not in world.ancestors(base):
-        if base in world.ancestors(commit):
-            chain.append(commit)
-        commit = world.commits[commit].parents[0]
-    return [base, *chain[::-1]]
-
-
-def base_commit(world: World) -> int:
-    """Return the base commit by the table of docs/git.md."""
-    head, default, before = world.head, world.default, world.ancestors(world.head)
-    trusted = before if default is None else before & world.ancestors(default)
-    ends = (
-        world.base,
-        world.mark if world.mark in trusted else None,
-        default if world.pull or head not in world.ancestors(default) else None,
-        world.upstream if default is None else None,
-        None if world.has_remote else world.local,
-        head,
-    )
-    return next(world.merge_base(head, end) for end in ends if end is not None)
-
-
-def base_of(world: World, now: Declared) -> Base:
-    """Return the base of a world. What the default branch has not merged decides no origin."""
-    if world.no_base:
-        return Base()
-    commit, default = base_commit(world), world.default
-    files = [world.commits[number].files for number in range_of(world, commit)]
-    versions = [declared(item, world.environment) for item in files]
-    is_merged = commit in world.ancestors(default) or not world.has_remote
-    return Base(commit, versions, is_merged, frozenset(_kept(world, now, versions)))
-
-
-def _kept(world: World, now: Declared, versions: Versions) -> Iterator[str]:
-    """Yield the removed resources that the tree still has, or whose `environments` changed."""
-    present = checked_out(world)
-    contained = {address for _, address, _ in all_resources(present)}
-    unloaded = {*present, *world.left_out} - (loaded_files(present) & present.keys())
-    files = {address: was.file for version in versions for address, was in version.items()}
-    for address, file in files.items():
-        if address not in now and (address in contained or file in unloaded):
-            yield address
+def sent_by(resource: Resource | None) -> Sent | None:
+    """Return what decides the secrets of a resource, None without secrets."""
+    if resource is None or not resource.secrets:
+        return None
+    texts = sorted(f"{path}={resource.values[path]}=" for path in resource.secrets)
+    return (resource.version or "", *texts)

@@ -15,12 +15,12 @@ from typing import Any
 from tests.model.declared import (
     KINDS,
     TYPE,
-    base_commit,
     declared,
     loaded_files,
     merged,
+    sent_by,
 )
-from tests.model.world import Commit, Files, World, checked_out
+from tests.model.world import LOST, Commit, Entry, Files, World, checked_out
 
 Edit = Callable[[Files], None]
 Body = dict[str, Any]
@@ -30,10 +30,8 @@ _KEYS = ("lake", "orders", "raw", "copy", "daily")
 PROJECTS = ("Web", "App", "Lab", "New", "Other", "Renamed")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 SHARE_OF_MARKED = 0.06
-SHARE_OF_ADOPTED = 0.05
 SHARE_OF_FORMER = 0.03
 SHARE_OF_CASES = 0.04
-SHARE_OF_ABSENT = 0.05
 SHARE_OF_RULES = 0.15
 SHARE_OF_UNFINISHED = 0.08
 SHARE_OF_DEFAULTS = 0.1
@@ -54,6 +52,7 @@ class Drawing:
         self.files: Files = self._first_files()
         self.live: dict[str, Body] = {}
         """Live objects by uid, exports with the uid of their project."""
+        self.entries: dict[str, Entry] = {}
 
     def number(self) -> int:
         self.count += 1
@@ -87,12 +86,8 @@ class Drawing:
     def _policy(self) -> Body:
         dice, policy = self.dice, dict[str, Any]()
         if self.is_quiet:
-            return {"prune": "git", "allow_project_deletion": True}
-        policy["prune"] = dice.choice(
-            ("git", "git", "git", "git", True, True, False, {"batch_export": "git"})
-        )
-        if self.chance(0.1):
-            policy["prune"] = {"project.web": dice.choice((True, "git")), "batch_export": "git"}
+            return {"prune": True, "allow_project_deletion": True}
+        policy["prune"] = self.chance(0.75)
         if self.chance(0.6):
             policy["allow_project_deletion"] = True
         if self.chance(0.08):
@@ -595,6 +590,23 @@ class Drawing:
 
     # Live state
 
+    def record(self, files: Files, commit: int) -> None:
+        """Record what these files declare and is live, as an apply of a commit does."""
+        bodies = declared(clean(files), "one")
+        for kind in KINDS:
+            for _, key, body in self.items(kind, files):
+                address, uid = f"{kind}.{key}", body["_uid"]
+                own = bodies.get(address)
+                if own is None or own.absent or uid not in self.live:
+                    continue
+                parent = self.live[uid].get("_parent")
+                identity, above = str(_id_of(uid)), parent and str(_id_of(parent))
+                same = [key for key, item in self.entries.items() if item.id == identity]
+                for other in same:
+                    del self.entries[other]
+                sent = sent_by(own)
+                self.entries[address] = Entry(identity, own.name, above, commit, sent)
+
     def apply(self, files: Files, *, deletes: bool = True) -> None:
         """Let live state be what these files declare, by uid."""
         now: dict[str, Body] = {}
@@ -670,12 +682,9 @@ class Drawing:
             del self.live[uid]
         elif what == "rename":
             body["name"] = dice.choice((f"{body['name']} (do not touch)", self.free_name()))
-        elif what == "interrupted":  # A replacement, after its old object was deleted.
-            own = body["name"].partition(" (replaces")[0].strip()
-            body["name"] = f"{own} (replaces {_id_of('e99')})"
         elif what == "spaces":
             body["name"] = f" {body['name']} "
-        elif what == "marker" and " (replaces" not in body["name"]:
+        elif what == "marker":
             body["name"] = f"{body['name']} {_MARK}"
         elif what in ("duplicate", "twin", "copy elsewhere"):
             other = copy.deepcopy(body)
@@ -774,7 +783,7 @@ HAPPENINGS = (
     *("rename", "rename", "rename", "rename project", "rename project", "delete"),
     *("duplicate", "duplicate", "twin", "copy elsewhere", "change", "change", "pause", "end"),
     *("unmanaged", "unmanaged", "project", "marker", "delete project", "change project"),
-    *("spaces", "interrupted"),
+    "spaces",
 )
 
 
@@ -881,13 +890,6 @@ def _integration(parent: Any, uids: Body, names: Body) -> int:
     return 100 + (int(uid[1:]) if uid else 1)
 
 
-def _has_unknown_scope(files: Files) -> bool:
-    scopes = files["reconciler.yaml"]["policy"].get("prune")
-    loaded = [value for name, value in files.items() if name in loaded_files(files)]
-    keys = {f"project.{key}" for value in loaded for key in value.get("projects", {})}
-    return isinstance(scopes, dict) and bool(set(scopes) - keys - set(KINDS))
-
-
 def _is_declared_twice(files: Files) -> bool:
     return any(
         not set(files[one].get(collection, {})).isdisjoint(files[two].get(collection, {}))
@@ -928,8 +930,9 @@ def valid(files: Files) -> bool:
         pins = [(item.kind, item.pinned) for item in resources.values() if item.pinned]
         if len(set(places)) < len(places) or len(set(pins)) < len(pins):
             return False
-    is_odd = _has_unknown_scope(files) or _is_declared_twice(files)
-    return not is_odd and all(n in files for n in files["reconciler.yaml"].get("resources", ()))
+    return not _is_declared_twice(files) and all(
+        n in files for n in files["reconciler.yaml"].get("resources", ())
+    )
 
 
 def drawn(seed: int, dialect: str) -> World:
@@ -950,12 +953,8 @@ def drawn(seed: int, dialect: str) -> World:
     if marking.random() < SHARE_OF_MARKED:
         _mark_name(world, marking)
         world.later = None
-    if marking.random() < SHARE_OF_ADOPTED:
-        _adopt(world, marking)
     odd = random.Random(f"{seed} {dialect} odd")  # noqa: S311
     _add_odd(world, odd)
-    if odd.random() < SHARE_OF_ABSENT:
-        _delete_at_base(world, odd)
     unfinished = random.Random(f"{seed} {dialect} unfinished")  # noqa: S311
     if unfinished.random() < SHARE_OF_UNFINISHED:
         _interrupt(world, unfinished)
@@ -994,32 +993,22 @@ def _select(world: World, dice: random.Random) -> None:
 
 
 def _interrupt(world: World, dice: random.Random) -> None:
-    """Let the replacement of an export be interrupted before its old object was deleted."""
+    """Let the move of an export be cut short before its old object was deleted."""
     now = declared(checked_out(world), world.environment)
-    base = declared(world.commits[base_commit(world)].files, world.environment)
+    exports = {str(x["id"]): (x, p) for p in world.projects for x in p["batch_exports"]}
     places = {project["name"]: project for project in world.projects}
-    found = [
-        (key, body)
-        for key, was in base.items()
-        if key in now and was.parent and was.parent[1] in base and now[key].pinned is None
-        for body in places.get(base[was.parent[1]].name, {}).get("batch_exports", ())
-        if body["name"] == was.name
-    ]
+    entries = world.record or {}
+    found = [key for key in sorted(entries) if key in now and entries[key].id in exports]
+    found = [key for key in found if now[key].pinned is None]
     targets = [key for key in now if key.startswith("project.") and now[key].name in places]
     if not found or not targets:
         return
-    address, old = dice.choice(found)
-    target, work = dice.choice(targets), copy.deepcopy(world.work)
-    is_move, key = dice.random() < 0.8, address.partition(".")[2]
-    for body in [
-        value["batch_exports"][key]
-        for value in work.values()
-        if key in value.get("batch_exports", ())
-    ]:
-        if is_move:
-            body["project"] = target.partition(".")[2]
-        else:
-            body["model"] = "persons"
+    address, target, work = dice.choice(found), dice.choice(targets), copy.deepcopy(world.work)
+    old, _ = exports[entries[address].id]
+    key, place = address.partition(".")[2], places[now[target].name]
+    for value in work.values():
+        if key in value.get("batch_exports", ()):
+            value["batch_exports"][key]["project"] = target.partition(".")[2]
     changed = replace(world, work=work)
     if not (valid(work) and valid(checked_out(changed))):
         return
@@ -1030,13 +1019,10 @@ def _interrupt(world: World, dice: random.Random) -> None:
         for part in parts[:-1]:
             at = at.setdefault(part, {})
         at[parts[-1]] = "old-secret" if str(value).startswith("${secret:") else value
-    source = next(project for project in world.projects if old in project["batch_exports"])
-    place = places[now[target].name] if is_move else source
     is_known = new["destination"].get("integration") in (None, 100 + place["id"])
     if new["destination"]["type"] != old["destination"]["type"] or not is_known:
         return
-    of = old["id"] if dice.random() < 0.9 else _id_of("e1")
-    new |= {"id": _id_of("e97"), "name": f"{own.name} (replaces {of})"}
+    new |= {"id": _id_of("e97")}
     if dice.random() < 0.2:
         dice.choice((old, new)).update(dice.choice(({"end_at": ENDS[1]}, {"interval": "week"})))
     new = {path: value for path, value in new.items() if value is not None}
@@ -1126,28 +1112,13 @@ def _mark_name(world: World, dice: random.Random) -> None:
     name, is_left, is_pinned = chosen["name"], dice.random() < 0.3, dice.random() < 0.4
     bodies = [body for commit in world.commits for body in _exports_of(commit.files)]
     for body in (*live, *bodies, *(_exports_of(world.work) if is_left else ())):
-        if body["name"] == name and " (replaces" not in name:
+        if body["name"] == name:
             body["name"] = f"{name} {_MARK}"
     has_pins = any("id" in body for body in _exports_of(world.work))
     for body in _exports_of(world.work) if is_pinned and not has_pins else ():
         if body["name"] == name:
             body["id"] = chosen["id"]
             break
-
-
-def _adopt(world: World, dice: random.Random) -> None:
-    """Let a commit after the base take over a live export, and change it."""
-    live = {
-        export["name"]: export for project in world.projects for export in project["batch_exports"]
-    }
-    head, base = world.commits[world.head].files, world.commits[base_commit(world)].files
-    exports = [pair for value in head.values() for pair in value.get("batch_exports", {}).items()]
-    bodies = {key: body for key, body in exports if body["name"] in live}
-    if bodies and base is not head:
-        key = dice.choice(sorted(bodies))
-        live[bodies[key]["name"]]["interval"] = "week"
-        for value in base.values():
-            value.get("batch_exports", {}).pop(key, None)
 
 
 def _add_odd(world: World, dice: random.Random) -> None:
@@ -1173,23 +1144,6 @@ def _add_odd(world: World, dice: random.Random) -> None:
         world.work, world.projects, world.later = work, projects, None
 
 
-def _delete_at_base(world: World, dice: random.Random) -> None:
-    """Let the base delete an export that is declared again now, and that is not live."""
-    commit = world.commits[base_commit(world)]
-    base, work = copy.deepcopy(commit.files), declared(checked_out(world), world.environment)
-    exports = [pair for value in base.values() for pair in value.get("batch_exports", {}).items()]
-    bodies = {key: body for key, body in exports if f"batch_export.{key}" in work}
-    if bodies:
-        key = dice.choice(sorted(bodies))
-        bodies[key]["state"] = "absent"
-        if valid(base):
-            commit.files = base
-            names = {bodies[key]["name"], work[f"batch_export.{key}"].name}
-            for project in world.projects:
-                kept = [body for body in project["batch_exports"] if body["name"] not in names]
-                project["batch_exports"] = kept
-
-
 def _exports_of(files: Files) -> list[Body]:
     return [body for value in files.values() for body in value.get("batch_exports", {}).values()]
 
@@ -1206,43 +1160,24 @@ def _shaped(drawing: Drawing, commits: list[Commit]) -> World:
     """Return a world whose clone has one of the usual shapes."""
     dice, fork = drawing.dice, len(commits) - 1
     world = World(0, drawing.dialect, [], commits, fork, {})
-    shape = dice.choice(("feature", "feature", "feature", "main", "local", "moved", "pull"))
+    shape = dice.choice(("feature", "feature", "main", "main", "main", "moved", "job"))
     drawing.log.append(f"shape: {shape}")
-    if shape in ("feature", "moved", "pull"):
+    if shape in ("feature", "moved"):
         world.default, world.branch = fork, "feature"
         head = _committed(drawing, commits, fork)
         if drawing.chance(0.5):
             head = _committed(drawing, commits, head)
         main = fork
-        if shape != "feature":
+        if shape == "moved":
             main = _main_moves(drawing, commits, fork, head)
-            head = len(commits) - 1 if shape == "pull" or drawing.chance(0.6) else head
+            head = len(commits) - 1 if drawing.chance(0.4) else head
         world.head, world.default = head, main
-        if drawing.chance(0.4):
-            world.upstream = dice.choice([n for n in world.ancestors(head) if n >= fork])
-        world.pull = shape == "pull"
-        if drawing.chance(0.15):
-            applied = dice.randint(0, len(commits) - 1)
-            is_earlier = applied in world.ancestors(main) & world.ancestors(head)
-            world.mark = applied if is_earlier else None
-        if shape != "pull" and drawing.chance(0.15):
-            world.default = None
-            world.upstream = world.upstream if world.upstream is not None else fork
-    elif shape == "main":
+    elif shape == "job" or drawing.chance(0.5):
         world.default = fork
-        choice = dice.choice(("mark", "base", "base", "no"))
-        earlier = dice.randint(0, fork)
-        world.mark = earlier if choice == "mark" else None
-        world.base = earlier if choice == "base" else None
-        if choice == "mark" and drawing.chance(0.2):
-            world.mark, world.default, world.branch = fork, earlier, "feature"
-    elif drawing.chance(0.3):
-        world.local, world.branch = dice.randint(0, fork), "feature"
-    elif drawing.chance(0.7):
-        world.base = dice.randint(0, fork)
+    world.job = shape == "job" or (world.default is not None and drawing.chance(0.1))
     world.work = copy.deepcopy(commits[world.head].files)
     drawing.files = copy.deepcopy(world.work)
-    if drawing.chance(0.3 if shape != "local" else 0.6):
+    if drawing.chance(0.3 if world.default is not None else 0.6):
         drawing.log.append("uncommitted:")
         for _ in range(dice.choice((1, 2))):
             drawing.edit()
@@ -1270,19 +1205,53 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
     """Let an earlier commit be applied, perhaps a later one in part, and something happen."""
     dice = drawing.dice
     line = sorted(world.ancestors(world.head))
-    first = world.merge_base(world.head, world.default) if world.default is not None else line[0]
-    first = next((n for n in (world.base, world.mark, world.local) if n is not None), first)
-    if first and not drawing.is_quiet and drawing.chance(0.07):
-        drawing.log.append("restored from a backup")
-        first -= 1
+    first = dice.choice(line[:-1] or line) if drawing.chance(0.7) else line[-1]
+    if world.default is not None and drawing.chance(0.3):
+        first = world.default
+    if drawing.is_quiet:
+        first = line[-2:][0]
     drawing.apply(commits[first].files)
-    later = [number for number in line if number > first]
-    if later and drawing.chance(0.25):
+    drawing.record(commits[first].files, first)
+    world.newest = first
+    later = [number for number in range(len(commits)) if number > first]
+    if later and drawing.chance(0.3):
         drawing.log.append("applied in part")
-        drawing.apply(commits[dice.choice(later)].files, deletes=drawing.chance(0.5))
+        world.newest = dice.choice(later)
+        drawing.apply(commits[world.newest].files, deletes=drawing.chance(0.5))
+        drawing.record(commits[world.newest].files, world.newest)
     for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 1, 1, 2, 3))):
         drawing.happen()
     world.projects = drawing.seeded()
+    if drawing.chance(0.92):
+        world.record = dict(drawing.entries)
+        for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 0, 1, 1, 2))):
+            _forge(drawing, world)
+    world.rollback = drawing.chance(0.3)
+
+
+def _forge(drawing: Drawing, world: World) -> None:
+    """Change an entry, as a clone without history, an attacker or an old run would leave it."""
+    dice, record = drawing.dice, world.record
+    if not record:
+        return
+    key = dice.choice(sorted(record))
+    entry, other = record[key], record[dice.choice(sorted(record))]
+    live = [str(_id_of(uid)) for uid in drawing.live if (uid[0] == "p") == (key[0] == "p")]
+    what = dice.choice(("none", "none", "lost", "commit", "commit", "id", "name", "drop", "sent"))
+    drawing.log.append(f"entry {key}: {what}")
+    if what == "drop":
+        del record[key]
+    elif what == "sent":
+        record[key] = replace(entry, sent=None)
+    elif what == "id" and live:
+        taken = {item.id for item in record.values()}
+        free = [item for item in live if item not in taken]
+        record[key] = replace(entry, id=dice.choice(free)) if free else entry
+    elif what == "name":
+        record[key] = replace(entry, name=other.name)
+    elif what in ("none", "lost", "commit"):
+        commits = {"none": None, "lost": LOST, "commit": dice.randrange(len(world.commits))}
+        record[key] = replace(entry, commit=commits[what])
 
 
 def _later(drawing: Drawing, world: World) -> Files | None:
@@ -1298,7 +1267,7 @@ def _options(drawing: Drawing, world: World) -> None:
     if drawing.is_quiet:
         return
     if drawing.chance(0.05):
-        world.no_base, world.base = True, None
+        world.no_inventory = True
     addresses = sorted(declared(world.work, "one"))
     if addresses and drawing.chance(0.12):
         chosen = tuple(dice.sample(addresses, min(len(addresses), dice.choice((1, 2)))))

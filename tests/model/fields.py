@@ -7,28 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tests.model.declared import DEFAULTS, INTEGRATION, TYPE, Base, Resource
-from tests.model.identity import Identity, Live
+from tests.model.declared import DEFAULTS, INTEGRATION, TYPE, Resource
+from tests.model.identity import Live
+from tests.model.recorded import Record
 
 # Fields with their origin, and whether they are reset.
 Fields = dict[str, tuple[str, bool]]
 
 
 def fields_of(
-    identity: Identity,
-    base: Base,
+    record: Record,
     resource: Resource,
     item: Live,
     lost: Callable[[str], bool] = lambda _: False,
 ) -> Fields:
     """Return the fields that differ. What is ignored and `lost` does."""
-    at_base = next(iter(identity.at_base(item)), None)
-    found: Fields = {}
+    was, found = record.declared(item), Fields()
     for path in resource.values.keys() - resource.secrets:
         is_kept = resource.ignores(path) and not lost(path)
         if resource.value(path) != item.value(path) and not is_kept:
-            found[path] = (_origin(base, at_base, path, resource, item), False)
-    resets = [path for path, is_reset in dropped(identity, resource, item) if is_reset]
+            found[path] = (_origin(was, path, resource, item), False)
+    resets = [path for path, is_reset in dropped(was, resource, item) if is_reset]
     return found | dict.fromkeys(resets, ("files", True))
 
 
@@ -38,46 +37,39 @@ def is_lost(path: str, resource: Resource, item: Live, *, moves: bool) -> bool:
     return path.startswith("destination.") and (is_other or (moves and path == INTEGRATION))
 
 
-def _origin(base: Base, was: Resource | None, path: str, now: Resource, item: Live) -> str:
-    if base.commit is None:
+def _origin(was: Resource | None, path: str, now: Resource, item: Live) -> str:
+    if was is None:
         return "unknown"
-    if was is None or path not in was.values or not base.is_merged:
+    if path not in was.values:
         return "files"
     if was.value(path) == now.value(path):
         return "live"
     return "files" if was.value(path) == item.value(path) else "both"
 
 
-def dropped(identity: Identity, resource: Resource, item: Live) -> Iterator[tuple[str, bool]]:
-    """Yield the fields that were set in the range and are not now, and whether they are reset.
+def dropped(was: Resource | None, resource: Resource, item: Live) -> Iterator[tuple[str, bool]]:
+    """Yield the fields that were applied and are not set now, and whether they are reset.
 
-    The last commit that mentions a field decides. The others keep their live value.
+    The others keep their live value.
     """
-    history, once = identity.history_of(resource.address, item), set[str]()
-    for was in (*history, resource) if history else ():
-        same = was.value(TYPE) == resource.value(TYPE)
-        once -= was.unset
-        once |= {path for path in was.values if same or not path.startswith("destination.")}
-    has_type = resource.value(TYPE) == item.value(TYPE)
-    for path in once - resource.values.keys():
-        if resource.ignores(path) or (path.startswith("destination.") and not has_type):
+    if was is None:
+        return
+    same = was.value(TYPE) == resource.value(TYPE) == item.value(TYPE)
+    for path in was.values.keys() - resource.unset - resource.values.keys():
+        if resource.ignores(path) or (path.startswith("destination.") and not same):
             pass
-        elif path not in {*DEFAULTS} - {"paused"} or any(path in was.secrets for was in history):
+        elif path not in {*DEFAULTS} - {"paused"} or path in was.secrets:
             if path != "paused" or item.value(path):
                 yield path, False
         elif item.value(path) != DEFAULTS[path]:
             yield path, True
 
 
-def changed_secrets(identity: Identity, resource: Resource, item: Live) -> set[str]:
-    """Return the secrets whose reference or version differs from any commit of the range."""
-    history = identity.history_of(resource.address, item)
-    found = set()
-    for path in [path for path in resource.secrets if not resource.ignores(path)]:
-        before = {(was.version, was.values.get(path)) for was in history}
-        if before - {(resource.version, resource.values[path])}:
-            found.add(path)
-    return found
+def changed_secrets(record: Record, resource: Resource, item: Live) -> set[str]:
+    """Return the secrets that are sent again: all that are not ignored, or none."""
+    if not record.sends(resource, item):
+        return set()
+    return {path for path in resource.secrets if not resource.ignores(path)}
 
 
 def _permits(resource: Resource) -> set[str]:
@@ -88,9 +80,7 @@ def _permits(resource: Resource) -> set[str]:
     return found if resource.protected else found | {"protect"}
 
 
-def loosened(resource: Resource, history: list[Resource]) -> set[str]:
-    """Return what a resource permits now and did not permit at a commit of the range."""
+def loosened(resource: Resource, was: Resource | None) -> set[str]:
+    """Return what a resource permits now and its applied declaration did not."""
     own = _permits(resource)
-    if not history:
-        return {text for text in own if text.startswith("beside")}
-    return set().union(*(own - _permits(was) for was in history))
+    return own - _permits(was) if was else {text for text in own if text.startswith("beside")}

@@ -5,16 +5,25 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import INTEGRATION, TYPE, UNSET, Declared, all_resources, declared, leaves
+from tests.model.declared import (
+    INTEGRATION,
+    TYPE,
+    UNSET,
+    Declared,
+    all_resources,
+    declared,
+    leaves,
+    sent_by,
+)
 from tests.model.identity import Live
 from tests.model.refusing import doubled
-from tests.model.world import Files
+from tests.model.world import Entry, Files
 
 Values = dict[tuple[str, str], Any]
 
@@ -34,7 +43,6 @@ def applied(plan: Planned) -> list[Live]:
             sent = {path: own.get(path) for path in change.fields}
             live[item.id] = replace(item, values={**item.values, **sent})
     gone = {c.live.id for c in changes if c.live and c.action in ("delete", "replace")}
-    gone |= {change.new.id for change in changes if change.new}
     return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
 
 
@@ -59,9 +67,6 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
         yield from ((*place[:2], x.id, "", "", "") for x in plan.live if x.parent == live.id)
         values = {path: x for path, x in live.values.items() if path != "last_updated_at"}
         yield (*place, "", repr(values), "")
-        if new := change.new:
-            values = {path: x for path, x in new.values.items() if path != "last_updated_at"}
-            yield (*place, "", repr((new.id, values)), "")
     if own and change.action != "delete":
         yield from ((*place, path, "", "") for path in change.secrets)
         checked = own.values.keys() - {"paused"} if change.action == "update" else set[str]()
@@ -76,8 +81,7 @@ def is_stale(saved: Planned, now: Planned) -> bool:
         {key: set(_parts(plan, change)) for key, change in plan.changes.items()}
         for plan in (saved, now)
     )
-    is_other = saved.base.commit != now.base.commit
-    is_other |= any(old.get(key) != parts for key, parts in new.items())
+    is_other = any(old.get(key) != parts for key, parts in new.items())
     missing = (part for key in old.keys() - new.keys() for part in old[key])
     return is_other or not all(_is_done(now, part) for part in missing)
 
@@ -114,13 +118,12 @@ class Drifted(NamedTuple):
 
 def drifted(plan: Planned) -> Drifted:
     """Return what `drift` reports."""
-    if plan.error or not plan.base.is_merged:
-        return Drifted(plan.code if plan.base.is_merged else 1)
-    changes = plan.changes.values()
+    if plan.error:
+        return Drifted(plan.code)
+    changes = plan.of_action("update", "replace", "pause", "unpause")
     fields = [(c.address, path, origin) for c in changes for path, (origin, _) in c.fields.items()]
-    drift = {(address, path) for address, path, origin in fields if origin in ("live", "both")}
-    at_base = {key for key, was in plan.base.versions[0].items() if not was.absent}
-    created = {change.address for change in plan.of_action("create")} & at_base
+    drift = {(address, path) for address, path, origin in fields if origin != "files"}
+    created = {change.address for change in plan.of_action("create")} & plan.record.entries.keys()
     duplicates = [addresses for _, *addresses in doubled(plan)]
     deleted = created.difference(*duplicates)
     renamed = created.intersection(address for address, *_ in duplicates)
@@ -132,23 +135,50 @@ def values_of(resources: Declared) -> Values:
     return {(r.address, path): r.value(path) for r in resources.values() for path in r.values}
 
 
-def unfinished(plan: Planned) -> set[str]:
-    """Return the resources whose object has drifted to the name of an unfinished replacement."""
-    drifted = [c for c in plan.changes.values() if c.fields.get("name", ("",))[0] == "live"]
-    return {c.address for c in drifted if c.live and " (replaces " in c.live.name}
-
-
 def pulled(plan: Planned) -> Values:
-    """Return the fields after drift was written into the files.
-
-    Conflicts and names of unfinished replacements are left out.
-    """
-    after, left_out = values_of(plan.now), unfinished(plan)
+    """Return the fields after drift was written into the files, without conflicts."""
+    after = values_of(plan.now)
     for change in plan.changes.values():
         for path, (origin, _) in change.fields.items():
-            is_left_out = path == "name" and change.address in left_out
-            if origin == "live" and change.live and not is_left_out:
+            if origin in ("live", "unknown") and change.live and change.action != "delete":
                 after[change.address, path] = change.live.value(path)
+    return after
+
+
+def code_of_apply(plan: Planned) -> int:
+    """Return the exit code of applying a plan."""
+    if plan.refusals:
+        return 5
+    is_behind = not plan.record.behind.isdisjoint(plan.identity.matched.keys() - plan.left_out)
+    return 4 if is_behind or plan.record.is_older else 3 if refused_later(plan) else 0
+
+
+def recorded(plan: Planned, ids: Mapping[str, Live | None]) -> dict[str, Entry]:
+    """Return the inventory after a run that did everything. `ids` are the new objects."""
+    world, after = plan.world, dict(plan.world.record or {})
+    head = declared(world.commits[world.head].files, world.environment)
+    deleted = {change.live.id for change in plan.of_action("delete") if change.live}
+    for address, own in plan.now.items():
+        item = ids.get(address) or plan.identity.matched.get(address)
+        if address in plan.left_out or address not in plan.identity.matched:
+            continue
+        if own.absent or item is None:
+            if own.absent:
+                after.pop(address, None)
+            continue
+        sent, key = sent_by(own), plan.record.of_object.get(item.id)
+        change = plan.changes.get((address, "update"))
+        is_sent = ids.get(address) is not None or bool(change and change.secrets)
+        if key is not None and not is_sent:
+            sent = plan.record.entries[key].sent
+        commit = world.head if head.get(address) == own else None
+        after[address] = Entry(item.id, own.name, item.parent, commit, sent)
+    held = {key: entry.id for key, entry in after.items() if key in plan.now}
+    for address, entry in [*after.items()]:
+        is_taken = any(key != address and entry.id == own for key, own in held.items())
+        is_left = address in plan.leaving - plan.record.behind
+        if entry.id in deleted or is_taken or is_left:
+            del after[address]
     return after
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,16 @@ from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
+from reconciler.model.kind import Action
 from reconciler.model.plan import encode
 from reconciler.model.policy import PlanOptions, Selection
+from reconciler.workspace.git.inventory import ref_of
+from reconciler.workspace.git.repository import Repository
 from tests.model.declared import leaves
 from tests.model.identity import Live
-from tests.model.world import World, seed_of, written
+from tests.model.world import World, seed_of, write_record, written
 from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
+from tests.support.git import Git
 
 
 @dataclass
@@ -46,6 +49,8 @@ class Ended:
     error: str = ""
     text: str = ""
     drift: Drift | None = None
+    created: dict[str, str] = field(default_factory=dict)
+    after: list[Live] = field(default_factory=list)
 
 
 @dataclass
@@ -84,9 +89,23 @@ class Clone:
         return PlanRequest(
             self.options,
             PlanOptions(world.rotate, allow_replace=world.allow_replace, selection=selection),
-            base=self.ids[world.base] if world.base is not None else None,
-            no_base=world.no_base,
+            no_inventory=world.no_inventory,
         )
+
+    @property
+    def ref(self) -> str:
+        """The reference of the inventory."""
+        repository = Repository.containing(self.folder)
+        assert repository is not None
+        environment = self.world.environment
+        return ref_of(repository, environment, self.line.base_url, ORGANIZATION)
+
+    def recorded(self) -> dict[str, dict[str, str]]:
+        """Return the entries of the inventory, without one none."""
+        git = Git(self.folder)
+        if not git.run("for-each-ref", self.ref):
+            return {}
+        return dict(json.loads(git.run("show", f"{self.ref}:inventory.json")))
 
     async def plan(self) -> Ended:
         """Plan."""
@@ -94,7 +113,12 @@ class Clone:
 
     async def apply(self, saved: Path | None = None) -> Ended:
         """Apply now, or a saved plan."""
-        request = ApplyRequest(self.request(plain=saved is not None), saved, auto_approve=True)
+        request = ApplyRequest(
+            self.request(plain=saved is not None),
+            saved,
+            auto_approve=True,
+            rollback=self.world.rollback,
+        )
         screen = Screen(show=lambda *_: None, approve=_yes)
         try:
             applied = await apply(request, self.runtime(), screen)
@@ -102,7 +126,16 @@ class Clone:
             return _failed(error)
         left, problem = applied.verification.left, applied.verification.error
         text = f"{applied.ended.report} {left.effective if left else ''} {problem or ''}"
-        return Ended(exit_code_of_apply(applied), json.loads(encode(applied.plan)), text=text)
+        done = applied.ended.report.done
+        created = {
+            str(end.change.address): end.live_id
+            for end in done
+            if end.live_id and end.change.action in (Action.CREATE, Action.REPLACE)
+        }
+        text += f" {applied.record_problem or ''}"
+        made = Ended(exit_code_of_apply(applied), json.loads(encode(applied.plan)), text=text)
+        made.created = created
+        return made
 
     async def drift(self) -> Ended:
         request = DriftRequest(self.request(plain=True), attribute=False)
@@ -119,7 +152,8 @@ class Clone:
         except ReconcilerError as error:
             return int(error.exit_code)
         drifted = pulled.drift
-        return 3 if pulled.left_out or drifted.deleted or drifted.renamed else 0
+        is_partial = pulled.left_out or drifted.deleted or drifted.renamed
+        return 3 if is_partial else 2 if pulled.placed else 0
 
     def compare(self) -> EnvironmentComparison:
         return compared(open_pair(self.options, ("one", "two"), self.runtime()))
@@ -170,9 +204,7 @@ def live_of(projects: Iterable[Mapping[str, Any]]) -> list[Live]:
             for export in project.get("batch_exports", ()):
                 values = dict(leaves(export))
                 found.append(Live("batch_export", str(export["id"]), parent, values))
-    ids = {item.id for item in found}
-    marks = [(item, re.search(r" \(replaces ([\w-]+)\)$", item.name)) for item in found]
-    return [replace(x, replaces=mark[1]) if mark and mark[1] in ids else x for x, mark in marks]
+    return found
 
 
 @asynccontextmanager
@@ -180,7 +212,9 @@ async def clone_of(world: World, folder: Path) -> AsyncIterator[Clone]:
     """Yield a clone of a world with its own service."""
     ids = written(world, folder)
     async with running_service(seed_of(world, ORGANIZATION, KEY), world.dialect) as service:
-        yield Clone(world, folder, ids, service, await service.line())
+        clone = Clone(world, folder, ids, service, await service.line())
+        write_record(world, folder, ids, clone.ref)
+        yield clone
 
 
 __all__ = ["START", "Clone", "Ended", "clone_of", "live_of"]

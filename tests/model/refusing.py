@@ -25,7 +25,7 @@ PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE, "HTTP": ("url",)}
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
     """Return the rules that refuse a plan, each with its addresses."""
-    checks = (_deleted, _replaced, _inside, _limits, _names, _files, _exports, _projects)
+    checks = (_deleted, _replaced, _inside, _limits, _names, _ignored, _exports, _projects)
     return {
         (rule, frozenset(addresses))
         for check in (*checks, doubled, broken)
@@ -36,13 +36,9 @@ def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
 def _deleted(plan: Planned) -> Refusals:
     lost = plan.of_action("delete", "replace")
     for change in lost:
-        is_maybe = change.live in plan.identity.maybe_protected and change.address not in plan.now
-        resource = plan.now.get(change.address) or plan.identity.was.get(change.address)
-        if is_maybe or (resource and resource.protected):
+        versions = (plan.now.get(change.address), plan.record.declared(change.live))
+        if any(item and item.protected for item in versions):
             yield "protect", change.address
-    elsewhere = [change.address for change in lost if change.live in plan.elsewhere]
-    if elsewhere:
-        yield "declared-elsewhere", *elsewhere
     if lost and not plan.now:
         yield "nothing-declared", *(change.address for change in lost)
 
@@ -55,6 +51,10 @@ def _replaced(plan: Planned) -> Refusals:
             yield "allow_replace", change.address
         if plan.now[change.address].pinned is not None:
             yield "replaced-id", change.address
+    gone = {change.live for change in plan.of_action("delete")}
+    for address, item in plan.identity.left_by_moves.items():
+        if item not in gone and address not in plan.left_out:
+            yield "left-by-move", address
 
 
 def _inside(plan: Planned) -> Refusals:
@@ -78,14 +78,11 @@ def _why(plan: Planned, item: Live) -> str:
         return "ignore"
     if address in plan.now:
         return "not-selected" if plan.now[address].absent else "declared-inside"
-    unclear = [key for key, items in identity.unclear.items() if item in items]
-    owners = [address, *unclear] if address else unclear
-    if any(identity.was[key].protected for key in owners):
+    was = plan.record.applied.get(address)
+    if address and was and was.protected:
         return "protect"
-    if not plan.base.kept.isdisjoint(owners):
+    if address in identity.left:
         return "kept"
-    if unclear:
-        return "ambiguous-inside"
     is_pruned = any(change.live is item for change in plan.pruned())
     return "not-selected" if is_pruned else "unmanaged-inside"
 
@@ -110,29 +107,29 @@ def _limits(plan: Planned) -> Refusals:
 
 
 def _names(plan: Planned) -> Refusals:
-    """Names are not exchanged, and those by which another tool finds its objects stay."""
-    changed = {address for address, _ in plan.changes}
-    for address, item in plan.identity.matched.items():
-        owners = plan.identity.at_base(item) if plan.now[address].pinned is None else []
-        pair = {address, *(was.address for was in owners)}
-        is_pair = len(owners) == 1 and len(pair) == 2
-        if is_pair and pair <= plan.identity.matched.keys() and pair & changed:
-            yield "permuted-names", *pair
+    """Names of projects are not exchanged, and those that another tool uses stay."""
+    taking = {}
+    for change in plan.of_action("update"):
+        if change.address.startswith("project.") and "name" in change.fields and change.live:
+            taking[change.live.name.lower()] = plan.now[change.address].name.lower()
+    for start, first in taking.items():
+        name, seen = first, {start}
+        while name in taking and name not in seen:
+            seen.add(name)
+            name = taking[name]
+        if name == start and len(seen) > 1:
+            yield ("name-circle",)
     for change in plan.of_action("update", "replace"):
         is_renamed = change.action == "replace" or "name" in change.fields
-        if is_renamed and change.live and change.live.plain_name != change.live.name:
+        if is_renamed and change.live and change.live.has_marker:
             yield "posthog-definitions", change.address
 
 
-def _files(plan: Planned) -> Refusals:
+def _ignored(plan: Planned) -> Refusals:
     parents = {plan.now[key].parent for key, _ in plan.changes if key in plan.now}
     for address in plan.identity.untouchable:
         if address not in plan.left_out or ("key", address) in parents:
             yield "ignore", address
-    mode = plan.policy.get("prune")
-    modes = mode.values() if isinstance(mode, dict) else [mode]
-    if True in modes and plan.world.left_out:
-        yield ("sparse-checkout",)
 
 
 # What the server is known to refuse
@@ -151,7 +148,7 @@ def _exports(plan: Planned) -> Refusals:
         has_ended = live and live.has_ended(timedelta(days=7)) and not live.value("paused")
         if has_ended and dialect in ("2025", "2026"):
             yield "schedule-deleted", change.address
-    for change in [c for c in plan.of_action("create", "replace") if c.new is None]:
+    for change in plan.of_action("create", "replace"):
         resource, live = plan.now[change.address], change.live
         if resource.value(TYPE) == "HTTP" and f"{CONFIG}token" not in resource.values:
             yield "field-required", change.address
@@ -181,21 +178,20 @@ def _projects(plan: Planned) -> Refusals:
 
 
 def doubled(plan: Planned) -> Refusals:
-    versions = plan.base.versions[0] if plan.base.versions else {}
-    at_base = {key: was for key, was in versions.items() if not was.absent}
-    free, created = [*_unclaimed(plan)], plan.of_action("create")
+    applied = plan.record.applied
+    free, created = [*_unclaimed(plan)], plan.of_action("create", "replace")
     for key, resource, parent in [(c.address, plan.now[c.address], c.parent) for c in created]:
         others = [item for item in free if not item.is_beside(resource)]
-        if _has_twin(resource, at_base, [item for item in others if item.parent == parent]):
+        if _has_twin(resource, applied, [item for item in others if item.parent == parent]):
             yield "possible-duplicate", key
-        if resource.kind == "project" and key in at_base:
+        if resource.kind == "project" and key in applied:
             own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
-            former = [was for was in at_base.values() if was.parent == ("key", key)]
+            former = [was for was in applied.values() if was.parent == ("key", key)]
             for project in others:
                 inside = [item for item in free if item.parent == project.id]
                 names = {item.plain_name for item in inside}
                 named = {was.address for was in former if plain(was.name) in names}
-                named |= {child for child in own if _has_twin(plan.now[child], at_base, inside)}
+                named |= {child for child in own if _has_twin(plan.now[child], applied, inside)}
                 if named:
                     yield "possible-duplicate", key, *named
 
@@ -205,13 +201,13 @@ def _unclaimed(plan: Planned) -> Iterator[Live]:
     deleted = {change.live for change in plan.of_action("delete") if change.on_purpose}
     for item in plan.live:
         owner = plan.now.get(plan.identity.owner.get(item, ""))
-        if (owner is None or owner.absent) and item not in deleted | plan.elsewhere:
+        if (owner is None or owner.absent) and item not in deleted:
             yield item
 
 
-def _has_twin(export: Resource, at_base: Declared, items: list[Live]) -> bool:
+def _has_twin(export: Resource, applied: Declared, items: list[Live]) -> bool:
     """Return whether an export would do the work of a live one again."""
-    was, selected = at_base.get(export.address), f"{CONFIG}exclude_events"
+    was, selected = applied.get(export.address), f"{CONFIG}exclude_events"
     for known, item in itertools.product(filter(None, (export, was)), items):
         same, exact = known.value(selected) == item.value(selected), known.value(TYPE) != "HTTP"
         is_same_work = (same and exact) if was is None else (same or exact)

@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tests.model.declared import TYPE, Resource
+from tests.model.declared import TYPE
 from tests.model.identity import Live
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _test(plan: Planned, change: Change, test: str, wanted: Any) -> bool:
     found: dict[str, Iterable[str]] = {
         "kind": [change.address.partition(".")[0]],
         "action": _actions(plan, change),
-        "address": [change.address, *(was.address for was in _applied(plan, live))],
+        "address": [change.address, *_applied(plan, live)],
         "name": _names(plan, change.address, live),
         "destination": _types(plan, change),
         "consequence": _consequences(change),
@@ -71,31 +71,18 @@ def _any(texts: Iterable[str], globs: Iterable[str]) -> bool:
 
 
 def _names(plan: Planned, address: str, live: Live | None) -> set[str]:
-    """Return the names in the service: as configured, as at the base and as live."""
+    """Return the names in the service: as configured, as applied and as live."""
     own = plan.now.get(address)
     found = {item.name for item in (own, live) if item is not None}
-    return found | {was.name for was in _applied(plan, live)}
+    return found | {*_applied(plan, live).values()}
 
 
-def _applied(plan: Planned, live: Live | None) -> list[Resource]:
-    """Return the resources that an object was at the base."""
-    if live is None or plan.base.commit is None:
-        return []
-    base = plan.base.versions[0]
-    return [was for was in base.values() if _object(plan, base, was) is live]
-
-
-def _object(plan: Planned, base: Mapping[str, Resource], was: Resource) -> Live | None:
-    """Return the object of a resource of the base, by id, else by its name and place."""
-    how, text = was.parent or ("", None)
-    above = _object(plan, base, base[text]) if how == "key" and text and text in base else None
-    if how == "name":
-        above = next((x for x in plan.live if x.kind == "project" and x.is_called(str(text))), None)
-    parent = above.id if above else text if how == "id" else None
-    own = [item for item in plan.live if item.kind == was.kind]
-    named = [item for item in own if item.is_called(was.name) and item.parent == parent]
-    pinned = [item for item in own if item.id == was.pinned]
-    return next(iter((*pinned[::-1], *named[::-1])), None)
+def _applied(plan: Planned, live: Live | None) -> dict[str, str]:
+    """Return the address and the name under which an object was applied."""
+    entries = plan.record.entries
+    return {
+        k: e.name for k, e in entries.items() if live and (e.id, k[:5]) == (live.id, live.kind[:5])
+    }
 
 
 def _projects(plan: Planned, change: Change) -> Iterator[tuple[str, ...]]:
@@ -116,7 +103,7 @@ def _called(plan: Planned, identity: str | None, address: str | None) -> Iterato
     item = next((x for x in plan.live if x.kind == "project" and x.id == identity), None)
     address = plan.identity.owner.get(item, address) if item else address
     found = _names(plan, address or "", item)
-    found |= {was.address.partition(".")[2] for was in _applied(plan, item)}
+    found |= {key.partition(".")[2] for key in _applied(plan, item)}
     found |= {address.partition(".")[2]} if address else set()
     yield from ((text, *([item.id] if item else [])) for text in found)
 

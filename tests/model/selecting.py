@@ -41,10 +41,9 @@ def things_of(plan: Planned) -> dict[str, Thing]:
         parents = frozenset({identity.parent_of(resource), *(resource.parent or ())[1:]})
         things.append(Thing(address, names, live, parents))
     for address, item in identity.removed.items():
-        names = frozenset({identity.was[address].name, item.name})
+        was = plan.record.applied.get(address)
+        names = frozenset({was.name if was else item.name, item.name})
         things.append(Thing(address, names, item, frozenset({item.parent})))
-    for address in identity.unclear:
-        things.append(Thing(address, frozenset(), None, frozenset()))  # Its name is not certain.
     for item in plan.live:
         if item not in identity.owner:
             names, parents = frozenset({item.name}), frozenset({item.parent})
@@ -94,8 +93,7 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     if targets:
         chosen &= set().union(*targets)
     if parents:
-        # An object that is not certain has no certain project either.
-        chosen &= _inside(set().union(*parents), things) | plan.identity.unclear.keys()
+        chosen &= _inside(set().union(*parents), things)
     if kinds:
         chosen &= set().union(*kinds)
     excluded = set().union(*excludes) if excludes else set()

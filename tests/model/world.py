@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 
 from tests.support.cli import write
 from tests.support.git import Git
+from tests.support.inventories import write_inventory
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
@@ -37,6 +39,23 @@ class Commit:
     parents: tuple[int, ...] = ()
 
 
+Sent = tuple[str, ...]
+"""What decided the secrets of a resource: its version, then each path with its reference."""
+LOST = -1
+"""A commit that the clone lacks."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was applied to an address. `commit` is a number, None for files without commit."""
+
+    id: str
+    name: str
+    parent: str | None
+    commit: int | None
+    sent: Sent | None = None
+
+
 @dataclass
 class World:
     """Live state, a clone and options.
@@ -45,15 +64,16 @@ class World:
         The live projects with their exports, as the embedded service is planted with them.
     commits, head, branch
         The commits, and what is checked out.
-    default, upstream, local, mark, base
-        The commits of origin/main, of the upstream and of the local main, the applied commit, and
-        `--base`.
+    default
+        The commit of origin/main, None without a remote.
+    record, newest
+        The entries of the inventory by address, None without one, and the newest applied commit.
     work, later
         The files of the checkout, and those after a plan was saved, if they change.
     sparse
         The files that the checkout leaves out.
-    pull
-        Whether a CI job plans the merge of HEAD into origin/main.
+    job
+        Whether a CI job runs the commands.
     """
 
     seed: int
@@ -64,13 +84,12 @@ class World:
     work: Files
     branch: str = "main"
     default: int | None = None
-    upstream: int | None = None
-    local: int | None = None
-    mark: int | None = None
-    base: int | None = None
-    no_base: bool = False
+    record: dict[str, Entry] | None = None
+    newest: int = 0
+    no_inventory: bool = False
+    rollback: bool = False
     sparse: tuple[str, ...] = ()
-    pull: bool = False
+    job: bool = False
     environment: str = "one"
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
@@ -83,8 +102,8 @@ class World:
 
     def environ(self) -> dict[str, str]:
         """Return the variables of the command, without those of the connection."""
-        job = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
-        return {**SECRETS, **(job if self.pull else {})}
+        job = {"CI": "true", "CI_DEFAULT_BRANCH": "main"}
+        return {**SECRETS, **(job if self.job else {})}
 
     @property
     def is_partial(self) -> bool:
@@ -100,10 +119,6 @@ class World:
         """The files of HEAD that the checkout leaves out."""
         return [name for name in self.sparse if name in self.commits[self.head].files]
 
-    @property
-    def has_remote(self) -> bool:
-        return self.default is not None or self.upstream is not None
-
     def ancestors(self, commit: int | None) -> set[int]:
         """Return a commit and everything before it."""
         found: set[int] = set()
@@ -118,6 +133,14 @@ class World:
     def merge_base(self, one: int, two: int) -> int:
         """Return the newest common ancestor. Histories of worlds have one."""
         return max(self.ancestors(one) & self.ancestors(two))
+
+    def first_parents(self, commit: int | None) -> set[int]:
+        """Return a commit and those before it in which only first parents are followed."""
+        found: set[int] = set()
+        while commit is not None:
+            found.add(commit)
+            commit = next(iter(self.commits[commit].parents), None)
+        return found
 
 
 def written(world: World, folder: Path) -> list[str]:
@@ -135,19 +158,13 @@ def written(world: World, folder: Path) -> list[str]:
     ids = {int(mark[1:]) - 1: commit for mark, commit in lines}
     refs = [
         ("refs/heads/" + world.branch, world.head),
-        ("refs/heads/main", world.local),
         ("refs/remotes/origin/main", world.default),
-        (f"refs/remotes/origin/{world.branch}", world.upstream),
-        (f"refs/reconciler/{world.environment}", world.mark),
     ]
     config = ""
-    if world.has_remote:
+    if world.default is not None:
         config += (
             '[remote "origin"]\n\turl = /none\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
         )
-    if world.upstream is not None:
-        config += f'[branch "{world.branch}"]\n\tremote = origin\n'
-        config += f"\tmerge = refs/heads/{world.branch}\n"
     with (folder / ".git/config").open("a", encoding="utf-8") as file:
         file.write(config)
     (folder / ".git/HEAD").write_text(f"ref: refs/heads/{world.branch}\n", encoding="utf-8")
@@ -161,6 +178,29 @@ def written(world: World, folder: Path) -> list[str]:
         git.run("update-index", "--skip-worktree", *world.left_out)
     checkout(world, folder, world.work)
     return [ids[number] for number in range(len(world.commits))]
+
+
+def write_record(world: World, folder: Path, ids: list[str], ref: str) -> None:
+    """Write the inventory of a world at a reference."""
+    if world.record is None:
+        return
+    lines = {address: line_of(entry, ids) for address, entry in world.record.items()}
+    write_inventory(folder, ref, ids[world.newest], lines)
+
+
+def line_of(entry: Entry, ids: list[str]) -> dict[str, str]:
+    """Return an entry as it is stored."""
+    commit = None if entry.commit is None else "0" * 39 + "1"
+    commit = ids[entry.commit] if entry.commit not in (None, LOST) else commit
+    sent = None if entry.sent is None else hash_of(entry.sent)
+    names = {"id": entry.id, "name": entry.name, "parent": entry.parent}
+    line = names | {"commit": commit, "secrets": sent}
+    return {key: value for key, value in line.items() if value is not None}
+
+
+def hash_of(sent: Sent) -> str:
+    """Return the hash of what decided secrets."""
+    return sha256("\n".join(sent).encode()).hexdigest()[:12]
 
 
 def checkout(world: World, folder: Path, files: Files) -> None:

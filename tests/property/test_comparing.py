@@ -21,8 +21,8 @@ from reconciler.model.kind import Field
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.values import MISSING, Path, value_at
-from reconciler.planning.base import Declared
 from reconciler.planning.differ import difference
+from reconciler.planning.inventory import Declared
 from reconciler.render.plan_fields import differences
 from tests.property.test_importing import KINDS, bodies
 

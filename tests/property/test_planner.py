@@ -13,7 +13,7 @@ from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import encode
-from reconciler.model.policy import Limit, PlanOptions, Policy, Prune, Selection
+from reconciler.model.policy import Limit, PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
@@ -22,11 +22,7 @@ from tests.support.worlds import PureServer, planned, worlds
 
 _policies = st.builds(
     Policy,
-    prune=st.dictionaries(
-        st.sampled_from(["*", "batch_export", "project.a"]),
-        st.sampled_from(list(Prune)),
-        max_size=2,
-    ),
+    prune=st.booleans(),
     ignore=st.sampled_from([(), ("E1",), ("E*",)]),
     max_deletes=st.none() | st.builds(Limit, st.integers(0, 3).map(float)),
     max_changes=st.none() | st.builds(Limit, st.integers(0, 5).map(float)),
@@ -70,8 +66,10 @@ def test_only_allowed_objects_are_deleted(world: tuple[Desired, Live], policy: P
             continue
         resource = desired.resources.get(change.address)
         asked = resource is not None and resource.state is State.ABSENT
-        pruned = Prune.UNMANAGED in policy.prune.values() and change.address.key.startswith("id:")
-        assert asked or pruned
+        inside = change.parent_name in {
+            item.name for item in desired.resources.values() if item.state is State.ABSENT
+        }
+        assert asked or inside
         assert not any(fnmatchcase(change.name, glob) for glob in policy.ignore)
 
 
@@ -93,7 +91,7 @@ def test_a_stricter_policy_never_allows_more(world: tuple[Desired, Live], policy
 def test_an_empty_workspace_deletes_nothing(world: tuple[Desired, Live]) -> None:
     desired, live = world
     nothing = replace(desired, resources={})
-    plan = planned(nothing, live, Policy(prune={"*": Prune.UNMANAGED}))
+    plan = planned(nothing, live, Policy(prune=True))
     assert plan.empty
 
 

@@ -12,19 +12,14 @@ from reconciler.errors import AmbiguousIdentity, BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.planning.base import Base
 from reconciler.planning.details import declared_parents, needed_parents
-from tests.support.worlds import base_of, planned, worlds
+from tests.support.worlds import inventory_of, planned, worlds
 
 _policies = st.builds(
     Policy,
-    prune=st.dictionaries(
-        st.sampled_from(["*", "batch_export", "project.a"]),
-        st.sampled_from(list(Prune)),
-        max_size=2,
-    ),
+    prune=st.booleans(),
     deletable=st.just(frozenset({"project", "batch_export"})),
 )
 _OF_ALL = {"same-place", "not-read"}
@@ -39,22 +34,18 @@ def without(live: Live, unread: frozenset[tuple[str, str]]) -> Live:
 
 
 def settled(
-    desired: Desired, live: Live, policy: Policy, base: Base | None
+    desired: Desired, live: Live, policy: Policy, base: Desired | None
 ) -> tuple[Plan | str, int]:
     """Return the plan or the problem, and how many projects were not read."""
-    former = (base.desired, *base.later) if base is not None else ()
+    inventory = inventory_of(base, live, desired) if base is not None else None
     (kind,) = (kind for kind in all_kinds() if kind.parent)
     projects = live.of("project")
-    ids = declared_parents(kind, projects, (desired, *former), (policy,))
+    ids = declared_parents(kind, projects, desired, inventory)
     unread = frozenset(("project", item.id) for item in projects if item.id not in ids)
     while True:
         seen = without(live, unread)
-        plan = plan_or_problem(lambda seen=seen: planned(desired, seen, policy, base=base))
-        wanted = (
-            unread
-            if isinstance(plan, str)
-            else needed_parents(plan, seen, all_kinds(), everything=False)
-        )
+        plan = plan_or_problem(lambda seen=seen: planned(desired, seen, policy, base=inventory))
+        wanted = unread if isinstance(plan, str) else needed_parents(plan, seen, all_kinds())
         if not wanted:
             return plan, len(unread)
         unread -= wanted
@@ -72,7 +63,7 @@ def test_a_plan_of_the_lists_that_it_needs_is_that_of_all(
     world: tuple[Desired, Live], other: tuple[Desired, Live], policy: Policy, with_base: bool
 ) -> None:
     (desired, live), (former, _) = world, other
-    base = base_of(former) if with_base else None
+    base = former if with_base else None
     own, unread = settled(desired, live, policy, base)
     full = plan_or_problem(lambda: planned(desired, live, policy, base=base))
     event(f"unread: {unread}")

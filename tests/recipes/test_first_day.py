@@ -284,7 +284,7 @@ def test_ecosystem_1_the_first_day(
         pipelines.deploy(environment, proposed, before)
         assert f"lake {environment}" in service.exports()
     if host != "gitlab":
-        assert origin.head("refs/reconciler/pipelines/production") == proposed
+        assert {origin.head(f"{ref}^1") for ref in origin.inventories()} == {proposed}
     assert {name: place_of(service, name) for name in service.exports()} == {
         f"lake {environment}": organization for environment, organization in layout.items()
     }

@@ -23,8 +23,7 @@ from tests.support.workflows import Forge, JobResult, write_program
 pytestmark = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
 )
-SETTINGS = "version: 1\nenvironments: {production: {}}\npolicy: {prune: git}\n"
-REF = "refs/reconciler/pipelines/production"
+SETTINGS = "version: 1\nenvironments: {production: {}}\npolicy: {prune: true}\n"
 REPOSITORY = "acme/pipelines"
 
 
@@ -108,9 +107,14 @@ class Team:
         main = self.on_main(self.git.head("origin/main"), "workflow_run", workflow_run=run)
         return self.run("comment", "comment", main)
 
-    def applied(self) -> str:
-        """Return the applied commit of the origin."""
-        return self.forge.origin.head(REF)
+    def applied(self) -> dict[str, str]:
+        """Return the commits of the recorded exports in the origin, by key."""
+        entries = self.forge.origin.recorded().items()
+        return {
+            address.partition(".")[2]: entry["commit"]
+            for address, entry in entries
+            if address.startswith("batch_export.")
+        }
 
 
 @pytest.fixture
@@ -139,9 +143,9 @@ def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None
     first = team.push(orders="hour")
     applied = team.deploy(first)
     assert applied.code == 0, applied.log
-    assert (set(team.service.exports()), team.applied()) == ({"orders"}, first["sha"])
+    assert (set(team.service.exports()), team.applied()) == ({"orders"}, {"orders": first["sha"]})
 
-    # An apply that fails in part does not move the applied commit, and the next push repairs it.
+    # An apply that fails in part records what it did, and the next push repairs the rest.
     rule = {"match": {"method": "PATCH"}, "fault": "error", "status": 400}
     team.service.admin("PUT", "faults", [rule])
     second = team.push(orders="day", lake="hour")
@@ -150,7 +154,7 @@ def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None
     lake = team.service.exports()["lake"]["id"]
     saved = team.forge.folder / "artifacts/reconciler-plan/plan.json"
     old = saved.read_bytes()
-    assert team.applied() == first["sha"]
+    assert team.applied() == {"orders": first["sha"], "lake": second["sha"]}
     team.service.admin("DELETE", "faults")
     third = team.push(orders="day", lake="hour", river="week")
     assert team.deploy(third).code == 0
@@ -158,7 +162,7 @@ def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None
     intervals = {name: export["interval"] for name, export in exports.items()}
     assert intervals == {"orders": "day", "lake": "hour", "river": "week"}
     assert exports["lake"]["id"] == lake
-    assert team.applied() == third["sha"]
+    assert team.applied() == dict.fromkeys(("orders", "lake", "river"), third["sha"])
 
     # Without changes there is nothing to approve.
     assert team.deploy(third).skipped
@@ -167,7 +171,7 @@ def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None
     saved.write_bytes(old)
     approved = JobResult(outputs={"changes": "true"})
     assert team.run("apply", "apply", second, plan=approved).code == 4
-    assert (team.service.exports(), team.applied()) == (exports, third["sha"])
+    assert (team.service.exports(), set(team.applied().values())) == (exports, {third["sha"]})
 
 
 def test_keys_come_from_a_secret_store(team: Team) -> None:
@@ -189,7 +193,7 @@ def test_keys_come_from_a_secret_store(team: Team) -> None:
     assert plan.code == 0, plan.log
     applied = team.run("apply-oidc", "apply", github, plan=plan)
     assert applied.code == 0, applied.log
-    assert (set(team.service.exports()), team.applied()) == ({"orders"}, github["sha"])
+    assert team.applied() == {"orders": github["sha"]}
     masks = {line for line in applied.log.splitlines() if line.startswith("::add-mask::")}
     assert masks == {f"::add-mask::{team.service.api_key}", "::add-mask::100%25%0Atrue"}
     assert applied.log.count(team.service.api_key) == 1

@@ -101,9 +101,9 @@ def action(tmp_path: Path, emulator: RunningEmulator, programs: Path) -> Iterato
 
 
 def test_the_action_applies_what_it_planned(action: Action) -> None:
-    hostile = "--no-base\n\n--project\n$(touch hacked)*"
+    hostile = "--no-inventory\n\n--project\n$(touch hacked)*"
     assert action.run("plan", ARGS=hostile)[0] == 64
-    code, known, summary = action.run("plan", ARGS="--no-base")
+    code, known, summary = action.run("plan", ARGS="--no-inventory")
     assert (code, known["changes"], known["to_add"], known["exit_code"]) == (0, "true", "1", "2")
     assert "1 to create" in Path(known["markdown_path"]).read_text()
     assert "1 to create" in summary
@@ -139,7 +139,7 @@ def test_ecosystem_3_the_action_summarises_errors_in_files(action: Action) -> No
 
 
 def gitlab(folder: Path, origin: Git, service: RunningEmulator, program: str) -> GitLab:
-    """Return a project at GitLab whose origin has the component with `mark`."""
+    """Return a project at GitLab whose origin has the component with `push`."""
     variables = {
         "POSTHOG_ORGANIZATION": service.organization,
         "POSTHOG_READ_KEY": service.api_key,
@@ -157,12 +157,12 @@ def with_component(git: Git, service: RunningEmulator, **inputs: object) -> None
     shutil.copy(FOLDER / "gitlab/reconciler.yml", git.folder / "component.yml")
 
 
-def test_gitlab_records_the_applied_commit(
+def test_gitlab_records_what_it_applied(
     tmp_path: Path, emulator: RunningEmulator, program: str
 ) -> None:
     git = Git.init(tmp_path / "repo")
     before = git.commit()
-    with_component(git, emulator, mark=True)
+    with_component(git, emulator, push=True)
     commit = git.commit()
     origin = git.bare(tmp_path / "origin.git")
     jobs = gitlab(tmp_path, origin, emulator, program).run("push", commit, before)
@@ -171,7 +171,8 @@ def test_gitlab_records_the_applied_commit(
         "reconciler apply . production": 0,
     }
     assert "Web" in projects(emulator)
-    assert origin.head("refs/reconciler/production") == commit
+    (ref,) = origin.inventories()
+    assert origin.head(f"{ref}^1") == commit
 
 
 def test_ecosystem_3_gitlab_starts_nothing_for_other_files(

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from reconciler.model.live import parse_marked_name
 from tests.reliability.scenarios import Scenario
 from tests.reliability.service import Call
 
@@ -81,14 +80,11 @@ def identities(state: State) -> dict[str, list[str]]:
 
 
 def _exports(state: State) -> dict[str, list[str]]:
-    """Return the ids of exports by `PROJECT/NAME`.
-
-    The new export of a replacement that is not finished counts under its own name.
-    """
+    """Return the ids of exports by `PROJECT/NAME`."""
     exports: dict[str, list[str]] = {}
     for project in state["projects"]:
         for export in project["batch_exports"]:
-            name = f"{project['id']}/{_unmarked(export['name'].strip())}"
+            name = f"{project['id']}/{export['name'].strip()}"
             exports.setdefault(name, []).append(str(export["id"]))
     return exports
 
@@ -98,11 +94,6 @@ def _projects(state: State) -> dict[str, list[str]]:
     for project in state["projects"]:
         projects.setdefault(project["name"].strip(), []).append(str(project["id"]))
     return projects
-
-
-def _unmarked(name: str) -> str:
-    marked = parse_marked_name(name)
-    return marked[0] if marked is not None else name
 
 
 def unasked_deletes(scenario: Scenario, before: State, after: State) -> list[str]:

@@ -45,12 +45,12 @@ class Ran:
 class Applier:
     """One user of the command line: a line to the service, files and an audit log.
 
-    `saved` is a saved plan to apply.
+    `base` is the scenario whose base was applied. `saved` is a saved plan to apply.
     """
 
     line: Line
     folder: Path
-    base: str | None = None
+    base: Scenario | None = None
     log: Path | None = None
     stop: Stop = field(default_factory=Stop)
     settings: dict[str, Any] = field(default_factory=dict)
@@ -79,8 +79,7 @@ class Applier:
         return PlanRequest(
             WorkspaceOptions(self.folder, trust_workspace=True),
             PlanOptions(allow_replace=True),
-            base=self.base,
-            no_base=self.base is None,
+            no_inventory=self.base is None or self.base.base is None,
         )
 
     async def apply(self) -> Ran:
@@ -140,7 +139,7 @@ def _end(end: Failed) -> str:
 async def end_state(scenario: Scenario, folder: Path) -> dict[str, Any]:
     """Return what a run without faults leaves, in a service of its own."""
     async with running_service(scenario.seed, scenario.dialect) as service:
-        user = await applier(service, folder, base=scenario.base_ref)
+        user = await applier(service, folder, base=scenario)
         ran = await user.apply()
         assert ran.code == 0, ran
         return normal(await service.state())
@@ -148,7 +147,11 @@ async def end_state(scenario: Scenario, folder: Path) -> dict[str, Any]:
 
 async def applier(service: Service, folder: Path, **settings: Any) -> Applier:
     """Return a new user with a new line."""
-    return Applier(await service.line(), folder, **settings)
+    user = Applier(await service.line(), folder, **settings)
+    if user.base is not None:
+        # Each line is another address, and so has an inventory of its own.
+        user.base.record(folder, user.line.base_url, await service.state())
+    return user
 
 
 def _now() -> datetime:

@@ -1,4 +1,4 @@
-"""What the tests apply: live state, the configuration at the git base, and the one to apply."""
+"""What the tests apply: live state, the configuration that was applied, and the one to apply."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reconciler.workspace.git.inventory import ref_of
+from reconciler.workspace.git.repository import Repository
 from tests.reliability.service import KEY, ORGANIZATION
 from tests.support.cli import write
+from tests.support.inventories import write_inventory
 
 ENVIRON = {"RECONCILER_SECRET_TOKEN": "tok-1"}
 """The secret that configurations refer to."""
-_POLICY = {"prune": "git", "allow_project_deletion": True}
+_POLICY = {"prune": True, "allow_project_deletion": True}
 _WORKSPACE = {"version": 1, "policy": _POLICY}
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -61,10 +64,25 @@ class Scenario:
             _commit(folder, "Head")
         return folder
 
-    @property
-    def base_ref(self) -> str | None:
-        """The git reference of the base."""
-        return "HEAD~1" if self.base is not None else None
+    def record(self, folder: Path, base_url: str, state: Mapping[str, Any]) -> None:
+        """Record the base as applied to the objects of a state that have its names."""
+        repository = Repository.containing(folder)
+        if self.base is None or repository is None:
+            return
+        ids = {project["name"]: project for project in state["projects"]}
+        commit, lines = str(repository.commit("HEAD~1")), dict[str, Any]()
+        for key, body in self.base["projects"].items():
+            if body["name"] in ids:
+                at = {"id": str(ids[body["name"]]["id"]), "name": body["name"]}
+                lines[f"project.{key}"] = {**at, "commit": commit}
+        for key, body in self.base["batch_exports"].items():
+            project = ids.get(self.base["projects"][body["project"]]["name"])
+            for export in project["batch_exports"] if project else ():
+                if export["name"] == body["name"]:
+                    at = {"id": export["id"], "name": body["name"], "parent": str(project["id"])}
+                    lines[f"batch_export.{key}"] = {**at, "commit": commit}
+        ref = ref_of(repository, "default", base_url, ORGANIZATION)
+        write_inventory(folder, ref, commit, lines)
 
 
 def _files(resources: Mapping[str, Any]) -> dict[str, str]:

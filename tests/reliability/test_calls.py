@@ -24,7 +24,7 @@ def applied(
     folder: Path,
     throttle: tuple[int, float] | None = None,
     latency: float = 0.0,
-    base: str | None = None,
+    base: Scenario | None = None,
     **settings: Any,
 ) -> tuple[Ran, list[Call]]:
     """Apply once; return how it ended, and the calls. Requests and answers take the latency."""
@@ -58,7 +58,7 @@ def test_fidelity_f2_deleting_30_projects_sends_nothing_for_the_exports_in_them(
 ) -> None:
     """For each project: its details, what is in it, a check, and the request; and ten lists."""
     scenario = removed_projects_of(30)
-    ran, calls = applied(scenario, tmp_path, base=scenario.base_ref)
+    ran, calls = applied(scenario, tmp_path, base=scenario)
     assert ran.code == 0, ran
     deleted = [call.path for call in calls if call.method == "DELETE"]
     assert len(deleted) == 30

@@ -55,15 +55,9 @@ class Bench:
 
     async def apply(self, line: Line, log: Path, **signalled: object) -> tuple[int, str]:
         """Apply as a process; return its exit code and what it printed."""
-        words = [
-            "apply",
-            "-C",
-            self.folder,
-            "--trust-workspace",
-            "--auto-approve",
-            "--allow-replace",
-        ]
-        command = await self.forks.start(line, *words, "--base", "HEAD~1", "--log-file", log)
+        self.scenario.record(self.folder, line.base_url, await self.service.state())
+        words = ["apply", "-C", self.folder, "--trust-workspace", "--auto-approve"]
+        command = await self.forks.start(line, *words, "--allow-replace", "--log-file", log)
         if number := signalled.get("number"):
             line.signal = partial(command.signal, number)
         code = await command.run()

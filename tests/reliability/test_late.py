@@ -32,7 +32,7 @@ async def apply_twice(
     async with running_service(scenario.seed, scenario.dialect) as service:
         files = scenario.written(folder)
         log = folder / "log.jsonl"
-        user = await applier(service, files, base=scenario.base_ref, log=log)
+        user = await applier(service, files, base=scenario, log=log)
         await service.fail(*rules)
         first = await user.apply()
         assert not unlogged_writes(log, user.line.calls, answers=False)

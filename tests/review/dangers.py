@@ -555,11 +555,11 @@ _ATTACKS = (
         workspace=({}, {"secret_files": ["/run/other"]}),
     ),
     Danger(
-        "everything that is unmanaged to be deleted",
+        "everything that is removed to be deleted",
         ("policy", "prune"),
         "updates",
         (None, None),
-        workspace=({"policy": {"prune": "git"}}, {"policy": {"prune": True, "max_deletes": 99}}),
+        workspace=({}, {"policy": {"prune": True, "max_deletes": 99}}),
     ),
     Danger(
         "sites may run site apps",
@@ -608,8 +608,8 @@ _ATTACKS = (
     ),
 )
 """Pull requests of a second attack, which were written before a look at the code."""
-_GIT = {"policy": {"prune": "git"}}
-_DELETING = {"policy": {"prune": "git", "allow_project_deletion": True}}
+_GIT = {"policy": {"prune": True}}
+_DELETING = {"policy": {"prune": True, "allow_project_deletion": True}}
 _LOSSES = (
     Danger(
         "export removed",

@@ -10,7 +10,6 @@ import pytest
 
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan, Severity
-from reconciler.planning.base import Base
 from reconciler.planning.planner import make_plan
 from reconciler.render.formats import writer_of
 from reconciler.render.options import DEFAULTS
@@ -68,7 +67,7 @@ def _plan(change: PullRequest, folder: Path) -> Plan:
         )
         for files in (change.before, change.after)
     )
-    context = plan_context(base=Base(before.desired, "c0ffee"))
+    context = plan_context(None, before.desired, change.live, after.desired)
     return make_plan(after.desired, change.live, after.policy, KINDS, context=context)
 
 

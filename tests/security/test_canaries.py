@@ -100,7 +100,7 @@ class Hunt:
         )
         if self.source != "env":
             (self.folder / "w/password.txt").write_text(self.secret, encoding="utf-8")
-        assert self.run("apply", "--auto-approve", "--no-base").code == 0
+        assert self.run("apply", "--auto-approve", "--no-inventory").code == 0
         # What a command prints is known only once it runs.
         if self.source != "exec":
             self.paste()
@@ -193,8 +193,8 @@ def _hunt(hunt: Hunt) -> None:
     """Run the commands that show live state, then those that fail with an echo."""
     formats = ("text", "json", "markdown") if LONG else ("json", "markdown")
     for output_format in formats:
-        hunt.run("plan", "--no-base", "--show-unmanaged", "--format", output_format)
-    hunt.run("plan", "--no-base", "--out", str(hunt.folder / "plan.json"))
+        hunt.run("plan", "--no-inventory", "--show-unmanaged", "--format", output_format)
+    hunt.run("plan", "--no-inventory", "--out", str(hunt.folder / "plan.json"))
     hunt.run("import", "--dry-run")
     hunt.run("show", "lake")
     if LONG:
@@ -206,7 +206,7 @@ def _hunt(hunt: Hunt) -> None:
             hunt.run("validate", "--format", output_format)
     hunt.fail("PATCH")
     log = str(hunt.folder / "audit.jsonl")
-    apply = ("apply", "--auto-approve", "--no-base", "--rotate-secrets", "--log-file", log)
+    apply = ("apply", "--auto-approve", "--no-inventory", "--rotate-secrets", "--log-file", log)
     assert hunt.run(*apply, "--verbose").code == 3
     hunt.fail("PATCH", f"Could not parse {hunt.secret} as a password", echo=False)
     assert hunt.run(*apply, "--format", "json").code == 3
@@ -215,10 +215,10 @@ def _hunt(hunt: Hunt) -> None:
         backfill = ("backfill", "batch_export.lake", "--from", "2026-01-01T00:00:00Z")
         hunt.run(*backfill, "--to", "2026-01-02T00:00:00Z", "--auto-approve")
         hunt.fail("GET", f"Bad {hunt.secret}", echo=False)
-        for command in (("plan", "--no-base"), ("import", "--dry-run"), apply):
+        for command in (("plan", "--no-inventory"), ("import", "--dry-run"), apply):
             assert hunt.run(*command).code == 1
     hunt.emulator.admin("PUT", "faults", [])
-    applied = hunt.run("apply", "--auto-approve", "--no-base", "--log-file", log)
+    applied = hunt.run("apply", "--auto-approve", "--no-inventory", "--log-file", log)
     assert applied.code == 0, applied.err
     hunt.run("show", log, in_workspace=False)
 

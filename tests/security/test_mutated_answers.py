@@ -108,7 +108,7 @@ def test_security_12_large_answers_need_little_memory(
             "RECONCILER_ORGANIZATION": "org",
             "RECONCILER_API_KEY": "phx_key",
         }
-        words = ["plan", "-C", str(tmp_path), "--no-base"]
+        words = ["plan", "-C", str(tmp_path), "--no-inventory"]
         process = subprocess.Popen(
             [sys.executable, "-c", MEASURED, *words],
             cwd=ROOT,

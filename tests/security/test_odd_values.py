@@ -62,11 +62,11 @@ DECLARED = {
 RANGE = ("--from", "2026-06-01", "--to", "2026-06-03")
 CONFIGURATION = "version: 1\nsecrets: [HOOK_TOKEN]\n"
 COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("plan", "--no-base"),
-    ("plan", "--no-base", "--format", "json"),
-    ("plan", "--no-base", "--format", "html", "--show-unmanaged", "--verbose"),
-    ("apply", "--no-base", "--auto-approve"),
-    ("drift", "--attribute", "--base", "HEAD"),
+    ("plan", "--no-inventory"),
+    ("plan", "--no-inventory", "--format", "json"),
+    ("plan", "--no-inventory", "--format", "html", "--show-unmanaged", "--verbose"),
+    ("apply", "--no-inventory", "--auto-approve"),
+    ("drift", "--attribute", "lake"),
     ("status",),
     ("status", "--format", "html", "--all"),
     ("status", "--format", "json"),
@@ -185,7 +185,7 @@ def test_c1_files_with_an_odd_value(odd: OddService, folder: Path) -> None:
         validated = ran(odd, folder, ("validate",))
         assert validated.code in (ExitCode.FINE, ExitCode.ERROR)
         if validated.code == ExitCode.FINE:
-            ran(odd, folder, ("plan", "--no-base"))
+            ran(odd, folder, ("plan", "--no-inventory"))
 
 
 def _values(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -219,4 +219,4 @@ def test_c1_a_sample_rate_that_is_none(odd: OddService, folder: Path, value: Any
     write(folder, {"a.yaml": json.dumps(content)})
     restore(odd)
     odd.place, odd.value = ("projects/ID", "session_recording_sample_rate"), value
-    assert "session_recording_sample_rate" in ran(odd, folder, ("plan", "--no-base")).out
+    assert "session_recording_sample_rate" in ran(odd, folder, ("plan", "--no-inventory")).out

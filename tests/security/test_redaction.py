@@ -87,7 +87,7 @@ batch_exports:
                password: "${secret:env:RECONCILER_SECRET_PASSWORD}"}
 """,
 }
-APPLY = ("apply", "--auto-approve", "--no-base", "-C")
+APPLY = ("apply", "--auto-approve", "--no-inventory", "-C")
 COMMON_WORDS = (
     *("acme", "name", "http", "2026", "none", "true", "lake", "web", "hour", "config", "project"),
     *("create", "update", "main", "json", "table_name", "default"),
@@ -194,7 +194,7 @@ def test_security_4_the_api_key_is_masked_in_bodies(
     path.write_text(path.read_text().replace("name_2026", f"x-{key}"))
     environ = {**emulator.environ(), **CONNECTION}
     for arguments in (("--format", "json"), ("--out", workspace.parent / "plan.json")):
-        ran = reconciler("plan", "--no-base", "-C", workspace, *arguments, environ=environ)
+        ran = reconciler("plan", "--no-inventory", "-C", workspace, *arguments, environ=environ)
         assert key not in ran.out + ran.err
     assert key not in (workspace.parent / "plan.json").read_text()
     shown = reconciler("show", "-C", workspace, "lake", environ=environ)
@@ -334,7 +334,9 @@ def test_security_26_credentials_that_go_to_another_host_are_a_danger_and_sent_a
     assert reconciler(*APPLY, workspace, environ=environ).code == 0
     path = workspace / "all.yaml"
     path.write_text(path.read_text().replace("acme.example", "evil.example"))
-    plan = reconciler("plan", "--no-base", "-C", workspace, "--format", "json", environ=environ)
+    plan = reconciler(
+        "plan", "--no-inventory", "-C", workspace, "--format", "json", environ=environ
+    )
     (change,) = [item for item in json.loads(plan.out)["changes"] if item["action"] == "update"]
     assert {item["rule"]: item["severity"] for item in change["consequences"]} == {
         "credentials-to-new-address": "danger",
@@ -344,7 +346,7 @@ def test_security_26_credentials_that_go_to_another_host_are_a_danger_and_sent_a
     (workspace / "reconciler.yaml").write_text(
         "version: 1\npolicy: {deny: [credentials-to-new-address]}\n"
     )
-    assert reconciler("plan", "--no-base", "-C", workspace, environ=environ).code == 5
+    assert reconciler("plan", "--no-inventory", "-C", workspace, environ=environ).code == 5
 
 
 ALIASES = """\
@@ -379,7 +381,11 @@ def test_security_n2_a_literal_secret_is_masked_where_an_alias_repeats_it(
     policy = f"policy: {{allow_literal_secrets: {str(literals).lower()}}}\n"
     write(tmp_path, {"reconciler.yaml": f"version: 1\n{policy}", "a.yaml": ALIASES % written})
     environ = {**emulator.environ(), **CONNECTION}
-    for words in (("validate",), ("plan", "--no-base"), ("plan", "--no-base", "--format", "json")):
+    for words in (
+        ("validate",),
+        ("plan", "--no-inventory"),
+        ("plan", "--no-inventory", "--format", "json"),
+    ):
         ran = reconciler(*words, "-C", tmp_path, environ=environ)
         assert secret not in ran.out + ran.err, ran
 

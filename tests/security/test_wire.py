@@ -115,7 +115,7 @@ INSECURE = {"reconciler.yaml": "version: 1\nclient: {insecure_http: true}\n"}
 def test_security_9_insecure_http_allows_it(workspace: Path) -> None:
     write(workspace, INSECURE)
     with listener() as proxy:
-        ran = plan(workspace, "http://service.example", "--no-base", HTTP_PROXY=proxy.url)
+        ran = plan(workspace, "http://service.example", "--no-inventory", HTTP_PROXY=proxy.url)
     assert ran.code == 0, ran.err
     assert "phx_key_of_the_test" in proxy.requests[0]
 

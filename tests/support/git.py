@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from dataclasses import dataclass
@@ -60,6 +61,17 @@ class Git:
     def head(self, ref: str = "HEAD") -> str:
         """Return the commit that a reference names."""
         return self.run("rev-parse", ref)
+
+    def inventories(self) -> list[str]:
+        """Return the references of the inventories."""
+        return self.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split()
+
+    def recorded(self) -> dict[str, dict[str, str]]:
+        """Return the entries of all inventories by address."""
+        entries: dict[str, dict[str, str]] = {}
+        for ref in self.inventories():
+            entries |= json.loads(self.run("show", f"{ref}:inventory.json"))
+        return entries
 
     def trust(self, ref: str = "HEAD") -> None:
         """Let a commit be the tip of the default branch of origin, as if it was fetched."""

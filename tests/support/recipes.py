@@ -21,7 +21,7 @@ FILES = sorted(
 )
 SCRIPTS = ("run", "script", "before_script", "after_script", "bash")
 _COMMAND = re.compile(r"(?:^ *|[;&|)] *|exec )reconciler ([^;|>\n]*)", re.MULTILINE)
-_LISTS = ("${words[@]}", "$mark", "$@")
+_LISTS = ("${words[@]}", "$push", "$@")
 """Words that are lists of arguments, which scripts build before."""
 
 

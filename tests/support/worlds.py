@@ -12,37 +12,75 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.applying.checks import modifications
+from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
+from reconciler.model.inventory import Entry
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Change, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.base import Base
 from reconciler.planning.draft import PlanContext
+from reconciler.planning.inventory import Inventory, Record, hash_of_secrets
+from reconciler.planning.matcher import match
 from reconciler.planning.planner import make_plan
 
 KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+COMMIT = "c0ffee" + "0" * 34
 
 
 def plan_context(
-    options: PlanOptions | None = None, base: Desired | Base | None = None
+    options: PlanOptions | None = None,
+    base: Desired | Inventory | None = None,
+    live: Live | None = None,
+    desired: Desired | None = None,
 ) -> PlanContext:
     return PlanContext(
         now=NOW,
         tool_version="test",
-        base=Base(base, "c0ffee") if isinstance(base, Desired) else base,
+        inventory=inventory_of(base, live, desired) if isinstance(base, Desired) else base,
         options=options or PlanOptions(),
     )
 
 
-def base_of(*configurations: Desired, **parts: Any) -> Base:
-    """Return the base of several commits, oldest first."""
-    return Base(configurations[0], "c0ffee", later=configurations[1:], **parts)
+def inventory_of(applied: Desired, live: Live | None, now: Desired | None = None) -> Inventory:
+    """Return the inventory after a complete apply of a configuration to some live state.
+
+    `now` is the configuration of today, whose secrets count.
+    """
+    present = {a: r for a, r in applied.resources.items() if r.state is State.PRESENT}
+    was = replace(applied, resources=present)
+    try:
+        matches = match(was, live, policy=Policy(), kinds=KINDS).matches if live else {}
+    except AmbiguousIdentity:
+        matches = {}
+    entries = {
+        address: Entry(
+            pair.live.id if pair.live else f"gone-{address.key}",
+            pair.resource.name,
+            pair.live.parent_id if pair.live else pair.parent_id,
+            COMMIT,
+            hash_of_secrets(pair.resource, {}),
+        )
+        for address, pair in matches.items()
+    }
+    return Inventory(
+        entries,
+        applied={address: present[address] for address in entries},
+        parents={(COMMIT, at): r for at, r in present.items() if at.kind == "project"},
+        hashes=hashes_of(now or applied),
+        former=applied,
+        record=Record("refs/reconciler/test", "f" * 40, COMMIT, NOW, 3),
+    )
+
+
+def hashes_of(desired: Desired) -> dict[Address, str]:
+    hashes = {at: hash_of_secrets(item, {}) for at, item in desired.resources.items()}
+    return {at: digest for at, digest in hashes.items() if digest is not None}
 
 
 def planned(
@@ -51,9 +89,10 @@ def planned(
     policy: Policy | None = None,
     *,
     options: PlanOptions | None = None,
-    base: Desired | Base | None = None,
+    base: Desired | Inventory | None = None,
 ) -> Plan:
-    return make_plan(desired, live, policy or Policy(), KINDS, context=plan_context(options, base))
+    context = plan_context(options, base, live, desired)
+    return make_plan(desired, live, policy or Policy(), KINDS, context=context)
 
 
 def desired_of(*resources: Resource) -> Desired:
@@ -170,10 +209,7 @@ class PureServer:
                 self.deleted.append(change.live_id or "")
                 self._delete(change.address.kind, change.live_id or "")
             elif change.action is Action.REPLACE:
-                if change.new_id is None:
-                    self._create(change)
-                else:
-                    self._patch(change.address.kind, change.new_id, change.body or {})
+                self._create(change)
                 del self.objects[change.address.kind, change.live_id or ""]
             elif change.action is Action.UPDATE:
                 self._patch(change.address.kind, change.live_id or "", change.body or {})
@@ -191,10 +227,6 @@ class PureServer:
             child = self.objects[child_kind, child_id]
             if (BY_NAME[child_kind].parent, child.parent_id) == (kind, identity):
                 del self.objects[child_kind, child_id]
-
-    def create_marked(self, change: Change, name: str) -> None:
-        """Do the first step of a replacement: create the new object with a marked name."""
-        self._create(replace(change, body={**(change.body or {}), "name": name}))
 
     def _create(self, change: Any) -> None:
         kind = BY_NAME[change.address.kind]

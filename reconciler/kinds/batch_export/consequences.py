@@ -268,8 +268,9 @@ def _is_same_host(change: FieldChange) -> bool:
 def credentials_to_new_address(context: RuleContext) -> Outcome:
     """A known secret, or credentials that the service stores, are sent to another address.
 
-    A secret is known if the git base uses it, and so are the addresses that get it there. Without a
-    git base, only the address of the object itself is known. Check who controls the address.
+    A secret is known if an applied declaration uses it, and so are the addresses that get it there.
+    Without an inventory, only the address of the object itself is known. Check who controls the
+    address.
     """
     exposed = [item.full for item in context.change.new if item.sort is Novelty.SECRET]
     return "; ".join(exposed) or None
@@ -398,7 +399,7 @@ def format_changed(context: RuleContext) -> Outcome:
 
 @RULES.rule("secret-reference-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES)
 def secret_reference_changed(context: RuleContext) -> Outcome:
-    """A secret comes from another reference than at the git base, so another one may be sent.
+    """A secret comes from another reference than it was applied from, so another one may be sent.
 
     Check that the destination may know it.
     """

@@ -42,24 +42,6 @@ def is_job(environ: Mapping[str, str]) -> bool:
     return any(environ.get(name) for name in JOB_VARIABLES)
 
 
-def target_of(environ: Mapping[str, str]) -> str | None:
-    """Return the target of a pull request or merge queue, a branch or commit, None otherwise."""
-    if not is_job(environ):
-        return None
-    candidates = (
-        _branch(environ.get("GITHUB_BASE_REF")),
-        _of_github_event(environ, "merge_group", "base_sha"),
-        # In a merge train, and where the host merges before it starts the job.
-        environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_SHA"),
-        environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
-        _branch(environ.get("BITBUCKET_PR_DESTINATION_BRANCH")),
-        _branch(environ.get("BUILDKITE_PULL_REQUEST_BASE_BRANCH")),
-        _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix(HEADS)),
-        _branch(environ.get("CHANGE_TARGET")),
-    )
-    return next((name for name in candidates if name), None)
-
-
 def head_branch_of(environ: Mapping[str, str]) -> str | None:
     """Return the branch that a job builds, in a pull request its source, None without one.
 
@@ -69,16 +51,6 @@ def head_branch_of(environ: Mapping[str, str]) -> str | None:
         return None
     names = (environ.get(variable, "").removeprefix(HEADS) for variable in _HEAD_VARIABLES)
     return next((name for name in names if name), None)
-
-
-def before_push_of(environ: Mapping[str, str]) -> str | None:
-    """Return the commit before a push, None for other jobs and for a new branch."""
-    if not is_job(environ):
-        return None
-    before = environ.get("CI_COMMIT_BEFORE_SHA")
-    if environ.get("GITHUB_EVENT_NAME") == "push":
-        before = _of_github_event(environ, "before")
-    return before if before and not _ZEROS.match(before) else None
 
 
 def default_branch_of(environ: Mapping[str, str]) -> str | None:

@@ -45,6 +45,7 @@ _PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
 _EXPRESSION = re.compile(r"[~^:]|@\{")
 """What begins the rest of an expression such as `main~3`. No name of a reference contains it."""
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_AUTHOR = ("-c", "user.name=reconciler", "-c", "user.email=reconciler@localhost")
 _ISOLATED = {
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_LITERAL_PATHSPECS": "1",
@@ -138,17 +139,17 @@ class Repository(Struct, frozen=True):
         None if it does not exist. Raises GitUnavailable for a link or a folder.
         """
         path = f"{self.path}/{name}" if self.path else name
-        mode, kind, blob = self._entry(commit, path)
+        mode, kind, blob = self.entry(commit, path)
         if blob and (kind != "blob" or mode == _LINK):
             raise GitUnavailable(f"{printable(path)} in {commit[:7]} is not a regular file")
         return blob or None
 
     def link(self, commit: str, path: str) -> bytes | None:
         """Return the target of a link in a commit, None if there is no link at this path."""
-        mode, _, blob = self._entry(commit, path)
+        mode, _, blob = self.entry(commit, path)
         return self.blobs([blob])[blob] if mode == _LINK else None
 
-    def _entry(self, commit: str, path: str) -> Sequence[str]:
+    def entry(self, commit: str, path: str) -> Sequence[str]:
         """Return the mode, the type and the id of an entry in a commit, empty without one."""
         listed = _checked(self._run("ls-tree", "-z", "--full-tree", commit, "--", path)).stdout
         return listed.partition(b"\t")[0].decode().split() or ("", "", "")
@@ -212,25 +213,11 @@ class Repository(Struct, frozen=True):
         """Return a commit with its time."""
         return next(_commits(_checked(self._run(*_ONE_COMMIT, commit, "--"))))
 
-    def commits_since(self, base: str, head: str) -> list[Commit]:
-        """Return the first-parent commits after `base` that contain it, oldest first.
-
-        Without those that do not contain it, a branch into which main was merged would remove what
-        main removed before.
-        """
-        order = ["--first-parent", "--ancestry-path", "--timestamp", "--reverse"]
-        return list(_commits(_checked(self._run("rev-list", *order, f"{base}..{head}"))))
-
     def count_since(self, base: str, head: str) -> int:
         """Return the number of first-parent commits after `base` that touch the workspace."""
         below = ["--", self.path] if self.path else ["--"]
         count = ["--count", "--first-parent", f"{base}..{head}"]
         return int(_line(_checked(self._run("rev-list", *count, *below))))
-
-    def roots_since(self, base: str, head: str) -> list[str]:
-        """Return the first-parent commits after `base` that have no parent in this clone."""
-        roots = ["--first-parent", "--max-parents=0"]
-        return _checked(self._run("rev-list", *roots, f"{base}..{head}")).stdout.decode().split()
 
     def trees(self, commits: Sequence[str]) -> list[str | None]:
         """Return the tree of the workspace in each commit, None where it does not exist."""
@@ -295,6 +282,30 @@ class Repository(Struct, frozen=True):
         old = former or "0" * len(commit)
         _checked(self._run("update-ref", "--no-deref", ref, commit, old))
 
+    def commit_file(self, name: str, content: bytes, parents: Sequence[str]) -> str:
+        """Write a commit with one file, and return its id."""
+        blob = _line(_checked(self._run("hash-object", "-w", "--stdin", stdin=content)))
+        entry = f"100644 blob {blob}\t{name}\n".encode()
+        tree = _line(_checked(self._run("mktree", stdin=entry)))
+        flags = [item for parent in parents for item in ("-p", parent)]
+        message = b"Record what reconciler applied\n"
+        return _line(_checked(self._run("commit-tree", tree, *flags, stdin=message, author=True)))
+
+    def fetched(self, remote: str, ref: str) -> str | None:
+        """Return the commit of a reference of a remote, with its objects; None without one."""
+        listed = _checked(self._run("ls-remote", remote, ref, network=True)).stdout.decode()
+        tips = [commit for commit, name in map(str.split, listed.splitlines()) if name == ref]
+        if not tips:
+            return None
+        options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+        _checked(self._run("fetch", *options, remote, ref, network=True))
+        return tips[0]
+
+    def first_parents(self, tip: str) -> frozenset[str]:
+        """Return a commit and its ancestors by first parents, as far as the clone has them."""
+        listed = _checked(self._run("rev-list", "--first-parent", tip)).stdout.decode()
+        return frozenset(listed.split())
+
     @property
     def remotes(self) -> Sequence[str]:
         """The names of the remotes."""
@@ -308,12 +319,12 @@ class Repository(Struct, frozen=True):
         _checked(self._run("push", *options, remote, f"{commit}:{ref}", network=True))
 
     def _run(
-        self, *arguments: str, stdin: bytes = b"", network: bool = False
+        self, *arguments: str, stdin: bytes = b"", network: bool = False, author: bool = False
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git in the root of the repository. Raises GitUnavailable if it cannot run."""
         try:
             return subprocess.run(  # noqa: S603 - no shell; references are checked before
-                ["git", "--no-pager", *_SETTINGS, *arguments],  # noqa: S607 - git of the PATH
+                ["git", "--no-pager", *_SETTINGS, *(_AUTHOR if author else ()), *arguments],  # noqa: S607 - git of the PATH
                 cwd=self.root,
                 env=self._environment(network=network),
                 input=stdin,
@@ -324,7 +335,7 @@ class Repository(Struct, frozen=True):
         except FileNotFoundError:
             raise GitMissing(
                 "git is not installed",
-                hint="install git; `plan` and `apply` work without it with --no-base",
+                hint="install git; `plan` and `apply` work without it with --no-inventory",
             ) from None
         except subprocess.TimeoutExpired:
             raise GitUnavailable(
@@ -441,6 +452,10 @@ class GitSource(Struct, frozen=True, dict=True):
                 entry.blob for path, entry in entries if path.endswith(YAML_SUFFIXES)
             )
         return self.blobs.read(blob, name)
+
+    def contains(self, name: str) -> bool:
+        """Return whether there is a file of a name."""
+        return self._blob(name) is not None
 
     def has(self, name: str, content: str) -> bool:
         """Return whether a file has the content of an id. Git reads it only if its own id differs.

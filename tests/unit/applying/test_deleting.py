@@ -11,13 +11,13 @@ from reconciler.model.audit_log import Ending, read_log
 from reconciler.model.event import Done, Event, Planned, Sent, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
+from reconciler.model.policy import PlanOptions, Policy, Selection
 from tests.support.records import log_of
 from tests.support.worlds import desired_of, export, planned, project
 from tests.unit.applying.conftest import World
 
 NO_OP = {"type": "NoOp", "config": {}}
-POLICY = Policy(prune={"*": Prune.GIT}, deletable=frozenset({"project"}))
+POLICY = Policy(prune=True, deletable=frozenset({"project"}))
 OTHER, WEB = project("other"), project()
 A, B = (export(key, destination=NO_OP) for key in "ab")
 IN_PLAN = ["batch_export.a", "batch_export.b", "project.web"]

@@ -6,7 +6,6 @@ import pytest
 
 from reconciler.applying.change_run import (
     Check,
-    CheckNew,
     Complete,
     Create,
     Delete,
@@ -23,7 +22,6 @@ from reconciler.model.plan import Change
 
 LAKE = Address("batch_export", "lake")
 BODY = {"name": "Lake", "interval": "hour"}
-MARKED = {"name": "Lake (replaces old)", "interval": "hour"}
 MORE = {"primary_dashboard": 3}
 
 
@@ -45,15 +43,7 @@ def change(action: Action, **parts: object) -> Change:
         (change(Action.DELETE), [[Check(), Delete()]]),
         (
             change(Action.REPLACE, live_id="old", body=BODY),
-            [
-                [Check(), Create(MARKED)],
-                [Complete(MARKED, {})],
-                [Check(), Delete(), Patch({"name": "Lake"})],
-            ],
-        ),
-        (
-            change(Action.REPLACE, live_id="old", new_id="new", body=BODY),
-            [[Check(), CheckNew(), Delete(), Patch(BODY)]],
+            [[Check(), Create(BODY)], [Complete(BODY, {})], [Check(), Delete()]],
         ),
     ],
     ids=lambda value: value.action if isinstance(value, Change) else None,

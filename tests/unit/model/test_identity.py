@@ -79,7 +79,6 @@ INSIDE = [
     ("update", {"address": Address("project", "lake")}),
     ("update", {"action": Action.PAUSE}),
     ("update", {"live_id": "e2"}),
-    ("update", {"new_id": "e3"}),
     ("update", {"fields": (FIELD,)}),
     ("update", {"fields": (replace(FIELD, after="week"), *UPDATE.fields[1:])}),
     ("update", {"fields": (replace(FIELD, after=MISSING), *UPDATE.fields[1:])}),
@@ -150,7 +149,7 @@ def test_every_part_of_a_change_is_judged() -> None:
         ("organization", True),
         ("base_url", True),
         ("tool_version", False),
-        ("base", False),
+        ("applied", False),
         ("head", False),
         ("head_ref", False),
     ],
@@ -189,7 +188,7 @@ def test_the_plan_id_is_that_of_the_changes_in_any_order(
     changes = list(plan.changes)
     random.shuffle(changes)
     other = Plan(
-        replace(plan.source, tool_version="2.0", base="c0ffee"),
+        replace(plan.source, tool_version="2.0", applied="c0ffee"),
         tuple(changes),
         unmanaged=(Unmanaged(Address("project", "id:1"), "Web"),),
         notes=(Note("a-note", "text"),),

@@ -73,7 +73,6 @@ changes = st.builds(
     parent=st.none() | st.builds(ParentRef, maybe, maybe, maybe),
     parent_id=maybe,
     old_parent_id=maybe,
-    new_id=maybe,
     fields=st.lists(
         st.builds(
             FieldChange,
@@ -110,7 +109,7 @@ plans = st.builds(
         st.just(SOURCE),
         environment=texts,
         dialect=st.none() | st.sampled_from(Dialect),
-        base=maybe,
+        applied=maybe,
         head_ref=st.none() | words,
     ),
     changes=st.lists(changes, max_size=3).map(tuple),

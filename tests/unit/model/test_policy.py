@@ -5,14 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.policy import Limit, Policy
 
-_SCOPES = ("*", "project", "batch_export", "project.web")
-_LOOSENESS = [Prune.NEVER, Prune.GIT, Prune.UNMANAGED]
 _limits = st.none() | st.builds(Limit, st.integers(0, 20), st.booleans())
 _policies = st.builds(
     Policy,
-    prune=st.dictionaries(st.sampled_from(_SCOPES), st.sampled_from(Prune)),
+    prune=st.booleans(),
     ignore=st.sampled_from([(), ("a*",), ("b*", "a*")]),
     max_deletes=_limits,
     max_changes=_limits,
@@ -29,19 +27,11 @@ def test_security_25_the_stricter_policy_allows_nothing_that_the_trusted_one_doe
     own: Policy, trusted: Policy, count: int, total: int
 ) -> None:
     stricter = own.stricter(trusted)
-    for kind, parent in (
-        ("project", None),
-        ("batch_export", "project.web"),
-        ("batch_export", None),
-    ):
-        mode = _LOOSENESS.index(stricter.prune_of(kind, parent))
-        for policy in (own, trusted):
-            assert mode <= _LOOSENESS.index(policy.prune_of(kind, parent))
     for name in ("max_deletes", "max_changes"):
         limit, allowed = getattr(stricter, name), getattr(trusted, name)
         if limit is None or limit.allows(count, total=total):
             assert allowed is None or allowed.allows(count, total=total)
-    for name in ("allow_literal_secrets", "allow_exec_secrets"):
+    for name in ("prune", "allow_literal_secrets", "allow_exec_secrets"):
         assert getattr(stricter, name) is (getattr(own, name) and getattr(trusted, name))
     assert set(stricter.attempt) == {*own.attempt} & {*trusted.attempt}
     assert {*stricter.ignore, *stricter.deny} == {

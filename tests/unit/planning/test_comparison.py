@@ -13,8 +13,8 @@ from reconciler.model.kind import Field
 from reconciler.model.live import Live
 from reconciler.model.resource import Desired
 from reconciler.model.values import MISSING, SecretRef
-from reconciler.planning.base import Declared
 from reconciler.planning.differ import difference
+from reconciler.planning.inventory import Declared
 from tests.support.worlds import (
     BY_NAME,
     export,

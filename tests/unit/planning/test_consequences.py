@@ -11,7 +11,7 @@ from reconciler.model.field_types import Boolean, Integer
 from reconciler.model.kind import Action, Dialect, Field
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, Plan
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource, State
 from tests.support.worlds import (
     BY_NAME,
@@ -333,9 +333,7 @@ def test_trap_21_a_billing_limit_is_shown_before_unpausing() -> None:
 def test_no_consequence_of_another_action_is_shown() -> None:
     """Every rule of every kind is judged for a deletion of everything."""
     objects: list[LiveObject] = [live_project(access_control=True), live_export(paused=True)]
-    plan = planned(
-        desired_of(project("other")), live_of(*objects), Policy(prune={"*": Prune.UNMANAGED})
-    )
+    plan = planned(desired_of(project("other")), live_of(*objects), Policy(prune=True))
     deleted = [change for change in plan.effective if change.action is Action.DELETE]
     reached = {consequence.rule for change in deleted for consequence in change.consequences}
     allowed = {

@@ -13,13 +13,14 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Origin, Plan, Reason, SecretUse
-from reconciler.model.policy import Limit, PlanOptions, Policy, Prune, Selection
+from reconciler.model.policy import Limit, PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.base import Base
+from reconciler.planning.inventory import Inventory
 from tests.support.worlds import (
     desired_of,
     export,
+    inventory_of,
     live_export,
     live_of,
     live_project,
@@ -254,21 +255,6 @@ def test_model_f5_two_objects_with_former_names_are_ambiguous(
     assert one(planned(desired_of(pinned), live_of(*live))).live_id == "4"
 
 
-def test_model_f5_an_object_that_another_resource_must_be_does_not_count() -> None:
-    live = live_of(live_project(4, "A"), live_project(7, "B"))
-    new, own = renamed(project(name="New"), "A", "B"), renamed(project("own", name="Own"), "A")
-    plan = planned(desired_of(new, own), live)
-    objects = {(str(change.address), change.live_id) for change in plan.effective}
-    assert objects == {("project.web", "7"), ("project.own", "4")}
-
-
-def test_model_f5_two_former_names_of_the_base_are_ambiguous() -> None:
-    live = live_of(live_project(4, "A"), live_project(7, "B"))
-    base = desired_of(renamed(project(name="New"), "A", "B"))
-    with pytest.raises(AmbiguousIdentity, match="2 live projects may be"):
-        planned(desired_of(project(name="Newer")), live, base=base)
-
-
 def test_an_id_selects_one_of_two_duplicates() -> None:
     live = live_of(live_project(), live_export("a"), live_export("b"))
     plan = planned(desired_of(WEB, export(pinned_id="b", interval="day")), live)
@@ -467,32 +453,15 @@ def test_removal_from_the_files_deletes_only_with_prune() -> None:
     base = desired_of(WEB, export())
     kept = planned(desired_of(WEB), live, base=base)
     assert kept.empty
-    assert "removed-but-kept" in {note.code for note in kept.notes}
-    gone = planned(desired_of(WEB), live, Policy(prune={"*": Prune.GIT}), base=base)
+    assert [str(item.address) for item in kept.leaving] == ["batch_export.lake"]
+    gone = planned(desired_of(WEB), live, Policy(prune=True), base=base)
     assert actions(gone) == [("delete", "batch_export.lake")]
     assert one(gone).reasons == (Reason.REMOVED_FROM_FILES,)
-    never_ours = planned(
-        desired_of(WEB), live, Policy(prune={"*": Prune.GIT}), base=desired_of(WEB)
-    )
+    never_ours = planned(desired_of(WEB), live, Policy(prune=True), base=desired_of(WEB))
     assert never_ours.empty
 
 
 # Deletion and policy
-
-
-def test_prune_deletes_only_in_declared_projects() -> None:
-    live = live_of(
-        live_project(1), live_project(2, "Foreign"), live_export("a"), live_export("b", parent=2)
-    )
-    plan = planned(desired_of(WEB), live, Policy(prune={"batch_export": Prune.UNMANAGED}))
-    assert actions(plan) == [("delete", "batch_export.id:a")]
-    scoped = planned(desired_of(WEB), live, Policy(prune={"project.app": Prune.UNMANAGED}))
-    assert scoped.empty
-    assert {str(unmanaged.address) for unmanaged in scoped.unmanaged} == {
-        "project.id:2",
-        "batch_export.id:a",
-        "batch_export.id:b",
-    }
 
 
 def test_deleting_a_project_requires_its_policy_key_and_lists_consequences() -> None:
@@ -510,7 +479,7 @@ def test_deleting_a_project_requires_its_policy_key_and_lists_consequences() -> 
 def test_protect_applies_to_a_removed_resource() -> None:
     base = desired_of(WEB, export(lifecycle=Lifecycle(protect=True)))
     live = live_of(live_project(), live_export())
-    plan = planned(desired_of(WEB), live, Policy(prune={"*": Prune.GIT}), base=base)
+    plan = planned(desired_of(WEB), live, Policy(prune=True), base=base)
     assert [refusal.rule for refusal in plan.refusals] == ["protect"]
 
 
@@ -539,7 +508,7 @@ def test_a_denied_consequence_is_a_refusal() -> None:
 
 def test_an_ignored_name_is_not_changed_and_cannot_be_declared() -> None:
     live = live_of(live_project(), live_export(), live_export("t", "tmp-1"))
-    policy = Policy(prune={"*": Prune.UNMANAGED}, ignore=("tmp-*",))
+    policy = Policy(prune=True, ignore=("tmp-*",))
     plan = planned(desired_of(WEB, export()), live, policy)
     assert plan.empty
     assert [ignored.name for ignored in plan.ignored] == ["tmp-1"]
@@ -652,13 +621,13 @@ def test_the_selection_of_a_plan(selection, expected) -> None:
 # What is in a project that is deleted
 
 DELETABLE = frozenset({"project"})
-GIT = Policy(prune={"*": Prune.GIT}, deletable=DELETABLE)
+GIT = Policy(prune=True, deletable=DELETABLE)
 PROTECTED = export(lifecycle=Lifecycle(protect=True))
 LAKE_IN_WEB = live_of(live_project(), live_project(2, "App"), live_export())
 
 
 def of_web(
-    policy: Policy, base: Desired | Base, *resources: Resource, only: str = "*"
+    policy: Policy, base: Desired | Inventory, *resources: Resource, only: str = "*"
 ) -> list[str]:
     options = PlanOptions(selection=Selection(targets=(only,)), allow_replace=True)
     desired = desired_of(project("app"), *resources)
@@ -687,16 +656,12 @@ def test_a_project_with_a_protected_export_is_not_deleted_by_a_partial_plan() ->
     base = desired_of(WEB, project("app"), PROTECTED)
     assert of_web(GIT, base) == ["protect"]
     assert of_web(GIT, base, only="project.web") == ["protect"]
-    only_projects = Policy(prune={"project": Prune.GIT}, deletable=DELETABLE)
-    assert of_web(only_projects, base) == ["protect"]
-    unpruned = desired_of(WEB, project("app"), export())
-    assert of_web(only_projects, unpruned) == ["unmanaged-inside"]
 
 
 def test_a_project_with_a_kept_or_ignored_export_is_not_deleted() -> None:
-    kept = {Address("batch_export", "lake"): "its file is not loaded"}
-    base = desired_of(WEB, project("app"), export())
-    assert of_web(GIT, Base(base, "c0ffee", kept=kept)) == ["kept"]
+    elsewhere = {Address("batch_export", "lake"): "other.yaml may declare it"}
+    base = inventory_of(desired_of(WEB, project("app"), export()), LAKE_IN_WEB)
+    assert of_web(GIT, replace(base, elsewhere=elsewhere)) == ["kept"]
     assert of_web(replace(GIT, ignore=("La*",)), desired_of(WEB, project("app"))) == ["ignore"]
 
 

@@ -7,16 +7,14 @@ from msgspec.structs import replace
 
 from reconciler.commands.planning import calls_of
 from reconciler.model.address import Address
-from reconciler.model.kind import Action, Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
+from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
-from reconciler.planning.base import Base
 from reconciler.planning.saved import differences
 from tests.support.worlds import (
     KINDS,
-    base_of,
     desired_of,
     export,
     live_export,
@@ -31,9 +29,9 @@ ABSENT = replace(OLD, state=State.ABSENT)
 WEB = project()
 DELETABLE = frozenset({"project"})
 NEVER = Policy(deletable=DELETABLE)
-GIT = replace(NEVER, prune={"*": Prune.GIT})
-TRUE = replace(NEVER, prune={"*": Prune.UNMANAGED})
-ONLY_PROJECTS = replace(NEVER, prune={"project": Prune.GIT})
+GIT = replace(NEVER, prune=True)
+TRUE = replace(NEVER, prune=True)
+ONLY_PROJECTS = replace(NEVER, prune=True)
 PROTECTED = Lifecycle(protect=True)
 WAYS = [(GIT, ()), (TRUE, ()), (NEVER, (ABSENT,)), (GIT, (ABSENT,))]
 """The ways to delete the project, each by its policy and what the files declare."""
@@ -53,7 +51,7 @@ def live_old(*names: str) -> Live:
 def plan_of(
     policy: Policy,
     declared: tuple[Resource, ...],
-    base: Desired | Base | None,
+    base: Desired | None,
     *names: str,
     live: Live | None = None,
     **selection: tuple[str, ...],
@@ -67,19 +65,6 @@ def plan_of(
 
 def rules(plan: Plan) -> list[str]:
     return [refusal.rule for refusal in plan.refusals]
-
-
-@pytest.mark.parametrize(("policy", "declared"), WAYS, ids=NAMES)
-@pytest.mark.parametrize("rule", ["protect", "kept", "ambiguous-inside"])
-def test_plan_d1_an_ambiguous_object_keeps_its_project(
-    rule: str, policy: Policy, declared: tuple[Resource, ...]
-) -> None:
-    dup = in_old("dup", lifecycle=PROTECTED if rule == "protect" else None)
-    kept = {dup.address: "its file is not loaded"} if rule == "kept" else {}
-    base = base_of(desired_of(WEB, OLD, dup), kept=kept)
-    plan = plan_of(policy, declared, base, "Dup", "Dup")
-    assert rules(plan) == [rule]
-    assert "batch_export.dup" in plan.refusals[0].message
 
 
 @pytest.mark.parametrize(("policy", "declared"), WAYS, ids=NAMES)
@@ -97,23 +82,6 @@ def test_plan_d1_an_unmanaged_object_keeps_a_project_that_is_pruned(
     assert all(f"'{name}'" in lost for name in names)
 
 
-@pytest.mark.parametrize("kept", [("project.old", "batch_export.a"), ("project.old",)])
-def test_a_kept_project_is_not_pruned(kept: tuple[str, ...]) -> None:
-    """Another file declares it, which is not loaded."""
-    addresses = {Address.parse(text): "its file is not loaded" for text in kept}
-    base = base_of(desired_of(WEB, OLD, in_old("a")), kept=addresses)
-    plan = planned(desired_of(WEB), live_old("A"), TRUE, base=base)
-    assert "project.old:delete" not in [change.id for change in plan.effective]
-
-
-def test_a_kept_export_keeps_a_project_that_is_pruned() -> None:
-    kept = {Address.parse("batch_export.a"): "its file is not loaded"}
-    base = base_of(desired_of(WEB, OLD, in_old("a")), kept=kept)
-    plan = plan_of(TRUE, (), base, "A")
-    assert rules(plan) == ["kept"]
-    assert [str(change.address) for change in plan.effective] == ["project.old"]
-
-
 def test_a_project_is_deleted_with_what_was_removed_with_it() -> None:
     plan = plan_of(GIT, (), desired_of(WEB, OLD, in_old("a"), in_old("b")), "A", "B")
     assert rules(plan) == []
@@ -128,22 +96,20 @@ def test_a_project_is_deleted_with_what_was_removed_with_it() -> None:
 @pytest.mark.parametrize(
     ("policy", "selection"),
     [
-        (ONLY_PROJECTS, {}),
         (GIT, {"targets": ("project.old",)}),
         (GIT, {"excludes": ("batch_export.a",)}),
         (GIT, {"kinds": ("project",)}),
     ],
-    ids=["by-the-policy", "target", "exclude", "kind"],
+    ids=["target", "exclude", "kind"],
 )
 def test_a_project_is_not_deleted_without_the_deletions_in_it(
     policy: Policy, selection: dict[str, tuple[str, ...]]
 ) -> None:
     base = desired_of(WEB, OLD, in_old("a"))
-    expected = ["not-selected"] if selection else ["unmanaged-inside"]
+    expected = ["not-selected"]
     assert rules(plan_of(policy, (), base, "A", **selection)) == expected
     absent = in_old("a", state=State.ABSENT)
-    if selection:
-        assert rules(plan_of(policy, (ABSENT, absent), base, "A", **selection)) == expected
+    assert rules(plan_of(policy, (ABSENT, absent), base, "A", **selection)) == expected
 
 
 @pytest.mark.parametrize("pruned", [OLD, ABSENT], ids=["removed", "absent"])
@@ -170,7 +136,7 @@ def test_a_project_is_not_deleted_with_what_the_plan_puts_into_it(
     assert "declared-inside" in rules(plan)
 
 
-@pytest.mark.parametrize("policy", [TRUE, replace(NEVER, prune={"project": Prune.UNMANAGED})])
+@pytest.mark.parametrize("policy", [TRUE, replace(NEVER, prune=True)])
 def test_plan_d2_prune_never_deletes_an_unmanaged_project(policy: Policy) -> None:
     live = live_of(live_project(), live_project(2, "Theirs"), live_export(parent=2))
     plan = planned(desired_of(WEB), live, policy)
@@ -216,15 +182,3 @@ def test_a_saved_deletion_of_a_project_needs_every_deletion_in_it() -> None:
     assert differences(saved, now, live=live, kinds=KINDS, mask=str) == (
         'batch_export.a: live value of interval is "day" now, the saved plan has "hour"',
     )
-
-
-def test_model_f2_what_may_be_protected_is_not_pruned() -> None:
-    """The project was renamed in the service, so that nothing says where the export was."""
-    z = export("z")
-    base = desired_of(WEB, export("lake", lifecycle=PROTECTED), z)
-    live = live_of(live_project(1, "Site"), live_export("e1", "Z"), live_export("e2", "Lake"))
-    desired = desired_of(project("site"), replace(z, parent=ParentRef(key="site")))
-    plan = planned(desired, live, TRUE, base=base)
-    assert [(change.action, change.live_id) for change in plan.effective] == [(Action.DELETE, "e2")]
-    assert rules(plan) == ["protect"]
-    assert "batch_export.lake" in plan.refusals[0].message

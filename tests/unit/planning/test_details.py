@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.model.live import LiveObject
-from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
+from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.planning.details import needed_details, short_forms, touched_by
 from tests.support.worlds import (
@@ -40,7 +40,7 @@ def needed(
     desired, state = desired_of(*resources), live_of(*live)
     options = PlanOptions(selection=selection or Selection())
     plan = planned(desired, state, policy, options=options, base=base)
-    versions = (desired, base) if base is not None else (desired,)
+    versions = [item.resources for item in (desired, base) if item is not None]
     return needed_details(plan, state, versions, KINDS)
 
 
@@ -65,7 +65,7 @@ def test_an_ignored_field_needs_nothing() -> None:
     assert needed(web) == frozenset()
 
 
-def test_a_field_that_the_git_base_managed_needs_the_object() -> None:
+def test_a_field_that_was_applied_needs_the_object() -> None:
     assert needed(project(), base=desired_of(project(app_urls=[]))) == {WEB}
     assert needed(project(), base=desired_of(project())) == frozenset()
 
@@ -104,7 +104,7 @@ def test_both_parents_of_a_move_are_needed() -> None:
 
 
 def test_objects_that_are_pruned_are_needed() -> None:
-    policy = Policy(prune={"project": Prune.GIT})
+    policy = Policy(prune=True)
     base = desired_of(project(), project("app"))
     live = (short(), short(2, "App"), short(3, "Shop"))
     assert needed(project(), live=live, policy=policy, base=base) == {("project", "2")}

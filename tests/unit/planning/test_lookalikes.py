@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from reconciler.model.address import Address
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import Policy
 from reconciler.model.resource import ParentRef
 from reconciler.planning.planner import make_plan
 from tests.support.worlds import (
     KINDS,
-    base_of,
     desired_of,
     export,
     live_export,
@@ -59,7 +58,6 @@ def look_alikes(plan: Plan) -> dict[str, str]:
             "'LAKE' (id e9, same name in another case)",
         ),
         (live_export("e9", "Hand-made", **OTHER_PLACE), None),
-        (live_export("e9", "Lake (replaces e1)", parent=2), None),
     ],
 )
 @pytest.mark.parametrize("has_base", [False, True])
@@ -68,7 +66,7 @@ def test_terraform_2_an_export_that_looks_like_a_planned_create(
 ) -> None:
     desired = desired_of(WEB, export(destination=with_secrets()))
     state = live_of(live_project(1), live_project(2, "Lab"), live)
-    plan = planned(desired, state, base=base_of(desired_of(WEB)) if has_base else None)
+    plan = planned(desired, state, base=desired_of(WEB) if has_base else None)
     assert [str(change.address) for change in plan.effective] == ["batch_export.lake"]
     way = "pin it: `id: e9`"
     if live.parent_id == "1":
@@ -156,35 +154,10 @@ def test_fields_that_many_objects_have_are_no_likeness() -> None:
     assert look_alikes(planned(desired_of(project(**berlin)), live_of(*live))) == {}
 
 
-def test_terraform_2_a_project_that_was_renamed_live_is_known_by_what_is_in_it() -> None:
-    """One note on the project, none on the exports in it."""
-    desired = desired_of(WEB, *(export(f"e{number}") for number in range(3)))
-    exports = [live_export(f"id{number}", f"E{number}", parent=2) for number in range(3)]
-    plan = planned(desired, live_of(live_project(2, "Hand-made"), *exports))
-    assert look_alikes(plan) == {
-        "project.web": "unmanaged: 'Hand-made' (id 2, 3 objects in it alike). "
-        "If it is this one, set `lifecycle: {renamed_from: ['Hand-made']}`"
-    }
-    pinned = desired_of(replace(WEB, pinned_id="2"), *list(desired.resources.values())[1:])
-    again = planned(pinned, live_of(live_project(2, "Hand-made"), *exports))
-    assert [change.id for change in again.effective] == ["project.web:update"]
-
-
 def test_an_export_of_a_project_that_is_named_by_id_is_compared_too() -> None:
     own = replace(export(), parent=ParentRef(id="1"))
     live = live_of(live_project(1), live_export("e9", "Hand-made", **OTHER_DATA))
     assert "id e9" in look_alikes(planned(desired_of(own), live))[str(LAKE)]
-
-
-def test_plan_i4_a_removed_object_that_looks_like_a_create_is_not_called_unmanaged() -> None:
-    desired, before = desired_of(WEB, export("sea")), desired_of(WEB, export())
-    live = live_of(live_project(1), live_export())
-    plan = planned(desired, live, Policy(prune={"*": Prune.GIT}), base=before)
-    assert [change.action.value for change in plan.effective] == ["create", "delete"]
-    assert look_alikes(plan)["batch_export.sea"] == (
-        "deleted by this plan: 'Lake' (id e1, same destination). If it is this one, "
-        "set `lifecycle: {renamed_from: ['Lake']}`"
-    )
 
 
 def test_plan_i4_an_id_is_advised_for_its_environment_only() -> None:

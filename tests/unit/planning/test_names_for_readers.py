@@ -8,14 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
-from reconciler.model.policy import PlanOptions, Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
 from reconciler.workspace.loading import load
 from tests.support.cli import write
 from tests.support.worlds import (
-    base_of,
     desired_of,
     export,
     live_export,
@@ -39,7 +37,7 @@ def parents(plan: Plan) -> dict[str, tuple[str | None, str | None]]:
 
 def test_experience_10_a_move_has_the_names_of_both_projects() -> None:
     live = live_of(live_project(1), live_project(2, "Lab"), live_export())
-    base, allowed = base_of(desired_of(WEB, LAB, export())), PlanOptions(allow_replace=True)
+    base, allowed = desired_of(WEB, LAB, export()), PlanOptions(allow_replace=True)
     plan = planned(desired_of(WEB, LAB, export(parent="lab")), live, options=allowed, base=base)
     assert parents(plan) == {"batch_export.lake:replace": ("Web", "Lab")}
     new = project("new")
@@ -71,7 +69,7 @@ def test_the_name_of_a_parent_is_the_live_one(
 
 def test_deleted_objects_have_the_name_of_their_project() -> None:
     live = live_of(live_project(1), live_export("e1", "Gone"), live_export("e2", "Other"))
-    policy, base = Policy(prune={"*": Prune.UNMANAGED}), base_of(desired_of(WEB, export("gone")))
+    policy, base = Policy(prune=True), desired_of(WEB, export("gone"), export("other"))
     plan = planned(desired_of(WEB), live, policy, base=base)
     assert [change.parent_name for change in plan.effective] == ["Web", "Web"]
 
@@ -110,39 +108,6 @@ def test_experience_23_a_field_has_the_name_that_the_file_writes(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "is_from_env"),
-    [
-        ("Lake", False),
-        ("Lake ${var:plain}", False),
-        ("Lake ${env:RECONCILER_VAR_STAGE}", True),
-        ("Lake ${env:RECONCILER_VAR_OTHER:-x}", True),
-        ("Lake ${var:other}", True),
-    ],
-)
-def test_a_name_that_depends_on_the_environment_is_not_created_again(
-    tmp_path: Path, name: str, *, is_from_env: bool
-) -> None:
-    resource = _loaded(tmp_path, name)
-    desired, live = desired_of(WEB, resource), live_of(live_project())
-
-    def rules(resource: Resource, base: Resource | None) -> list[str]:
-        former = base_of(desired_of(WEB, *filter(None, [base]))) if base is not None else None
-        plan = planned(desired_of(WEB, resource), live, base=former)
-        assert [change.action for change in plan.effective] == [Action.CREATE]
-        return [refusal.rule for refusal in plan.refusals]
-
-    assert rules(resource, resource) == ["name-from-environment"] * is_from_env
-    assert rules(resource, None) == []
-    # What the base deletes is not live.
-    assert rules(resource, replace(resource, state=State.ABSENT)) == []
-    assert rules(resource, export("other")) == []
-    renamed = replace(resource, lifecycle=Lifecycle(renamed_from=("Former",)))
-    assert rules(renamed, resource) == []
-    existing = live_of(live_project(), live_export(name=resource.name, sql_query="select 1"))
-    assert planned(desired, existing, base=base_of(desired)).refusals == ()
-
-
-@pytest.mark.parametrize(
     ("live", "base", "reasons"),
     [
         ({"name": "Pond"}, None, [Reason.RENAMED]),
@@ -155,7 +120,7 @@ def test_a_rename_is_a_reason_only_if_nothing_else_changes(
     live: dict[str, str], base: str | None, reasons: list[Reason]
 ) -> None:
     renamed = export(lifecycle=Lifecycle(renamed_from=("Pond",)))
-    former = base_of(desired_of(WEB, export(name=base))) if base is not None else None
+    former = desired_of(WEB, export(name=base)) if base is not None else None
     plan = planned(
         desired_of(WEB, renamed), live_of(live_project(), live_export(**live)), base=former
     )

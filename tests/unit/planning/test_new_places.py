@@ -9,11 +9,10 @@ import pytest
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import NewPlace, Novelty, Plan
-from reconciler.model.policy import PlanOptions, Policy, Prune
+from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import SecretRef, SecretSource
 from tests.support.worlds import (
-    base_of,
     desired_of,
     export,
     live_export,
@@ -298,7 +297,9 @@ def test_only_a_host_has_no_case(
 
 def test_setting_drift_back_is_no_danger() -> None:
     drifted = live_of_export(LAKE, destination=stored(postgres("other.example")))
-    plan = planned(desired_of(WEB, LAKE), live_of(live_project(), drifted), base=desired_of(LAKE))
+    plan = planned(
+        desired_of(WEB, LAKE), live_of(live_project(), drifted), base=desired_of(WEB, LAKE)
+    )
     assert plan.effective
     assert new_in(plan) == []
 
@@ -316,14 +317,6 @@ def test_secrets_go_to_the_live_address_where_changes_of_it_are_ignored() -> Non
     )
     (change,) = plan.effective
     assert change.reach == (f"{EVIL}:5432",)
-
-
-def test_later_commits_of_the_range_make_nothing_known() -> None:
-    evil = export("pond", destination=postgres(EVIL))
-    base = base_of(desired_of(WEB, LAKE), desired_of(WEB, LAKE, evil))
-    live = live_of(live_project(), live_of_export(LAKE))
-    plan = planned(desired_of(WEB, LAKE, evil), live, base=base)
-    assert len(dangers(plan)) == 1
 
 
 def test_plan_v5_a_changed_reference_is_new_behind_a_rotation_too() -> None:
@@ -471,6 +464,6 @@ def test_what_the_base_ignores_is_new_under_another_key_too(key: str) -> None:
 def test_a_place_that_a_renamed_or_removed_resource_has_is_live(removed: bool) -> None:
     now = [export("pond", name="Pond", destination=postgres())]
     now += [] if removed else [export("renamed", name="Lake", destination=postgres())]
-    plan = changed(*now, before=(LAKE,), policy=Policy(prune={"*": Prune.GIT}))
+    plan = changed(*now, before=(LAKE,), policy=Policy(prune=True))
     assert "base-not-live" not in {note.code for note in plan.notes}
     assert [item.action for item in plan.effective] == [Action.CREATE] + [Action.DELETE] * removed

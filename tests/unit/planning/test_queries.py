@@ -9,7 +9,7 @@ import pytest
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Dialect, Field
 from reconciler.model.plan import Change, Plan, encode
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import Policy
 from reconciler.model.resource import Lifecycle
 from reconciler.model.values import MISSING
 from tests.support.worlds import (
@@ -162,8 +162,8 @@ def test_a_reformatted_query_does_not_make_a_plan_stale() -> None:
 
 
 def test_a_pruned_query_is_in_the_plan_verbatim() -> None:
-    policy = Policy(prune={"*": Prune.UNMANAGED})
-    change = saved_change(planned(desired_of(WEB), live_query(SHOWN), policy))
+    policy, base = Policy(prune=True), desired_of(WEB, export(sql_query=WRITTEN))
+    change = saved_change(planned(desired_of(WEB), live_query(SHOWN), policy, base=base))
     assert query_of(change) == (SHOWN, MISSING)
 
 

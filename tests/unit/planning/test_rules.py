@@ -13,7 +13,6 @@ from reconciler.model.policy import (
     PlanOptions,
     Policy,
     PolicyRule,
-    Prune,
     Selection,
     rules_of,
     trusted_first,
@@ -133,7 +132,7 @@ MOVED_AND_PAUSED = export(parent="app", paused=True)
         (desired_of(WEB, project("app"), export(parent="app")), {"project": "app"}, ["replace"]),
         (desired_of(WEB, project("app"), in_project("1")), {"project": "web"}, ["update"]),
         (desired_of(WEB, project("app"), in_project("1")), {"project": "app"}, []),
-        (desired_of(WEB), {"project": "web"}, ["delete"]),
+        (desired_of(WEB, project("app")), {"project": "web"}, ["delete"]),
         # A replacement that pauses is both.
         (desired_of(WEB, project("app"), MOVED_AND_PAUSED), {"action": "pause"}, ["replace"]),
         (desired_of(WEB, project("app"), MOVED_AND_PAUSED), {"action": "replace"}, ["replace"]),
@@ -144,7 +143,7 @@ MOVED_AND_PAUSED = export(parent="app", paused=True)
 def test_a_change_is_called_as_before_and_after_it(
     desired: Desired, match: dict[str, Any], broken: list[str]
 ) -> None:
-    policy = Policy(prune={"*": Prune.UNMANAGED}, rules=(rule(match),))
+    policy = Policy(prune=True, rules=(rule(match),))
     live = live_of(live_project(1, "Web"), live_project(2, "App"), live_export(name="Lake"))
     base = desired_of(WEB, project("app"), export())
     plan = planned(desired, live, policy, base=base if len(desired.resources) > 1 else None)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy, Prune, Selection
+from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import ParentRef, State
 from reconciler.planning.planner import make_plan
 from tests.support.worlds import (
@@ -26,7 +26,7 @@ from tests.support.worlds import (
     with_secrets,
 )
 
-PRUNE = Policy(prune={"*": Prune.UNMANAGED})
+PRUNE = Policy(prune=True)
 DESIRED = desired_of(
     project(),
     project("app", name="The app"),
@@ -176,25 +176,15 @@ def test_a_rotation_of_all_secrets_may_be_of_none() -> None:
     assert planned(desired_of(), live_of(), options=options).empty
 
 
-def test_objects_to_prune_are_named_like_resources() -> None:
-    everything = {"batch_export.id:e3", "batch_export.id:e4"}
-    assert everything < changed(plan_of(PRUNE))
-    for name in ("Hand-made", "e3", "batch_export.id:e3", "id:e3", "Hand*"):
-        assert changed(plan_of(PRUNE, targets=(name,))) == {"batch_export.id:e3"}
-        assert everything - changed(plan_of(PRUNE, excludes=(name,))) == {"batch_export.id:e3"}
-    assert everything < changed(plan_of(PRUNE, parents=("Web",)))
-    assert not everything & changed(plan_of(PRUNE, parents=("The app",)))
-
-
 def test_removed_resources_are_named_by_their_address_and_live_name() -> None:
     base = desired_of(*DESIRED.resources.values(), export("hand", name="Hand-made"))
     for name in ("batch_export.hand", "hand", "Hand-made", "e3"):
         options = PlanOptions(selection=Selection(targets=(name,)))
-        plan = planned(DESIRED, LIVE, Policy(prune={"*": Prune.GIT}), options=options, base=base)
+        plan = planned(DESIRED, LIVE, Policy(prune=True), options=options, base=base)
         assert changed(plan) == {"batch_export.hand"}
         kept = planned(DESIRED, LIVE, options=options, base=base)
         assert kept.empty
-        assert "removed-but-kept" in {note.code for note in kept.notes}
+        assert [str(item.address) for item in kept.leaving] == ["batch_export.hand"]
 
 
 def test_an_unmanaged_project_is_named_by_the_id_that_resources_use() -> None:
@@ -231,21 +221,6 @@ def test_what_a_plan_selected_is_selected_again_under_another_name() -> None:
         planned(DESIRED, renamed, options=PlanOptions(selection=selection))
     options = PlanOptions(selection=selection, planned_before=first.objects)
     assert changed(planned(DESIRED, renamed, options=options)) == {"batch_export.lake"}
-
-
-def test_what_a_plan_excluded_is_excluded_again_as_the_object_of_a_resource() -> None:
-    """The twin of an excluded object is deleted, so that object is certainly the removed lake."""
-    lakes = [live_export(name, "Lake") for name in ("e1", "e2")]
-    policy, base = Policy(prune={"*": Prune.UNMANAGED}), desired_of(project(), export())
-    options = PlanOptions(selection=Selection(excludes=("batch_export.id:e2",)))
-    first = planned(
-        desired_of(project()), live_of(live_project(), *lakes), policy, base=base, options=options
-    )
-    assert [change.live_id for change in first.effective] == ["e1"]
-    left = live_of(live_project(), lakes[1])
-    again = replace(options, planned_before=first.objects)
-    assert not planned(desired_of(project()), left, policy, base=base, options=again).effective
-    assert not planned(desired_of(project()), left, policy, base=base, options=options).effective
 
 
 @pytest.mark.parametrize("pinned_id", [None, "e1"])

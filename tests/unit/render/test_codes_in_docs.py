@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 
 _FOLDERS = ("planning", "commands", "workspace")
 _OF_STATUS = "status.py"
-_INSIDE = {"kept", "declared-inside", "ambiguous-inside", "unmanaged-inside", "not-selected"}
+_INSIDE = {"kept", "declared-inside", "unmanaged-inside", "not-selected"}
 
 
 def _codes() -> Iterator[str]:

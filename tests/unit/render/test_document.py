@@ -98,32 +98,31 @@ def test_experience_35_the_summary_counts_resources() -> None:
     )
 
 
-def test_the_base_is_one_line_with_reference_commits_and_age() -> None:
+def test_what_was_applied_is_one_line_with_age_commits_and_counts() -> None:
     source = PlanSource(
         environment="e",
         organization="o",
         base_url="u",
         tool_version="t",
-        base="1a2b3c4d5e6f",
-        base_ref="origin/main",
-        base_commits=14,
-        base_time="2026-01-01T12:00:00Z",
+        applied="1a2b3c4d5e6f",
+        applied_commits=14,
+        applied_time="2026-01-01T12:00:00Z",
+        recorded=41,
+        declared=42,
     )
     plan = Plan(source, (), created_at="2026-01-10T13:00:00Z")
 
-    def base(plan: Plan, **fields: Any) -> str:
-        return document_of(replace(plan, source=replace(source, **fields))).base
+    def applied(plan: Plan, **fields: Any) -> str:
+        return document_of(replace(plan, source=replace(source, **fields))).applied
 
-    assert base(plan) == "origin/main@1a2b3c4 (14 commits, 9 days)"
-    assert base(plan, base_ref=None, base_commits=1, base_time=None) == "1a2b3c4 (1 commit)"
-    assert base(plan, base_time="2026-01-10T11:00:00Z").endswith("(14 commits, 2 hours)")
-    assert base(plan, base_time="2026-01-10T12:58:00Z").endswith("(14 commits, 2 minutes)")
-    assert base(plan, base_time="yesterday").endswith("(14 commits)")
-    assert base(plan, base_commits=0) == "origin/main@1a2b3c4 (0 commits, 9 days)"
-    at_head = {"base_ref": "HEAD", "head": "1a2b3c4d5e6f", "head_ref": "main"}
-    assert base(plan, **at_head) == "main@1a2b3c4 (HEAD)"
-    assert base(plan, **{**at_head, "head_ref": None}) == "1a2b3c4 (HEAD)"
-    assert base(plan, base=None).startswith("none: ")
+    assert applied(plan) == "1a2b3c4 (9 days, 14 commits ago): 41 of 42 resources"
+    assert applied(plan, applied_time=None).startswith("1a2b3c4 (14 commits ago): ")
+    assert applied(plan, applied_time="2026-01-10T11:00:00Z").startswith("1a2b3c4 (2 hours, ")
+    assert applied(plan, applied_time="yesterday").startswith("1a2b3c4 (14 commits ago): ")
+    assert applied(plan, applied_commits=0).startswith("1a2b3c4 (9 days ago): ")
+    at_head = {"head": "1a2b3c4d5e6f", "head_ref": "main"}
+    assert applied(plan, **at_head).startswith("main@1a2b3c4: ")
+    assert applied(plan, applied=None).startswith("no inventory (first apply")
 
 
 def test_an_organization_is_short_if_its_id_is_a_uuid() -> None:

@@ -52,18 +52,16 @@ def updated(*bodies: Any) -> Plan:
 
 
 def with_head(plan: Plan, branch: str | None) -> Plan:
-    source = replace(
-        plan.source, base="c0ffee0123", base_ref="main", head="9f8e7d6543", head_ref=branch
-    )
+    source = replace(plan.source, applied="c0ffee0123", head="9f8e7d6543", head_ref=branch)
     return replace(plan, source=source)
 
 
 def test_the_comment_and_the_page_show_the_branch_of_the_head() -> None:
     plan = with_head(updated(), "feature")
     comment = plan_as_markdown(plan)
-    base = "main&#64;&#8203;c0ffee0 (0 commits)"
+    base = "c0ffee0: 0 of 2 resources"
     assert f"{base} → feature&#64;&#8203;9f8e7d6 · plan " in comment
-    assert "main@c0ffee0 (0 commits) → feature@9f8e7d6 · plan " in Page(plan_as_html(plan)).text
+    assert f"{base} → feature@9f8e7d6 · plan " in Page(plan_as_html(plan)).text
     assert f"{base} → 9f8e7d6 · plan " in plan_as_markdown(with_head(plan, None))
     assert with_head(plan, "other").plan_id == plan.plan_id
 
@@ -85,18 +83,6 @@ def test_security_8_a_branch_is_text(branch: str, output_format: str) -> None:
     if output_format == "markdown":
         line = text.split("\n")[3]
         assert not re.search(r"[<>|`]|@\w|#\d|://", line.replace("&#", ""))
-
-
-@pytest.mark.parametrize("output_format", formats_of("plan"))
-def test_remarks_on_the_base_are_text(output_format: str) -> None:
-    plan = with_head(updated(), "feature")
-    remark = "HEAD is behind \x1b[2J\n::error::x\u202e<script>"
-    hostile = replace(plan, source=replace(plan.source, base_remarks=(remark,)))
-    text = writer_of(output_format, "plan")(decode(encode(hostile)), DEFAULTS)
-    assert {character for character in text if is_breaking(character)} <= {"\n"}
-    assert not re.search(r"^\s*::error::x", text, re.MULTILINE)
-    if output_format == "html":
-        assert [tag for tag, _ in Page(text).elements].count("script") == 1
 
 
 def test_a_change_has_the_latest_runs_that_can_be_read() -> None:

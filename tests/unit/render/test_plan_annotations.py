@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource
 from reconciler.render.ci_reports import plan_as_github
 from reconciler.render.options import RenderOptions
@@ -44,7 +44,7 @@ def many(count: int) -> Plan:
     return planned(
         desired_of(project(), *resources),
         live_of(live_project(), *live, live_export("gone", "gone")),
-        Policy(prune={"*": Prune.GIT}),
+        Policy(prune=True),
         base=desired_of(project(), *(export(f"e{n}", name=f"e{n}") for n in numbers), gone),
     )
 

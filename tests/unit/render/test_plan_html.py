@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.policy import Limit, Policy
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_html import plan_as_html
 from tests.support.worlds import (
@@ -76,7 +76,7 @@ def several() -> Plan:
     return planned(
         desired_of(project(), *resources, export("new", sql_query="SELECT 1,\n  2")),
         live_of(live_project(), *live),
-        Policy(prune={"*": Prune.GIT}, max_deletes=Limit(0)),
+        Policy(prune=True, max_deletes=Limit(0)),
         base=desired_of(project(), *base),
     )
 

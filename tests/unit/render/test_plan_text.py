@@ -71,7 +71,7 @@ def test_experience_8_one_change_in_300_exports_takes_at_most_40_lines() -> None
     assert len(text.splitlines()) <= 40
     assert '~ 300 batch exports   destination.config.region  "eu-west-1" -> "eu-central-1"' in text
     assert "Marketing 120, Shop 180 (list: --verbose)" in text
-    assert "not sent" not in text
+    assert "not sent (no change detected)" not in text
     verbose = plan_as_text(plan, VERBOSE)
     assert all(f"batch_export.x{number} " in verbose for number in range(300))
     assert "not sent (no change detected)" in verbose
@@ -100,8 +100,8 @@ def test_the_dangers_of_a_group_name_their_objects() -> None:
     dangerous = tuple(replace(change, consequences=DANGER) for change in plan.changes)
     text = plan_as_text(replace(plan, changes=dangerous[2:]))
     assert text.count("!! very-bad  all is lost (batch_export.x") == 1
-    # The entry names 20, and the last lines 8.
-    assert text.count("batch_export.x") == 28
+    # The entry names 20, the last lines 8, and the note on secrets 3.
+    assert text.count("batch_export.x") == 31
     assert "28 dangers: batch_export.x10, batch_export.x11" in text
     assert "and 20 more (very-bad)" in text.replace("\n        ", " ")
     assert "and 8 more" in text.replace("\n        ", " ")
@@ -315,7 +315,7 @@ def test_nothing_to_do_is_one_line_below_the_header() -> None:
     plan = planned(desired_of(project(), export()), live, base=desired_of(project(), export()))
     assert plan_as_text(plan, RenderOptions(Style(width=120))) == (
         "Environment staging · https://x.example · organization org\n"
-        "Base        c0ffee (0 commits)\n"
+        "Applied     c0ffee0 (3 commits ago): 2 of 2 resources\n"
         "No changes. Live state matches the configuration (2 resources; 1 unmanaged, list with "
         "--show-unmanaged).\n"
     )

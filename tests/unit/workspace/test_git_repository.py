@@ -208,7 +208,7 @@ def test_a_missing_git_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(GitUnavailable, match="not installed") as raised:
         repository_of(tmp_path).head()
-    assert "--no-base" in (raised.value.hint or "")
+    assert "--no-inventory" in (raised.value.hint or "")
 
 
 def test_the_message_of_git_is_shown_without_control_characters(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.policy import Prune
 from reconciler.model.values import SecretRef, SecretValue
 from reconciler.workspace.loading import LoadOptions, load, load_all
 from reconciler.workspace.yaml.loader import parse
@@ -503,7 +502,7 @@ def test_policy_is_merged_and_knows_its_lines(tmp_path: Path) -> None:
     files = {
         "reconciler.yaml": """\
 version: 1
-policy: {prune: {batch_export: true, project.web: git}, max_deletes: 20%}
+policy: {prune: true, max_deletes: 20%}
 environments:
   a:
     policy:
@@ -513,9 +512,7 @@ environments:
         "web.yaml": "projects: {web: {name: Web}}\n",
     }
     policy = loaded(tmp_path, files).policy
-    assert policy.prune_of("batch_export") is Prune.UNMANAGED
-    assert policy.prune_of("batch_export", "project.web") is Prune.GIT
-    assert policy.prune_of("project") is Prune.NEVER
+    assert policy.prune
     assert policy.deletable == {"project"}
     assert policy.marks["max_deletes"].line == 6
 

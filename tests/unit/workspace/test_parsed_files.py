@@ -68,7 +68,7 @@ def test_problems_are_reported_again_at_the_level_of_each_collector() -> None:
     assert levels == [["error", "error"], ["warning", "warning"]]
 
 
-def test_the_base_shares_the_files_that_did_not_change(
+def test_a_commit_shares_the_files_that_did_not_change(
     tmp_path: Path, parsed: Counter[str]
 ) -> None:
     folder = write(tmp_path / "repo", FILES)
@@ -78,9 +78,8 @@ def test_the_base_shares_the_files_that_did_not_change(
     loaded = load(folder, environment="dev", environ={})
     history = WorkspaceHistory.of(folder, loaded, {})
     assert history is not None
-    base = history.base("HEAD")
-    assert base is not None
-    assert {address.key for address in base.desired.resources} == {"web", "a", "b"}
+    at_head = history.configuration(history.required_head())
+    assert {address.key for address in at_head.resources} == {"web", "a", "b"}
     assert parsed == {"b.yaml": 1}
 
 

@@ -1,0 +1,555 @@
+"""The inventory end to end: what is recorded, what a plan takes from it, and odd histories."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.inventories import write_inventory
+
+SETTINGS = "version: 1\nsecrets: [ONE, TWO, ID]\npolicy: {prune: true, max_deletes: 9}\n"
+SECRETS = {
+    "RECONCILER_SECRET_ONE": "first-value-1",
+    "RECONCILER_SECRET_TWO": "second-value-2",
+    "RECONCILER_SECRET_ID": "an-access-key",
+}
+JOB = {"CI": "true", "CI_DEFAULT_BRANCH": "main"}
+
+
+@dataclass(frozen=True)
+class Repo:
+    """A clone with the workspace `w`, its bare origin, and the service."""
+
+    git: Git
+    origin: Git
+    running: RunningEmulator
+    folder: Path
+    env: dict[str, str]
+
+    def commit(self, message: str = "change", **exports: dict[str, Any]) -> str:
+        """Write the exports to the workspace, commit and push."""
+        self.write(**exports)
+        commit = self.git.commit(message)
+        self.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
+        self.git.run("fetch", "--quiet", "origin")
+        return commit
+
+    def write(self, **exports: dict[str, Any]) -> None:
+        """Write the exports to the workspace."""
+        write(self.folder, {"resources.yaml": declared(**exports)})
+
+    def run(self, *words: str | Path, environ: dict[str, str] | None = None) -> Ran:
+        """Run a command on the workspace."""
+        command, *more = words
+        given = {**self.running.environ(), **SECRETS, **self.env, **(environ or {})}
+        return reconciler(command, "-C", self.folder, *more, environ=given)
+
+    def apply(self, *more: str, code: int = 0) -> Ran:
+        """Run apply, and push the inventory in a job."""
+        push = ("--push",) if self.env else ()
+        ran = self.run("apply", "--auto-approve", *push, *more)
+        assert ran.code == code, ran.out + ran.err
+        return ran
+
+    def plan(self, *more: str, code: int = 0) -> dict[str, Any]:
+        """Return a plan."""
+        ran = self.run("plan", "--format", "json", *more)
+        assert ran.code == code, ran.out + ran.err
+        plan: dict[str, Any] = json.loads(ran.out)
+        return plan
+
+    def changes(self, *more: str, code: int = 0) -> list[str]:
+        """Return what a plan changes, as `action address`."""
+        plan = self.plan(*more, code=code)
+        return [f"{c['action']} {c['address']}" for c in plan["changes"] if c["action"] != "no-op"]
+
+    def notes(self, *more: str) -> dict[str, str]:
+        """Return the notes of a plan by code."""
+        return {note["code"]: note["message"] for note in self.plan(*more)["notes"]}
+
+    def left(self) -> dict[str, str]:
+        """Return what leaves management, with the reason."""
+        return {item["address"]: item["reason"] for item in self.plan()["leaving"]}
+
+    def exports(self) -> set[str]:
+        """Return the names of the live exports."""
+        return set(self.running.exports())
+
+    @property
+    def ref(self) -> str:
+        """The reference of the only inventory."""
+        where = self.origin if self.env else self.git
+        names = where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split()
+        assert len(names) == 1
+        return names[0]
+
+    def entries(self) -> dict[str, dict[str, str]]:
+        """Return the entries of the inventory."""
+        where = self.origin if self.env else self.git
+        entries: dict[str, dict[str, str]] = json.loads(
+            where.run("show", f"{self.ref}:inventory.json")
+        )
+        return entries
+
+
+def declared(**exports: dict[str, Any]) -> str:
+    noop = {"type": "NoOp", "config": {}}
+    own = {
+        key: {"project": "web", "name": key, "interval": "hour", "destination": noop, **fields}
+        for key, fields in exports.items()
+    }
+    return json.dumps({"projects": {"web": {"name": "Web"}}, "batch_exports": own}, indent=1)
+
+
+def secret_in(variable: str) -> dict[str, Any]:
+    """Return an export that takes its secret from a variable."""
+    config = {
+        "bucket_name": "b",
+        "region": "us-east-1",
+        "prefix": "p",
+        "aws_access_key_id": "${secret:env:RECONCILER_SECRET_ID}",
+        "aws_secret_access_key": f"${{secret:env:RECONCILER_SECRET_{variable}}}",
+    }
+    return {"destination": {"type": "S3", "config": config}}
+
+
+@pytest.fixture(params=[{}, JOB], ids=["local", "job"])
+def repo(
+    tmp_path: Path, emulator: RunningEmulator, request: pytest.FixtureRequest
+) -> Iterator[Repo]:
+    git = Git.init(tmp_path / "repo")
+    folder = write(git.folder / "w", {"reconciler.yaml": SETTINGS})
+    git.commit("start")
+    yield Repo(git, git.bare(tmp_path / "origin.git"), emulator, folder, dict(request.param))
+    emulator.admin("DELETE", "faults")
+
+
+def test_an_apply_records_what_it_applied(repo: Repo) -> None:
+    commit = repo.commit(a={}, b=secret_in("ONE"))
+    assert "no-inventory" in repo.notes()
+    repo.apply()
+    entries = repo.entries()
+    assert entries.keys() == {"project.web", "batch_export.a", "batch_export.b"}
+    assert {entry["commit"] for entry in entries.values()} == {commit}
+    assert [key for key, entry in entries.items() if "secrets" in entry] == ["batch_export.b"]
+    assert repo.changes() == []
+    assert "no-inventory" not in repo.notes()
+
+
+def test_what_was_applied_and_is_removed_is_deleted(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(a={})
+    assert repo.changes() == ["delete batch_export.b"]
+    repo.apply()
+    assert repo.exports() == {"a"}
+    assert repo.entries().keys() == {"project.web", "batch_export.a"}
+    assert repo.changes() == []
+
+
+def fail(repo: Repo, method: str) -> None:
+    """Let every request of a method fail."""
+    rule = {"match": {"method": method}, "fault": "error", "status": 400}
+    repo.running.admin("PUT", "faults", [rule])
+
+
+def test_a_failed_rotation_is_done_by_the_next_apply(repo: Repo) -> None:
+    first = repo.commit(a=secret_in("ONE"), b={})
+    repo.apply()
+    second = repo.commit(a=secret_in("TWO"), b={"interval": "day"})
+    fail(repo, "PATCH")
+    repo.apply(code=3)
+    assert repo.entries()["batch_export.a"]["commit"] == first
+    repo.running.admin("DELETE", "faults")
+    repo.commit("unrelated", a=secret_in("TWO"), b={}, c={})
+    assert "update batch_export.a" in repo.changes()
+    repo.apply()
+    assert repo.changes() == []
+    assert second != first
+
+
+def test_a_failed_deletion_is_done_by_the_next_apply(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(a={})
+    fail(repo, "DELETE")
+    repo.apply(code=3)
+    repo.running.admin("DELETE", "faults")
+    repo.commit(a={}, c={})
+    assert repo.changes() == ["create batch_export.c", "delete batch_export.b"]
+
+
+def test_a_key_that_is_renamed_keeps_its_object(repo: Repo) -> None:
+    repo.commit(a={})
+    repo.apply()
+    (before,) = repo.running.exports().values()
+    repo.commit(z={"name": "a"})
+    assert repo.changes() == []
+    repo.apply()
+    assert repo.entries().keys() == {"project.web", "batch_export.z"}
+    assert [*repo.running.exports().values()] == [before]
+
+
+def test_keys_that_are_exchanged_rename_both(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(a={"name": "b"}, b={"name": "a"})
+    assert repo.changes() == ["update batch_export.a", "update batch_export.b"]
+    repo.apply()
+    assert repo.changes() == []
+
+
+def test_a_name_in_the_files_changes_the_object_that_was_applied(repo: Repo) -> None:
+    repo.commit(a={})
+    repo.apply()
+    repo.commit(a={"name": "A2"})
+    assert repo.changes() == ["update batch_export.a"]
+    repo.apply()
+    assert repo.exports() == {"A2"}
+
+
+def test_an_older_commit_is_not_applied(repo: Repo) -> None:
+    first = repo.commit(a={}, b={})
+    repo.apply()
+    second = repo.commit(a={"interval": "day"})
+    repo.apply()
+    repo.git.run("checkout", "--quiet", first)
+    assert sorted(repo.changes()) == ["create batch_export.b", "update batch_export.a"]
+    assert repo.notes()["behind"].startswith("HEAD lacks 1 applied commit")
+    assert "nothing was sent" in repo.apply(code=4).err
+    repo.apply("--rollback")
+    assert repo.exports() == {"a", "b"}
+    assert repo.entries()["batch_export.b"]["commit"] == first != second
+
+
+def test_a_branch_behind_main_deletes_nothing(repo: Repo) -> None:
+    first = repo.commit(a={})
+    repo.apply()
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.git.run("checkout", "--quiet", "-b", "feature", first)
+    repo.write(a={}, c={})
+    repo.git.commit("feature")
+    assert repo.changes() == ["create batch_export.c"]
+    assert "HEAD lacks" in repo.left()["batch_export.b"]
+    assert "batch_export.b" in repo.entries()
+
+
+def test_a_lost_inventory_deletes_nothing(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    for where in (repo.git, repo.origin):
+        for name in where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split():
+            where.run("update-ref", "-d", name)
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert "no-inventory" in repo.notes()
+    repo.apply()
+    assert repo.exports() == {"a", "b"}
+    assert repo.entries().keys() == {"project.web", "batch_export.a"}
+
+
+def test_what_was_left_once_is_never_deleted_later(repo: Repo) -> None:
+    write(repo.folder, {"reconciler.yaml": SETTINGS.replace("prune: true", "prune: false")})
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert "prune: true" in repo.left()["batch_export.b"]
+    repo.apply()
+    assert repo.entries().keys() == {"project.web", "batch_export.a"}
+    write(repo.folder, {"reconciler.yaml": SETTINGS})
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert repo.left() == {}
+    assert repo.exports() == {"a", "b"}
+
+
+def test_what_was_renamed_in_the_service_is_left_when_it_is_removed(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    rename(repo, "b", "b v2")
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert "live name" in repo.left()["batch_export.b"]
+
+
+def rename(repo: Repo, name: str, new: str) -> None:
+    """Rename an export in the service."""
+    export = repo.running.exports()[name]
+    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
+    repo.running.call("PATCH", path, {"name": new})
+
+
+def test_a_rotation_that_is_reverted_is_sent_again(repo: Repo) -> None:
+    repo.commit(a=secret_in("ONE"))
+    repo.apply()
+    repo.commit(a=secret_in("TWO"))
+    repo.apply()
+    repo.commit(a=secret_in("ONE"))
+    assert repo.changes() == ["update batch_export.a"]
+    repo.apply()
+    assert repo.changes() == []
+
+
+def test_two_environments_of_an_organization_delete_their_own(repo: Repo) -> None:
+    write(repo.folder, {"reconciler.yaml": SETTINGS + "environments: {one: {}, two: {}}\n"})
+    repo.commit(
+        a={"environments": ["one"]}, b={"environments": ["two"]}, c={"environments": ["two"]}
+    )
+    for name in ("one", "two"):
+        repo.apply("-e", name)
+    repo.commit(a={"environments": ["one"]}, b={"environments": ["two"]})
+    assert repo.changes("-e", "one") == []
+    assert repo.changes("-e", "two") == ["delete batch_export.c"]
+
+
+def test_a_file_that_moves_to_another_workspace_is_left(repo: Repo) -> None:
+    write(repo.git.folder / "v", {"reconciler.yaml": SETTINGS})
+    repo.commit(a={}, b={})
+    repo.apply()
+    (repo.git.folder / "v" / "b.yaml").write_text(declared(b={}))
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert "v/b.yaml may declare it" in repo.left()["batch_export.b"]
+
+
+def test_what_was_deleted_in_the_service_is_said_at_its_create(repo: Repo) -> None:
+    """M3: the plan was a plain create, and the missing intervals were not named."""
+    repo.commit(a={}, b={})
+    repo.apply()
+    export = repo.running.exports()["a"]
+    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
+    repo.running.call("DELETE", path)
+    assert repo.changes() == ["create batch_export.a"]
+    note = repo.notes()["deleted-in-service"]
+    assert export["id"] in note
+    assert "reconciler backfill a --from 2026-01-01" in note
+
+
+def test_what_was_renamed_in_the_service_is_set_back(repo: Repo) -> None:
+    """I5: an object that was renamed, with its prefix, is the recorded one."""
+    repo.commit(a=secret_in("ONE"))
+    repo.apply()
+    export = repo.running.exports()["a"]
+    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
+    destination = {"type": "S3", "config": {**export["destination"]["config"], "prefix": "q"}}
+    repo.running.call("PATCH", path, {"name": "a v2", "destination": destination})
+    assert repo.changes() == ["update batch_export.a"]
+    repo.apply()
+    assert repo.exports() == {"a"}
+
+
+def test_a_re_pointed_project_takes_no_other_one_over(repo: Repo) -> None:
+    """R1: a key that another project gets renames its object, and never takes one over."""
+    first = {"projects": {"web": {"name": "Web"}, "hr": {"name": "HR"}}}
+    write(repo.folder, {"resources.yaml": json.dumps(first)})
+    repo.git.commit()
+    repo.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
+    repo.git.run("fetch", "--quiet", "origin")
+    repo.apply()
+    write(repo.folder, {"resources.yaml": json.dumps({"projects": {"web": {"name": "HR"}}})})
+    repo.git.commit()
+    ran = repo.run("plan")
+    assert ran.code == 1
+    assert "may be this resource" in ran.err
+
+
+def http(token: str) -> dict[str, Any]:
+    """Return an export to an address where the token decides who receives the data."""
+    config = {"url": "https://eu.i.posthog.com/batch/", "token": token}
+    return {"destination": {"type": "HTTP", "config": config}}
+
+
+def test_a_tracked_secret_file_with_another_content_is_sent_and_shown(repo: Repo) -> None:
+    """T2: a file that is exchanged under the same reference decides who receives the data."""
+    write(repo.folder, {"reconciler.yaml": SETTINGS + "secret_files: ['tokens/*']\n"})
+    write(repo.folder, {"tokens/eu.txt": "token-of-us-1"})
+    repo.commit(a=http("${secret:file:tokens/eu.txt}"))
+    repo.apply()
+    assert repo.changes() == []
+    write(repo.folder, {"tokens/eu.txt": "token-of-them-2"})
+    repo.commit(a=http("${secret:file:tokens/eu.txt}"))
+    plan = repo.plan()
+    (change,) = (item for item in plan["changes"] if item["action"] == "update")
+    assert [item["sort"] for item in change["new"]] == ["reference"]
+    repo.apply()
+    assert repo.changes() == []
+
+
+def test_two_clones_that_push_are_merged(repo: Repo, tmp_path: Path) -> None:
+    if not repo.env:
+        pytest.skip("only jobs push")
+    repo.commit(a={}, b={})
+    repo.apply()
+    other = replace(repo, git=repo.origin.clone(tmp_path / "other"), folder=tmp_path / "other/w")
+    repo.commit(a={"interval": "day"}, b={})
+    other.git.run("pull", "--quiet", "origin", "main")
+    other.apply("--target", "a")
+    repo.apply("--target", "b")
+    commits = {entry["commit"] for entry in repo.entries().values()}
+    assert repo.git.head() in commits
+    repo.apply()
+    assert {entry["commit"] for entry in repo.entries().values()} == {repo.git.head()}
+
+
+def test_a_job_that_did_not_fetch_plans_from_the_remote(repo: Repo, tmp_path: Path) -> None:
+    if not repo.env:
+        pytest.skip("only jobs push")
+    repo.commit(a={}, b={})
+    repo.apply()
+    fresh = replace(repo, git=repo.origin.clone(tmp_path / "other"), folder=tmp_path / "other/w")
+    fresh.write(a={})
+    fresh.git.commit()
+    fresh.git.run("push", "--quiet", "origin", "HEAD:main")
+    assert "no-inventory" in fresh.notes()
+    fresh.apply()
+    assert fresh.exports() == {"a"}
+
+
+def test_a_shallow_clone_that_lacks_applied_commits_is_an_error(repo: Repo, tmp_path: Path) -> None:
+    if not repo.env:
+        pytest.skip("only jobs push")
+    first = repo.commit(a={}, b={})
+    repo.apply("--target", "a")
+    repo.commit(a={}, b={"interval": "day"})
+    repo.apply("--target", "b")
+    git = repo.origin.clone(tmp_path / "other", "--depth", "1")
+    shallow = replace(repo, git=git, folder=tmp_path / "other/w")
+    ran = shallow.run("apply", "--auto-approve", "--push")
+    assert ran.code == 1, ran.out
+    assert first[:7] in ran.err
+    assert "fetch-depth: 0" in ran.err
+
+
+@pytest.mark.parametrize("text", ["no json", '{"batch_export.a": 1}', '{"a": {}}'])
+def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str) -> None:
+    repo.commit(a={})
+    repo.apply()
+    blob = repo.git.folder / "blob"
+    blob.write_text(text)
+    where = repo.origin if repo.env else repo.git
+    sha = where.run("hash-object", "-w", str(blob))
+    tree_file = repo.git.folder / "tree"
+    tree_file.write_text(f"100644 blob {sha}\tinventory.json\n")
+    tree = subprocess.run(
+        ["git", "mktree"],
+        cwd=where.folder,
+        input=tree_file.read_text(),
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout.strip()
+    commit = where.run("commit-tree", tree, "-p", repo.git.head(), "-m", "damaged")
+    where.run("update-ref", repo.ref, commit)
+    blob.unlink()
+    tree_file.unlink()
+    ran = repo.run("apply", "--auto-approve", *(["--push"] if repo.env else []))
+    assert ran.code == 1, ran.out
+    assert "cannot be read" in ran.err
+    assert "delete its reference" in ran.err
+
+
+def test_a_cut_move_is_finished_only_if_it_is_allowed(repo: Repo) -> None:
+    """I11: the old object of a move is deleted by its inventory, or the plan is refused."""
+    two = {"web": {"name": "Web"}, "app": {"name": "App"}}
+    noop = {"type": "NoOp", "config": {}}
+    lake = {"project": "web", "name": "lake", "interval": "hour", "destination": noop}
+
+    def commit(**fields: Any) -> None:
+        body = {"projects": two, "batch_exports": {"lake": {**lake, **fields}}}
+        write(repo.folder, {"resources.yaml": json.dumps(body, indent=1)})
+        repo.git.commit()
+        repo.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
+        repo.git.run("fetch", "--quiet", "origin")
+
+    commit()
+    repo.apply()
+    commit(project="app")
+    fail(repo, "DELETE")
+    repo.apply("--allow-replace", code=3)
+    repo.running.admin("DELETE", "faults")
+    plan = repo.plan(code=5)
+    assert [item["rule"] for item in plan["refusals"]] == ["left-by-move"]
+    (deletion,) = repo.changes("--allow-replace")
+    assert deletion.startswith("delete batch_export.id:")
+    repo.apply("--allow-replace")
+    assert len(repo.running.state()["projects"]) >= 2
+    assert repo.changes() == []
+
+
+def test_a_resource_that_the_policy_ignores_is_not_a_removed_one(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    ignoring = SETTINGS.replace("max_deletes: 9", "max_deletes: 9, ignore: [b]")
+    write(repo.folder, {"reconciler.yaml": ignoring})
+    repo.commit(a={}, b={})
+    plan = repo.plan("--exclude", "b")
+    assert (plan["leaving"], plan["refusals"]) == ([], [])
+    assert repo.plan(code=5)["leaving"] == []
+
+
+def test_what_is_removed_from_the_files_is_no_drift(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(a={})
+    ran = repo.run("drift", "--format", "json")
+    assert (ran.code, json.loads(ran.out)["objects"]) == (0, [])
+    assert repo.run("drift", "--write").code == 0
+
+
+def test_an_entry_that_does_not_count_leaves_nothing_to_send(repo: Repo) -> None:
+    """What is written is the hash of now, and the next plan is empty."""
+    repo.commit(a=secret_in("ONE"))
+    repo.apply()
+    rename_entry(repo, "batch_export.a")
+    repo.commit(a=secret_in("TWO"))
+    assert repo.changes() == []
+    repo.apply()
+    assert repo.changes() == []
+
+
+def rename_entry(repo: Repo, address: str) -> None:
+    """Give an entry a name that its commit does not declare."""
+    entries = repo.entries()
+    entries[address]["name"] = "forged"
+    where = repo.origin if repo.env else repo.git
+    commit = where.run("rev-parse", f"{repo.ref}^1")
+    write_inventory(where.folder, repo.ref, commit, entries)
+    if repo.env:
+        repo.git.run("fetch", "--quiet", "origin", "+refs/reconciler/*:refs/reconciler/*")
+
+
+def test_an_absent_resource_without_an_object_leaves_the_inventory(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    export = repo.running.exports()["b"]
+    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
+    repo.running.call("DELETE", path)
+    repo.commit(a={}, b={"state": "absent"})
+    repo.apply()
+    assert repo.entries().keys() == {"project.web", "batch_export.a"}
+
+
+def test_a_move_in_the_files_is_no_drift(repo: Repo) -> None:
+    both = {"projects": {"web": {"name": "Web"}, "app": {"name": "App"}}}
+    body = {"name": "a", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    for project in ("web", "app"):
+        own = {"batch_exports": {"a": {**body, "project": project}}}
+        write(repo.folder, {"resources.yaml": json.dumps(both | own)})
+        repo.git.commit()
+        repo.git.run("push", "--quiet", "--force", "origin", "HEAD:main")
+        repo.git.run("fetch", "--quiet", "origin")
+        if project == "web":
+            repo.apply()
+    ran = repo.run("drift", "--format", "json")
+    assert (ran.code, json.loads(ran.out)["objects"]) == (0, [])

@@ -1,0 +1,107 @@
+"""What was applied, as far as it counts (docs/git.md). Imports nothing of what it judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tests.model.declared import Declared, Resource, all_resources, declared, sent_by
+from tests.model.world import LOST, Entry, World, checked_out
+
+if TYPE_CHECKING:
+    from tests.model.identity import Live
+
+
+class Record:
+    """The entries that count, with their applied declarations.
+
+    uncounted
+        The addresses of those that do not count.
+    behind
+        The entries that are not current.
+    elsewhere
+        The removed addresses that other files may declare.
+    is_older
+        Whether HEAD is older than the newest applied commit, and its files differ.
+    """
+
+    def __init__(self, world: World, live: Sequence[Live], now: Declared) -> None:
+        self.world, self.now, self.live = world, now, live
+        self.exists = world.record is not None and not world.no_inventory
+        every = dict(world.record or {}) if self.exists else {}
+        self.known = {key: entry for key, entry in every.items() if self._is_known(entry)}
+        self.entries = {key: entry for key, entry in self.known.items() if self._counts(key, entry)}
+        self.uncounted = every.keys() - self.entries.keys()
+        self.applied = {
+            key: was for key, entry in self.entries.items() if (was := self.at(entry.commit, key))
+        }
+        self.of_object = {entry.id: key for key, entry in self.entries.items()}
+        self.behind = {key for key in self.entries if not self._is_current(key)}
+        self.elsewhere = {*self._elsewhere()}
+        files, newest = world.commits[world.head].files, world.newest
+        is_ancestor = world.head in world.ancestors(newest)
+        self.is_older = self.exists and not world.rollback and is_ancestor
+        self.is_older &= world.commits[newest].files != files
+
+    def at(self, commit: int | None, address: str) -> Resource | None:
+        """Return how the files at a commit declare an address, None if they do not."""
+        if commit is None or commit == LOST:
+            return None
+        was = declared(self.world.commits[commit].files, self.world.environment).get(address)
+        return None if was is None or was.absent else was
+
+    def _is_known(self, entry: Entry) -> bool:
+        """Return whether the commit of an entry is one to believe."""
+        if entry.commit is None or entry.commit == LOST:
+            return entry.commit is None and not self.world.job
+        trusted = self.world.first_parents(self.world.default)
+        return not self.world.job or entry.commit in trusted
+
+    def _counts(self, address: str, entry: Entry) -> bool:
+        """Return whether the files at its commit declare it by its name, in its project."""
+        if entry.commit is None:
+            return True
+        was = self.at(entry.commit, address)
+        return was is not None and was.name == entry.name and self._is_inside(was, entry)
+
+    def _is_inside(self, was: Resource, entry: Entry) -> bool:
+        how, text = was.parent or ("id", entry.parent)
+        if how == "id":
+            return text == entry.parent
+        names = {text}
+        if how == "key":
+            # The key may have changed since: then the project is recorded under another one.
+            above, own = self.at(entry.commit, str(text)), self.known.get(str(text))
+            if above is None or entry.parent == above.pinned:
+                return above is not None
+            is_own = own is not None and own.id == entry.parent
+            if is_own or (own is None and entry.parent in {x.id for x in self.known.values()}):
+                return True
+            names = {above.name}
+        return any(item.id == entry.parent and item.name in names for item in self.live)
+
+    def _is_current(self, address: str) -> bool:
+        world, commit = self.world, self.entries[address].commit
+        if world.rollback or commit is None or commit in world.ancestors(world.head):
+            return True
+        was, base = self.applied[address], world.merge_base(commit, world.head)
+        return was in (self.now.get(address), self.at(base, address))
+
+    def _elsewhere(self) -> Iterator[str]:
+        """Yield the removed addresses that a file which is not loaded may declare."""
+        present, left_out = checked_out(self.world), self.world.left_out
+        contained = {address for _, address, _ in all_resources(present)}
+        for address in self.entries.keys() - self.now.keys():
+            if address in contained or left_out:
+                yield address
+
+    def declared(self, item: Live | None) -> Resource | None:
+        """Return how an object was applied, under any address."""
+        return self.applied.get(self.of_object.get(item.id, "")) if item else None
+
+    def sends(self, resource: Resource, item: Live) -> bool:
+        """Return whether other secrets were sent last, or it is not known which."""
+        key = self.of_object.get(item.id)
+        if key is None:
+            return resource.address in self.entries
+        return self.entries[key].sent != sent_by(resource)
