@@ -17,6 +17,7 @@ from tests.support.worlds import (
     PureServer,
     desired_of,
     export,
+    inventory_of,
     live_export,
     live_of,
     live_project,
@@ -200,3 +201,16 @@ def test_a_replacement_resets_what_was_removed_from_the_configuration() -> None:
     assert (change.body or {})["timezone"] == "Asia/Tokyo"
     server.apply(plan)
     assert planned(head, server.live(), options=options, base=first).empty
+
+
+@pytest.mark.parametrize("other", ["Lake", "Pond"])
+def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -> None:
+    """A run ended between the create and the deletion: no second new object is created."""
+    to = {"type": "HTTP", "config": {"url": "https://eu.i.posthog.com/batch/", "token": "t"}}
+    old = live_export("e1", destination=NO_OP)
+    new = live_export("e2", other, destination={**to, "config": {"url": to["config"]["url"]}})
+    before = desired_of(WEB, export(destination=NO_OP))
+    record = inventory_of(before, live_of(live_project(), old))
+    live = live_of(live_project(), old, new, dialect=Dialect.V2026)
+    plan = planned(desired_of(WEB, export(destination=to)), live, options=ALLOWED, base=record)
+    assert [item.rule for item in plan.refusals] == ["possible-duplicate"] * (other == "Lake")
