@@ -63,8 +63,8 @@ EXPECTED = {
         (4, 'Incorrect type. Expected "string".'),
         (4, "Property adress is not allowed."),
         (5, "Property colour is not allowed."),
+        (6, 'Incorrect type. Expected "boolean".'),
         (6, 'String does not match the pattern of "^[0-9]+(\\.[0-9]+)?%$".'),
-        (6, 'Value is not accepted. Valid values: "git".'),
         (8, "Property base_uri is not allowed."),
     ],
 }
@@ -170,7 +170,7 @@ LAKE = f"{RESOURCE_HEAD}batch_exports:\n  lake:\n"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  prune: ", {"git", "true", "false"}),
+        (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  prune: ", {"true", "false"}),
         (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  deny:\n    - ", {"history-lost"}),
         (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  attempt:\n    - ", {"type-not-accepted"}),
         (
