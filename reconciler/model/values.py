@@ -103,7 +103,7 @@ class SecretRef(Struct, frozen=True):
 
 
 CLEARED = SecretRef(("null",))
-"""What stands for null in a secret field: like a reference, it cannot be compared with live."""
+"""Null in a secret field. Like a reference, it is not compared with the live value."""
 
 
 class SecretValue:

@@ -192,7 +192,7 @@ def _short(organization: str) -> str:
 
 
 def applied_as_text(plan: Plan) -> str:
-    """Return `1a2b3c4 (2 hours, 3 commits ago): 41 of 42 resources`, or that there is none."""
+    """Return `1a2b3c4 (2 hours, 3 commits ago): 41 of 42 resources`, or why nothing is known."""
     source = plan.source
     if source.applied is None:
         requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)

@@ -28,7 +28,6 @@ from reconciler.model.values import (
     SecretSource,
     SecretValue,
     escaped_text,
-    leaves,
     map_leaves,
     references_in,
     text_parts,
@@ -36,7 +35,6 @@ from reconciler.model.values import (
 )
 from reconciler.providers import plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
-from reconciler.providers.env import PROVIDER as ENVIRONMENT
 from reconciler.providers.provider import FillContext, FillRules
 from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.schema.validation import converted
@@ -422,19 +420,3 @@ def key_variables(workspace: Mapping[str, Any]) -> frozenset[str]:
 def _texts(value: JSON) -> list[str]:
     """Return the texts of a list. Other values are reported by the schema."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def reads_environment(written: JSON, variables: Mapping[str, JSON]) -> bool:
-    """Return whether a value as written, or a variable that it names, has `${env:…}`."""
-    if written.__class__ is str and "${" not in written:
-        return False
-    waiting, seen = [written], set()
-    while waiting:
-        texts = [text for _, text in leaves(waiting.pop()) if isinstance(text, str)]
-        for reference in (item for text in texts if "${" in text for item in references_in(text)):
-            if reference.provider == ENVIRONMENT.name:
-                return True
-            if reference.provider == VARIABLES.name and reference.argument not in seen:
-                seen.add(reference.argument)
-                waiting.append(variables.get(reference.argument))
-    return False

@@ -41,7 +41,6 @@ _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
 _ONE_COMMIT = ("rev-list", "--timestamp", "--no-walk")
 """Before a name and `--`: a file could have the same name."""
-_PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
 _EXPRESSION = re.compile(r"[~^:]|@\{")
 """What begins the rest of an expression such as `main~3`. No name of a reference contains it."""
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -203,11 +202,6 @@ class Repository(Struct, frozen=True):
         """Return the full name of the reference that a symbolic one refers to."""
         ended = self._run("rev-parse", "--verify", "--quiet", "--symbolic-full-name", ref)
         return _line(ended) or None
-
-    def short_name(self, ref: str) -> str | None:
-        """Return the name of a reference as people write it, None if it is a mere commit."""
-        full = self.symbolic_target(ref) if ref != HEAD else HEAD
-        return _PREFIX.sub("", full) if full is not None else None
 
     def described(self, commit: str) -> Commit:
         """Return a commit with its time."""
