@@ -82,9 +82,11 @@ def duplicates_of(
         if match.kind.parent is not None:
             # An object without a declared parent may be in any.
             is_anywhere = match.resource.parent is None
+            doubled = {item.id: item for item in finder.doubled_by(match)}
+            doubled |= {item.id: item for item in finder.made_by(match)}
             items = [
                 (item, ())
-                for item in (*finder.doubled_by(match), *finder.made_by(match))
+                for item in doubled.values()
                 if is_anywhere or item.parent_id == match.parent_id
             ]
         else:
@@ -127,9 +129,11 @@ class _Finder:
         self.live, kinds = matching.live, matching.kinds
         self.places = {name: Places.of(kind) for name, kind in kinds.items()}
         self.objects: dict[Identity, LiveObject] = {}
+        self.named: dict[tuple[str, str], list[LiveObject]] = defaultdict(list)
         self.there: dict[_Work, list[LiveObject]] = defaultdict(list)
         for item in candidates:
             self.objects[item.identity] = item
+            self.named[item.kind, plain_name(item.name)].append(item)
             kind = kinds[item.kind]
             overlap = kind.behaviour().overlap
             if overlap.has_ended(item.body, now):
@@ -150,14 +154,11 @@ class _Finder:
                 doubled |= {item.id: item for item in self.there.get(work, ())}
         return doubled.values()
 
-    def made_by(self, match: Match) -> Iterator[LiveObject]:
-        """Yield what a replacement that was cut short may have made: what has the new name."""
-        if match.live is not None:
-            doubled = {item.id for item in self.doubled_by(match)}
-            for item in self.objects.values():
-                is_named = plain_name(item.name) == match.resource.name
-                if item.kind == match.kind.name and is_named and item.id not in doubled:
-                    yield item
+    def made_by(self, match: Match) -> Iterable[LiveObject]:
+        """Return what a replacement that was cut short may have made: what has the new name."""
+        if match.live is None:
+            return ()
+        return self.named.get((match.kind.name, match.resource.name), ())
 
     def containers_of(self, match: Match, children: Iterable[Match]) -> list[_Doubled]:
         """Return the unclaimed containers with an object that a child would double.
