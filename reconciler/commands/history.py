@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
@@ -332,14 +331,18 @@ class _Reading(Struct, frozen=True, dict=True):
             commit: repository.is_ancestor(commit, self.head)
             for commit in {entry.commit for entry in entries.values() if entry.commit is not None}
         }
+        at_base: dict[str, Mapping[Address, Resource] | None] = {}
         for address, entry in entries.items():
             if entry.commit is None or contained[entry.commit]:
                 continue
             was = applied.get(address)
             if _is_same(was, today.get(address)):
                 continue
-            base = repository.merge_base(entry.commit, self.head)
-            if base is None or not _is_same(was, self.configuration(base).resources.get(address)):
+            if entry.commit not in at_base:
+                base = repository.merge_base(entry.commit, self.head)
+                at_base[entry.commit] = self.configuration(base).resources if base else None
+            former = at_base[entry.commit]
+            if former is None or not _is_same(was, former.get(address)):
                 yield address, entry.commit
 
     def is_newer(self, commit: str) -> bool:
@@ -388,10 +391,8 @@ class _Reading(Struct, frozen=True, dict=True):
 
 
 def _is_same(one: Resource | None, other: Resource | None) -> bool:
-    """Return whether two declarations differ in nothing but their places."""
-    if one is None or other is None:
-        return one is other
-    return replace(one, mark=None) == replace(other, mark=None)
+    """Return whether neither is declared, or both are alike."""
+    return one.declares_as(other) if one is not None else other is None
 
 
 def _invalid(commit: str, diagnostics: Sequence[Diagnostic]) -> GitUnavailable:

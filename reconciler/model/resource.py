@@ -89,9 +89,8 @@ class Resource(Struct, frozen=True, gc=False):
     `spec` holds the managed fields by the API's names, as written (not normalised), secrets as
     `SecretRef`. An absent field is not managed; null clears it. `parent` is None for kinds without
     one, and for an export of the organization. `written` are the names that the files use instead
-    of those in `spec`. `unset` are the fields that `${unset}` leaves to the service.
-    `name_from_env`: the name depends on an environment variable. This, `written` and `marks` do not
-    count for equality.
+    of those in `spec`. `unset` are the fields that `${unset}` leaves to the service. `written` and
+    `marks` do not count for equality.
     """
 
     address: Address
@@ -112,6 +111,10 @@ class Resource(Struct, frozen=True, gc=False):
         return bool(_COMPARED(self) == _COMPARED(other))
 
     __hash__ = None  # type: ignore[assignment]  # `spec` may be a dict.
+
+    def declares_as(self, other: Resource | None) -> bool:
+        """Return whether another declaration differs in nothing but its place."""
+        return other is not None and replace(self, mark=None) == replace(other, mark=None)
 
     @property
     def name(self) -> str:

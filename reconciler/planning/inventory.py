@@ -202,8 +202,7 @@ def entries_after(
             if address in ran.sending and (entry := inventory.entries.get(address)) is not None:
                 written[address] = replace(entry, secrets=None)
             continue
-        same = at_head.get(address)
-        is_committed = same is not None and replace(same, mark=None) == replace(resource, mark=None)
+        is_committed = resource.declares_as(at_head.get(address))
         former = inventory.by_object.get((address.kind, live_id))
         secrets = inventory.hashes.get(address)
         if former is not None and address not in ran.sending:
