@@ -321,7 +321,7 @@ class _Matcher(Struct, dict=True):
             if problem:
                 self.left[address] = problem
 
-    @property
+    @cached_property
     def unread(self) -> Collection[tuple[str, str | None]]:
         """The kinds and parents whose objects were not read."""
         return {
