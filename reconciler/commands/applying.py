@@ -308,7 +308,7 @@ async def _verification(
     options = replace(
         request.plan.options,
         selection=plan.selection,
-        planned_before=plan.objects,
+        planned_before=plan.addresses,
         rotate=(),
     )
 

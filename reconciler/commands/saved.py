@@ -46,8 +46,8 @@ async def saved_plan(
 
     The selection is that of the file, since it only narrows: what its options name today, and what
     they named when it was saved. So a name with another meaning makes the plan stale. Options that
-    widen a plan (--rotate-secrets, --allow-replace) are not taken from the file: they
-    are given again. Policy violations of the new plan are in the result.
+    widen a plan (--rotate-secrets, --allow-replace) are not taken from the file: they are given
+    again. Policy violations of the new plan are in the result.
 
     Raises:
         BadUsage: the request narrows the plan.
@@ -64,7 +64,7 @@ async def saved_plan(
     _check_place(saved.source, session.loaded)
     for problem, hint in _other_options(saved, request):
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
-    options = replace(request.options, selection=saved.selection, planned_before=saved.objects)
+    options = replace(request.options, selection=saved.selection, planned_before=saved.addresses)
     new, live = await session.planned(transport, options, inventory, in_full=touched_by(saved))
     if lines := differences(saved, new, live=live, kinds=all_kinds(), mask=session.mask):
         raise StalePlan(stale_message(lines), hint=_NEW_PLAN)

@@ -311,7 +311,7 @@ class Session(Struct, frozen=True):
     def _judged_plan(self, live: Live, context: PlanContext) -> Plan:
         options = context.options
         # The trusted policy may prune less than the own one, so options may match nothing there.
-        again = replace(options, planned_before=options.planned_before or {})
+        again = replace(options, planned_before=options.planned_before or frozenset())
 
         def make(policy: Policy) -> Plan:
             is_own = policy is self.loaded.own_policy

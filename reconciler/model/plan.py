@@ -540,9 +540,9 @@ class Plan(Public, frozen=True, dict=True):
         return tuple(change for change in self.effective if change.id not in inside)
 
     @property
-    def objects(self) -> Mapping[Address, str | None]:
-        """The live ids of all changes by address, no-ops included."""
-        return {change.address: change.live_id for change in self.changes}
+    def addresses(self) -> frozenset[Address]:
+        """The addresses of all changes, no-ops included."""
+        return frozenset(change.address for change in self.changes)
 
     @property
     def empty(self) -> bool:

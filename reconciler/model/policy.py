@@ -44,15 +44,15 @@ class PlanOptions(Struct, frozen=True):
 
     `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
     plan to some addresses without making it a partial plan for the reader.
-    `planned_before` are the objects of an earlier plan of the same selection, which are selected
-    again although their names may have changed. Removed resources have the objects of that plan.
+    `planned_before` is what an earlier plan of the same selection had, which is selected again
+    although its names may have changed.
     """
 
     rotate: tuple[str, ...] = ()
     allow_replace: bool = False
     selection: Selection = field(default_factory=Selection)
     only: frozenset[Address] | None = None
-    planned_before: Mapping[Address, str | None] | None = None
+    planned_before: frozenset[Address] | None = None
 
 
 class PolicyRule(Struct, frozen=True):

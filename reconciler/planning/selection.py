@@ -170,7 +170,7 @@ def select(candidates: Candidates, options: PlanOptions) -> Selected:
     test = _test_of(candidates, selection, is_strict=planned_before is None)
     chosen = {address for address, match in candidates.planned.items() if test.allows(match)}
     if planned_before is not None:
-        chosen |= candidates.planned.keys() & planned_before.keys()
+        chosen |= candidates.planned.keys() & planned_before
     elif not chosen:
         raise BadUsage(f"the options select no resource: {_written(selection)}")
     added = _needed(candidates.matching.matches, chosen) - chosen

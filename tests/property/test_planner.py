@@ -140,7 +140,7 @@ def test_a_partial_plan_is_a_subset_of_the_whole_plan(
 ) -> None:
     desired, live = world
     whole = {change.id for change in planned(desired, live).effective}
-    options = PlanOptions(selection=Selection(targets=(glob,)), planned_before={})
+    options = PlanOptions(selection=Selection(targets=(glob,)), planned_before=frozenset())
     part = {change.id for change in planned(desired, live, options=options).effective}
     assert part <= whole
 

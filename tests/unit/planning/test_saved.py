@@ -290,6 +290,6 @@ def test_apply_a8_a_plan_identifies_no_object_that_a_removed_resource_can_not_be
         live,
         Policy(prune=True),
         base=base,
-        options=PlanOptions(planned_before=known),
+        options=PlanOptions(planned_before=frozenset(known)),
     )
     assert [change.live_id for change in now.effective] == ["e1"]

@@ -219,7 +219,7 @@ def test_what_a_plan_selected_is_selected_again_under_another_name() -> None:
     )
     with pytest.raises(BadUsage, match="nothing matches 'Old lake'"):
         planned(DESIRED, renamed, options=PlanOptions(selection=selection))
-    options = PlanOptions(selection=selection, planned_before=first.objects)
+    options = PlanOptions(selection=selection, planned_before=first.addresses)
     assert changed(planned(DESIRED, renamed, options=options)) == {"batch_export.lake"}
 
 
