@@ -165,33 +165,6 @@ class Objection(Struct, frozen=True):
     because_of: LiveObject | None = None
 
 
-def ignored(context: RuleContext) -> Objection | None:
-    """Return the objection to fields that are newer than the server, if there are any.
-
-    A live object that has the field proves that the server knows it.
-    """
-    if context.dialect is None:
-        return None
-    body = context.live.body if context.live is not None else {}
-    changed = dict.fromkeys(str(change.path[0]) for change in context.change.fields)
-    names = [
-        name
-        for name in changed
-        if (field := context.kind.field_named(name)) is not None
-        and field.since is not None
-        and not context.dialect.is_since(field.since)
-        and name not in body
-        and context.sent(name) not in (MISSING, None, field.default)
-    ]
-    if not names:
-        return None
-    return Objection(
-        f"the server (dialect {context.dialect}) ignores {', '.join(names)}",
-        "remove it, or set it to ${unset} in `overrides` of this environment",
-        (names[0],),
-    )
-
-
 class KnownRefusal(Struct, frozen=True):
     """A change that the server is known to refuse, with a stable id, which `policy.attempt` names.
 

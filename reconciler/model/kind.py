@@ -173,6 +173,10 @@ class Variant(Struct, frozen=True, dict=True):
     extras: tuple[Field, ...] = ()
     fixed_since: Dialect | None = None
     """The first dialect in which a change of the tag is a replacement."""
+    dialects: Mapping[str, Collection[Dialect]] = field(default_factory=dict)
+    """The dialects that have a tag."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What to use instead of a tag that a dialect does not have."""
     unlisted: Mapping[str, Dialect] = field(default_factory=dict)
     """Tags whose objects are in no list, with their first dialect: they can be read by id only."""
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -288,6 +292,8 @@ class Field(Struct, frozen=True):
         Whether a create must contain it.
     since, until
         The dialects that have it.
+    accepts
+        The only values that servers of a dialect accept, if they do not accept all.
     empty_is_null
         Whether an empty list or mapping means the same as null to the server.
     null_in_create
@@ -337,6 +343,7 @@ class Field(Struct, frozen=True):
     verbatim: bool = False
     since: Dialect | None = None
     until: Dialect | None = None
+    accepts: Mapping[Dialect, Sequence[JSON]] = field(default_factory=dict)
     empty_is_null: bool = False
     null_in_create: bool = False
 
@@ -344,6 +351,10 @@ class Field(Struct, frozen=True):
     def variant(self) -> Variant | None:
         """Its type, if that is a variant."""
         return self.type if isinstance(self.type, Variant) else None
+
+    def has(self, dialect: Dialect) -> bool:
+        """Return whether servers of a dialect have it."""
+        return dialect in Dialect.between(self.since, self.until)
 
     def is_fixed(self, dialect: Dialect | None) -> bool:
         """Return whether servers of a dialect cannot change it in place."""
@@ -583,14 +594,19 @@ def variant_of(
     node = known_schema(name)["properties"][field]
     words = node["x-variants"]
     tag, body = words["tag"], words["body"]
+    schemas = {
+        variant: known_schema(f"{words['folder']}/{variant}")
+        for variant in node["properties"][tag]["x-open-enum"]
+    }
     return Variant(
         tag,
         body,
-        {
-            variant: _fields(inner, inner["properties"], special)
-            for variant in node["properties"][tag]["x-open-enum"]
-            if (inner := known_schema(f"{words['folder']}/{variant}"))
+        {name: _fields(inner, inner["properties"], special) for name, inner in schemas.items()},
+        dialects={
+            name: Dialect.between(_dialect(inner.get("x-since")), _dialect(inner.get("x-until")))
+            for name, inner in schemas.items()
         },
+        instead={n: inner["x-instead"] for n, inner in schemas.items() if "x-instead" in inner},
         extras=_fields(node, node["properties"], (), leave_out=(tag, body)),
         **parts,
     )
@@ -631,6 +647,7 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         verbatim=field.verbatim or bool(node.get("x-zone")),
         since=_dialect(node.get("x-since")),
         until=_dialect(node.get("x-until")),
+        accepts={Dialect(name): values for name, values in node.get("x-accepts", {}).items()},
         empty_is_null=bool(node.get("x-empty-is-null")),
         null_in_create=clearable and not _FILLED_IN.isdisjoint(node),
     )

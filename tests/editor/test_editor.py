@@ -172,7 +172,7 @@ LAKE = f"{RESOURCE_HEAD}batch_exports:\n  lake:\n"
     [
         (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  prune: ", {"true", "false"}),
         (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  deny:\n    - ", {"history-lost"}),
-        (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  attempt:\n    - ", {"type-not-accepted"}),
+        (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  attempt:\n    - ", {"not-accepted"}),
         (
             f"{LAKE}    lifecycle:\n      ignore_changes:\n        - ",
             {"interval", "destination.config.prefix"},

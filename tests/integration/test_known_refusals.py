@@ -313,10 +313,10 @@ def test_experience_19_apply_sends_nothing_that_the_service_is_known_to_refuse(
 
     refused = run("apply", "--auto-approve")
     assert refused.code == 5
-    assert "[type-not-accepted]" in refused.out + refused.err
+    assert "[not-accepted]" in refused.out + refused.err
     assert "all.yaml:1:" in refused.out + refused.err
     assert running.writes() == []
     assert run("plan", "--exclude", "batch_export.lake").code == 0
-    write(folder, {"reconciler.yaml": "version: 1\npolicy: {attempt: [type-not-accepted]}\n"})
+    write(folder, {"reconciler.yaml": "version: 1\npolicy: {attempt: [not-accepted]}\n"})
     assert run("apply", "--auto-approve").code == 3
     assert running.writes() == [("POST", "batch_exports")]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timedelta
-from functools import cache
 
 from reconciler.kinds.batch_export.consequences import (
     live_value,
@@ -13,38 +12,20 @@ from reconciler.kinds.batch_export.consequences import (
     wanted_type,
 )
 from reconciler.kinds.batch_export.destinations import DESTINATION, INTEGRATIONS
-from reconciler.model.behaviour import Objection, RuleContext, Rules, ignored
+from reconciler.model.accepted import NOT_ACCEPTED
+from reconciler.model.behaviour import Objection, RuleContext, Rules
 from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema
-from reconciler.model.text import printable, quoted
+from reconciler.model.text import printable
 from reconciler.model.times import moment_as_option
 from reconciler.model.values import MISSING, JSONObject, mapping_of, path_text, value_at
 
-REFUSALS = Rules()
+REFUSALS = Rules(refusals=[NOT_ACCEPTED])
 _CREATES = (Action.CREATE, Action.REPLACE)
 _WRITES = (*_CREATES, Action.UPDATE)
 _MAY_DROP_INTEGRATION = frozenset({"Postgres"})
-_MODELS_SINCE: Mapping[str, Dialect] = {"hogql": Dialect.V2026}
 _SCHEDULE_KEPT = timedelta(days=7)
-_CAPTURE_ADDRESSES = ("https://us.i.posthog.com/batch/", "https://eu.i.posthog.com/batch/")
-_INSTEAD = {"S3": "use AwsS3 or S3Compatible, with an `integration` for the credentials"}
-
-
-def _release(context: RuleContext) -> Dialect | None:
-    """Return the dialect that accepts the same: the interface is not older than 2025 here."""
-    return Dialect.V2025 if context.dialect is Dialect.INTERFACE else context.dialect
-
-
-def _has(release: Dialect, since: Dialect | None, until: Dialect | None) -> bool:
-    return release in Dialect.between(since, until)
-
-
-@cache
-def _range_of(tag: str) -> tuple[Dialect | None, Dialect | None]:
-    schema = known_schema(f"destinations/{tag}")
-    since, until = schema.get("x-since"), schema.get("x-until")
-    return Dialect(since) if since else None, Dialect(until) if until else None
 
 
 def _by_integration(tag: str, release: Dialect) -> bool:
@@ -72,7 +53,7 @@ def _missing(
     tag: str, config: JSONObject, release: Dialect | None, word: str = "required"
 ) -> Iterator[str]:
     """Yield what a new destination lacks. For an unknown version, what all of them require."""
-    releases = (release,) if release is not None else Dialect.between(*_range_of(tag))
+    releases = (release,) if release is not None else DESTINATION.dialects[tag]
     first, *others = (tuple(_required(tag, config, release, word)) for release in releases)
     for name in first:
         value = value_at(config, tuple(name.split(".")))
@@ -84,48 +65,39 @@ def _server(context: RuleContext) -> str:
     return "the server" + (f" (dialect {context.dialect})" if context.dialect else "")
 
 
-@REFUSALS.refusal("type-not-accepted", on=_WRITES)
-def type_not_accepted(context: RuleContext) -> Objection | None:
-    """The server does not have the destination type.
+@REFUSALS.refusal("field-required", on=_WRITES)
+def field_required(context: RuleContext) -> Objection | None:
+    """A new export lacks what its destination type requires, or a required field is empty.
 
-    Servers of 2026 have AwsS3 and S3Compatible instead of S3, and refuse every change of the
-    destination of an S3 export. Older servers do not have the newer types. Use another type.
+    Servers up to 2025 require address and credentials in the configuration. Servers of 2026 require
+    an integration, which holds the credentials, and do not accept an empty prefix of a bucket. Set
+    the field, or create the integration in the service and set `destination.integration` to it.
     """
-    tag, release = wanted_type(context), _release(context)
-    if release is None or tag not in DESTINATION.variants or context.sent("destination") is MISSING:
+    tag, destination = wanted_type(context), mapping_of(context.sent("destination"))
+    if tag not in DESTINATION.variants or not destination:
         return None
-    if _has(release, *_range_of(tag)):
+    config, dialect = mapping_of(destination.get("config")), context.dialect
+    filled = known_schema(f"destinations/{tag}").get("x-not-empty", ())
+    missing = [name for name in filled if config.get(name) == ""]
+    missing += _missing(tag, config, dialect) if context.creates else ()
+    fix, path = "set it in `destination.config`", ("destination", "config")[: 2 if missing else 1]
+    if _lacks_integration(context, tag):
+        missing.insert(0, "an integration")
+        fix = "create an integration in the service, and set `destination: {integration: <name>}`"
+    if not missing:
         return None
-    known = [other for other in DESTINATION.variants if _has(release, *_range_of(other))]
     return Objection(
-        f"{_server(context)} does not accept destination type {tag}",
-        _INSTEAD.get(tag, f"use one of {', '.join(known)}"),
-        ("destination", "type"),
+        f"{_server(context)} requires {', '.join(missing)} for destination type {tag}", fix, path
     )
 
 
-@REFUSALS.refusal("integration-required", on=_WRITES)
-def integration_required(context: RuleContext) -> Objection | None:
-    """The destination type requires an integration.
-
-    It holds the credentials. Create it in the service, and set `destination.integration` to its
-    name or id.
-    """
-    removed = context.field("destination", "integration")
-    if not context.creates and removed is None:
-        return None
-    tag, release = wanted_type(context), _release(context)
-    if release is None or tag not in DESTINATION.variants or not _by_integration(tag, release):
-        return None
-    if not context.creates and tag in _MAY_DROP_INTEGRATION:
-        return None
+def _lacks_integration(context: RuleContext, tag: str) -> bool:
+    if context.dialect is None or not _by_integration(tag, context.dialect):
+        return False
     if value_at(wanted(context, "destination"), ("integration",)) not in (None, MISSING):
-        return None
-    return Objection(
-        f"{_server(context)} requires an integration for destination type {tag}",
-        "create an integration in the service, and set `destination: {integration: <name>}`",
-        ("destination",),
-    )
+        return False
+    is_removed = context.field("destination", "integration") is not None
+    return context.creates or (is_removed and tag not in _MAY_DROP_INTEGRATION)
 
 
 @REFUSALS.refusal("integration-of-another-project", on=_CREATES)
@@ -175,66 +147,6 @@ def unknown_integration(context: RuleContext) -> Objection | None:
     return None
 
 
-@REFUSALS.refusal("field-not-accepted", on=_WRITES)
-def field_not_accepted(context: RuleContext) -> Objection | None:
-    """The server does not know a field of the destination.
-
-    Such as credentials of object stores and `endpoint_url` on servers of 2026, and
-    `legacy_parquet_extension` on older ones. Remove the field.
-    """
-    release, config = _release(context), context.sent("destination", "config")
-    if release is None or not isinstance(config, Mapping):
-        return None
-    tag, fields = wanted_type(context), DESTINATION.named_fields_of(wanted(context, "destination"))
-    names = [
-        name
-        for name in config
-        if name in fields and not _has(release, fields[name].since, fields[name].until)
-    ]
-    if not names:
-        return None
-    is_secret = any(fields[name].secret for name in names)
-    return Objection(
-        f"{_server(context)} does not accept {', '.join(names)} for destination type {tag}",
-        "remove it and use an `integration`" if is_secret else "remove it",
-        ("destination", "config", names[0]),
-    )
-
-
-@REFUSALS.refusal("field-ignored", on=_WRITES)
-def field_ignored(context: RuleContext) -> Objection | None:
-    """The server does not have a field of the export, and would ignore it.
-
-    Such as `timezone` and offsets on servers before 2026. Every plan would show the change again.
-    Remove the field, or leave it out of this environment.
-    """
-    return ignored(context)
-
-
-@REFUSALS.refusal("field-required", on=_WRITES)
-def field_required(context: RuleContext) -> Objection | None:
-    """A new export lacks a field that its destination requires, or a required field is empty.
-
-    Servers up to 2025 require address and credentials in the configuration. Servers of 2026 do not
-    accept an empty prefix of a bucket. Set the field.
-    """
-    tag, sent = wanted_type(context), context.sent("destination", "config")
-    if tag not in DESTINATION.variants:
-        return None
-    config = mapping_of(sent)
-    filled = known_schema(f"destinations/{tag}").get("x-not-empty", ())
-    missing = [name for name in filled if config.get(name) == ""]
-    if context.creates:
-        missing += _missing(tag, config, _release(context))
-    if not missing:
-        return None
-    return Objection(
-        f"{_server(context)} requires {', '.join(missing)} for destination type {tag}",
-        "set it in `destination.config`",
-        ("destination", "config"),
-    )
-
-
 @REFUSALS.refusal("credentials-not-readable", on=(Action.REPLACE,))
 def credentials_not_readable(context: RuleContext) -> Objection | None:
     """A replacement would lose credentials that only the service stores.
@@ -243,7 +155,7 @@ def credentials_not_readable(context: RuleContext) -> Objection | None:
     the configuration. An export that needs none, because its server has a role, is replaced with
     `policy.attempt`.
     """
-    tag, release = wanted_type(context), _release(context)
+    tag, release = wanted_type(context), context.dialect
     is_same = tag in DESTINATION.variants and tag == live_value(context, "destination", "type")
     if not context.creates or not is_same:
         return None
@@ -258,53 +170,6 @@ def credentials_not_readable(context: RuleContext) -> Objection | None:
         f"{_server(context)} does not return {', '.join(missing)}, which the new export would lack",
         "set it in `destination.config`, as `${secret:…}`",
         ("destination", "config"),
-    )
-
-
-@REFUSALS.refusal("legacy-extension", on=_WRITES)
-def legacy_extension(context: RuleContext) -> Objection | None:
-    """`legacy_parquet_extension` is switched on.
-
-    Servers only switch it off: it exists for exports from before 2026. Remove it.
-    """
-    path = ("destination", "config", "legacy_parquet_extension")
-    if context.dialect is not Dialect.V2026 or context.sent(*path) is not True:
-        return None
-    return Objection(f"{_server(context)} does not set {path[-1]} to true", "remove it", path)
-
-
-@REFUSALS.refusal("address-not-accepted", on=_WRITES)
-def address_not_accepted(context: RuleContext) -> Objection | None:
-    """An HTTP export has another address than those of PostHog.
-
-    Servers of 2026 send HTTP exports only to the capture addresses of PostHog Cloud. Use one of
-    them.
-    """
-    path = ("destination", "config", "url")
-    url = context.sent(*path)
-    if context.dialect is not Dialect.V2026 or not isinstance(url, str):
-        return None
-    if url in _CAPTURE_ADDRESSES or wanted_type(context) != "HTTP":
-        return None
-    return Objection(
-        f"{_server(context)} does not send exports to {quoted(url)}",
-        f"use {' or '.join(_CAPTURE_ADDRESSES)}",
-        path,
-    )
-
-
-@REFUSALS.refusal("model-not-accepted", on=_WRITES)
-def model_not_accepted(context: RuleContext) -> Objection | None:
-    """The server does not have the model.
-
-    Older servers do not have model hogql. Use another one.
-    """
-    model, release = str(context.sent("model")), _release(context)
-    since = _MODELS_SINCE.get(model)
-    if since is None or release is None or release.is_since(since):
-        return None
-    return Objection(
-        f"{_server(context)} does not accept model {model}", "use model events", ("model",)
     )
 
 
@@ -337,6 +202,26 @@ def query_not_accepted(context: RuleContext) -> Objection | None:
         f"{_server(context)} accepts a query only with model hogql in this project",
         "set `model: hogql`",
         ("sql_query",),
+    )
+
+
+@REFUSALS.refusal("filters-not-accepted", on=_WRITES)
+def filters_not_accepted(context: RuleContext) -> Objection | None:
+    """An export of another model than events has filters.
+
+    Servers of 2026 accept them only with model events, also those that a replacement takes over
+    from the live export. Set `filters: null`, or use model events.
+    """
+    is_sent = context.sent("filters") is not MISSING or context.sent("model") is not MISSING
+    model = wanted(context, "model") or "events"
+    if context.dialect is not Dialect.V2026 or not is_sent or model == "events":
+        return None
+    if not wanted(context, "filters"):
+        return None
+    return Objection(
+        f"{_server(context)} accepts filters only with model events",
+        "set `filters: null`",
+        ("filters",),
     )
 
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from reconciler.model.behaviour import (
-    Behaviour,
-    Objection,
-    Outcome,
-    RuleContext,
-    Rules,
-    ignored,
-)
+from reconciler.model.accepted import NOT_ACCEPTED
+from reconciler.model.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
 from reconciler.model.field_types import DecimalText
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Effect, Severity
@@ -19,7 +13,7 @@ from reconciler.model.request import Operation, Repeat
 from reconciler.model.text import listed, quoted, several
 from reconciler.model.values import JSON, MISSING, leaves, mapping_of
 
-RULES = Rules()
+RULES = Rules(refusals=[NOT_ACCEPTED])
 CAPTURE_FIELDS = (
     "session_recording_opt_in",
     "capture_console_log_opt_in",
@@ -192,38 +186,10 @@ def anonymisation_turned_off(context: RuleContext) -> Outcome:
 def access_changed(context: RuleContext) -> Outcome:
     """Access to the project changes.
 
-    Check who can read it then. Newer servers refuse the field: see `access-control-not-accepted`.
+    Check who can read it then. Newer servers refuse the field: see `not-accepted`.
     """
     text = "access to the project changes; check who can read it then"
     return text if context.field("access_control") else None
-
-
-@RULES.refusal("access-control-not-accepted", on=_WRITES)
-def access_control_refused(context: RuleContext) -> Objection | None:
-    """The server does not accept `access_control`.
-
-    Newer servers refuse every value but null, even false. Remove the field, and set access in the
-    service.
-    """
-    if context.dialect is not Dialect.V2026:
-        return None
-    if context.sent("access_control") in (None, MISSING):
-        return None
-    return Objection(
-        f"the server (dialect {context.dialect}) does not accept access_control",
-        "remove it, and set the access in the service",
-        ("access_control",),
-    )
-
-
-@RULES.refusal("setting-ignored", on=_UPDATES)
-def setting_ignored(context: RuleContext) -> Objection | None:
-    """The server does not have a setting of the project, and would ignore it.
-
-    Such as `onboarding_tasks` on servers before 2026. Every plan would show the change again.
-    Remove the field, or leave it out of this environment.
-    """
-    return ignored(context)
 
 
 @RULES.refusal("name-taken", on=_WRITES)

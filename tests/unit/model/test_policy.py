@@ -16,7 +16,7 @@ _policies = st.builds(
     max_changes=_limits,
     deletable=st.frozensets(st.just("project")),
     deny=st.sampled_from([(), ("history-lost",)]),
-    attempt=st.sampled_from([(), ("query-required",), ("query-required", "legacy-extension")]),
+    attempt=st.sampled_from([(), ("query-required",), ("query-required", "not-accepted")]),
     allow_literal_secrets=st.booleans(),
     allow_exec_secrets=st.booleans(),
 )
