@@ -29,6 +29,7 @@ from reconciler.model.public import AddressText, Count, Public, derived
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
 from reconciler.planning.inventory import Inventory
+from reconciler.planning.notes import PAUSED_BY_SERVICE
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import Colour, RenderOptions
@@ -42,8 +43,7 @@ _REFUSED = (402, 403, 404)
 _WITHOUT_PLAN = 402
 _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
-_PAUSED_BY_SERVICE = "paused-by-service"
-"""The consequence of an unpause that says that the service paused the object."""
+_NOTES = (OTHER_TOOL, PAUSED_BY_SERVICE)
 _DRIFT = (Origin.LIVE, Origin.BOTH, Origin.UNKNOWN)
 """Where nothing was recorded as applied, a difference from the files counts, too."""
 _MOST_LISTED = 5
@@ -193,7 +193,7 @@ def drift_of(plan: Plan, inventory: Inventory | None) -> Drift:
         if change.action is not Action.DELETE:
             by_address.setdefault(change.address, []).append(change)
     # What was applied and the plan creates again.
-    created = (inventory or Inventory()).entries.keys() & {
+    deleted = (inventory or Inventory()).entries.keys() & {
         change.address for change in plan.changes if change.action is Action.CREATE
     }
     doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
@@ -205,10 +205,14 @@ def drift_of(plan: Plan, inventory: Inventory | None) -> Drift:
         source=plan.source,
         objects=tuple(item for item in objects if item is not None),
         compared=len(by_address),
-        deleted=tuple(sorted(created - explained)),
-        renamed={address: name for address, name in renamed.items() if address in created},
+        deleted=tuple(sorted(deleted - explained)),
+        renamed={
+            address: name
+            for address, name in renamed.items()
+            if plan.source.applied is None or address in deleted
+        },
         unmanaged=len(plan.unmanaged),
-        remarks=tuple(note.message for note in plan.notes if note.code == OTHER_TOOL),
+        remarks=tuple(note.message for note in plan.notes if note.code in _NOTES),
     )
 
 
@@ -230,7 +234,7 @@ def _object(changes: list[Change]) -> DriftedObject | None:
         fields=tuple(fields),
         parent_name=first.parent_name,
         at=next((change.at for change in changes if change.at is not None), None),
-        paused_by_service=_PAUSED_BY_SERVICE in rules,
+        paused_by_service=PAUSED_BY_SERVICE in rules,
     )
 
 

@@ -68,9 +68,9 @@ def drift_command(
 
     With --write, a value goes into the layer that defines it if no other resource or environment
     has it from there, else into the resource or into the overrides of the environment. On a
-    terminal, asks about values that come from a reference. Exits with 3 if a value could not be
-    written. Secrets cannot be read, so they are never written. Without an inventory, it needs a
-    NAME.
+    terminal, asks about values that come from a reference. Exits with 0 if nothing differs, 2 if
+    all was written, 3 if a value could not be. Secrets cannot be read, so they are never written.
+    Without an inventory, it needs a NAME.
     """
     from reconciler.authoring.drift import DriftRequest, drift
     from reconciler.cli.running import runtime, show_report

@@ -25,6 +25,7 @@ from reconciler.workspace.loading import Loaded
 
 _MOST_LISTED = 20
 _NEW_PLAN = "make a new plan and have it reviewed"
+_AS = ", as when the plan was made"
 
 
 class SavedPlan(Struct, frozen=True):
@@ -67,7 +68,10 @@ async def saved_plan(
     options = replace(request.options, selection=saved.selection, planned_before=saved.addresses)
     new, live = await session.planned(transport, options, inventory, in_full=touched_by(saved))
     if lines := differences(saved, new, live=live, kinds=all_kinds(), mask=session.mask):
-        raise StalePlan(stale_message(lines), hint=_NEW_PLAN)
+        # Only a plan without git has no commit.
+        used, uses = saved.source.head is not None, new.source.head is not None
+        hint = _NEW_PLAN if used == uses else f"{'omit' if used else 'pass'} --no-inventory{_AS}"
+        raise StalePlan(stale_message(lines), hint=hint)
     return SavedPlan(new, live, inventory)
 
 

@@ -331,14 +331,18 @@ class Session(Struct, frozen=True):
         """Return what a plan depends on besides configuration and live state. Reads the clock."""
         # Without a base git may be unavailable, or not to be used.
         history = self.history if inventory is not None else None
-        return PlanContext(
+        context = PlanContext(
             self.runtime.now(),
             __version__,
             inventory,
-            options,
+            options=options,
             head=history.head if history is not None else None,
             head_ref=history.head_ref if history is not None else None,
             uncommitted=history is not None and bool(history.uncommitted),
             declared=self.loaded.declared.keys(),
             has_environments=len(self.loaded.environments) > 1,
         )
+        if inventory is not None:
+            return context
+        reason = "no git repository" if self.history is None else "--no-inventory"
+        return replace(context, no_inventory=reason)

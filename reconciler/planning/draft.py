@@ -30,16 +30,18 @@ from reconciler.planning.selection import PrunedObject
 class PlanContext(Struct, frozen=True):
     """What a plan depends on besides configuration, live state and policy.
 
-    `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
-    commit of the configuration and `head_ref` its branch, if known; `uncommitted` says whether its
-    files differ from it. `declared` are the resources of all environments, and `has_environments`
-    says whether there are several. `decisions` are those of earlier readings. With
-    `needs_details`, changes that depend on more than short forms raise DetailsNotRead.
+    `now` is when live state was read: rules such as "end_at has passed" need it. `no_inventory`
+    says why nothing is known of what was applied, if it is not. `head` is the commit of the
+    configuration and `head_ref` its branch, if known; `uncommitted` says whether its files differ
+    from it. `declared` are the resources of all environments, and `has_environments` says whether
+    there are several. `decisions` are those of earlier readings. With `needs_details`, changes that
+    depend on more than short forms raise DetailsNotRead.
     """
 
     now: datetime
     tool_version: str
     inventory: Inventory | None = None
+    no_inventory: str = "first apply, or refs/reconciler/* not fetched"
     options: PlanOptions = field(default_factory=PlanOptions)
     head: str | None = None
     head_ref: str | None = None

@@ -11,6 +11,7 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, other_tool_of, plain_name
+from reconciler.model.pause import Cause, cause_of_pause
 from reconciler.model.plan import Leaving, Note, Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import (
@@ -28,6 +29,10 @@ from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_notes
 
+NO_INVENTORY = "no-inventory"
+"""The note that says why there is none, in the place of what was applied."""
+PAUSED_BY_SERVICE = "paused-by-service"
+"""The note, and the consequence of an unpause, that the service paused an export."""
 _MOST = 20
 _MOST_NAMED, _MOST_SECRETS = 10, 3
 _ITEM = attrgetter("sort", "text")
@@ -48,11 +53,12 @@ def notes_of(draft: Draft) -> Iterator[Note]:
     yield from collision_notes(draft)
     yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values(), draft.names)
     yield from _not_read(draft)
+    yield from _paused_by_service(draft)
 
 
 def _without_inventory(draft: Draft) -> Iterator[Note]:
     """Yield what a plan does not detect without an inventory."""
-    yield Note("no-inventory", "removed resources, drift and changed secrets are not detected")
+    yield Note(NO_INVENTORY, f"no inventory ({draft.context.no_inventory})")
     sending = {
         change.address for change in draft.changes if any(n.use.sent for n in change.secrets)
     }
@@ -62,7 +68,7 @@ def _without_inventory(draft: Draft) -> Iterator[Note]:
         if match.live is not None and address in draft.selected - sending
         if any(True for _ in secret_refs(match.resource.spec))
     ]
-    if names:
+    if names and draft.changes:
         yield Note(
             "secrets-not-compared",
             f"secrets not sent: {listed(names, _MOST_SECRETS)} (--rotate-secrets sends them)",
@@ -148,6 +154,24 @@ def _not_read(draft: Draft) -> Iterator[Note]:
                 f"{kind.collection} of {several(count, kind.parent or '')} not read: none are "
                 "declared there, and the server has no list for the organization",
             )
+
+
+def _paused_by_service(draft: Draft) -> Iterator[Note]:
+    """Yield a note on the objects that the service paused and the plan does not unpause."""
+    unpaused = {change.address for change in draft.changes if change.action is Action.UNPAUSE}
+    paused = [
+        address
+        for address, match in sorted(draft.matching.matches.items())
+        if match.live is not None and address in draft.selected - unpaused
+        if cause_of_pause(match.live.body, declared=match.resource.spec.get("paused") is True)
+        is Cause.SERVICE
+    ]
+    if paused:
+        yield Note(
+            PAUSED_BY_SERVICE,
+            f"paused by the service after failures: {listed(paused, _MOST_NAMED)} (`status` says "
+            "why; fix the cause, then `unpause`)",
+        )
 
 
 def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:

@@ -28,6 +28,7 @@ from reconciler.model.plan import (
     Severity,
 )
 from reconciler.model.text import listed, printable, several, shortened
+from reconciler.planning.notes import NO_INVENTORY
 from reconciler.planning.places import INSIDE, PARENT
 from reconciler.render.plan_entries import Entry, Remark, entries_of
 from reconciler.render.words import counted_nouns, nouns, parent_of, summary, with_names
@@ -47,10 +48,7 @@ _LONGEST_BRANCH = 80
 _LONGEST_NAME = 40
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 _NOT_USED = "not compared: the plan has only what the command requests"
-_NO_INVENTORY = "no inventory (first apply, or refs/reconciler/* not fetched)"
 _FEWEST_OBJECTS = 10
-_IN_HEADER = "no-inventory"
-"""The note that the line of what was applied replaces."""
 
 
 class NewLine(Struct, frozen=True):
@@ -131,7 +129,7 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     for note in plan.notes:
         if note.about is not None and note.about in changed:
             about.setdefault(note.about, []).append(note.message)
-        elif note.code not in (_IN_HEADER, "loosened"):
+        elif note.code not in (NO_INVENTORY, "loosened"):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
     entries, shared = entries_of(plan.effective, about, verbose=verbose, brief=brief)
     ordered, source = _ordered(entries), plan.source
@@ -196,7 +194,8 @@ def applied_as_text(plan: Plan) -> str:
     source = plan.source
     if source.applied is None:
         requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)
-        return _NOT_USED if requested else _NO_INVENTORY
+        reasons = (note.message for note in plan.notes if note.code == NO_INVENTORY)
+        return _NOT_USED if requested else next(reasons, "no inventory")
     counts = f"{source.recorded:,} of {several(source.declared, 'resource')}"
     return f"{applied_commit(source, plan.created_at)}: {counts}"
 

@@ -180,6 +180,17 @@ def test_a_pause_by_the_service_is_named(applied: Applied) -> None:
     assert "paused: true" in applied.text("resources.yaml")
 
 
+def test_m2_a_pause_by_the_service_is_noted_if_paused_is_unmanaged(applied: Applied) -> None:
+    """M2: drift and plan said nothing of it."""
+    rule = {"match": {"name": "Lake"}, "status": "Failed", "error": "No access."}
+    applied.running.admin("PUT", "outcomes", [rule])
+    applied.running.advance(hours=12)
+    for command in ("drift", "plan"):
+        ran = applied.run(command)
+        assert ran.code == 0
+        assert "note: paused by the service after failures: batch_export.lake" in ran.out
+
+
 @pytest.mark.parametrize("dialect", ["2026"], indirect=True)
 def test_the_command_exits_with_2_for_drift(applied: Applied) -> None:
     assert applied.run("drift").code == 0

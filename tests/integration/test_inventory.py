@@ -553,3 +553,52 @@ def test_a_move_in_the_files_is_no_drift(repo: Repo) -> None:
             repo.apply()
     ran = repo.run("drift", "--format", "json")
     assert (ran.code, json.loads(ran.out)["objects"]) == (0, [])
+
+
+def test_a_plan_says_why_it_has_no_inventory(repo: Repo, tmp_path: Path) -> None:
+    """After every apply without git the head named references that were not fetched."""
+    outside = write(tmp_path / "outside", {"reconciler.yaml": SETTINGS})
+    write(outside, {"resources.yaml": declared(a=secret_in("ONE"))})
+    repo.commit(a=secret_in("ONE"))
+    heads = {
+        "first apply, or refs/reconciler/* not fetched": repo.run("plan"),
+        "--no-inventory": repo.run("plan", "--no-inventory"),
+        "no git repository": replace(repo, folder=outside, env={}).run("plan"),
+    }
+    for reason, ran in heads.items():
+        assert f"Applied     no inventory ({reason})" in ran.out
+
+
+def test_an_empty_plan_has_no_note_on_secrets(repo: Repo) -> None:
+    repo.commit(a=secret_in("ONE"))
+    repo.apply()
+    assert repo.notes("--no-inventory").keys() == {"no-inventory"}
+    repo.write(a=secret_in("TWO"), b={})
+    assert "secrets not sent: batch_export.a" in repo.run("plan", "--no-inventory").out
+
+
+def test_drift_and_plan_agree_without_an_inventory(repo: Repo) -> None:
+    """`drift` saw no drift in a renamed project, which `apply` refused to create again."""
+    repo.commit(a=secret_in("ONE"))
+    repo.apply("--no-inventory")
+    project = repo.running.exports()["a"]["team_id"]
+    repo.running.call("PATCH", f"/api/projects/{project}/", {"name": "Web v2"})
+    plan = repo.plan(code=5)
+    assert [item["rule"] for item in plan["refusals"]] == ["possible-duplicate"]
+    ran = repo.run("drift")
+    assert ran.code == 2
+    assert "1 live object probably renamed: project.web to 'Web v2'" in ran.out
+
+
+def test_a_plan_that_was_saved_without_the_inventory_names_the_option(
+    repo: Repo, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(a={"interval": "day"})
+    assert repo.run("plan", "--no-inventory", "--out", file).code == 0
+    ran = repo.run("apply", file)
+    assert ran.code == 4, ran.out + ran.err
+    assert "hint: pass --no-inventory, as when the plan was made" in ran.err
+    assert repo.run("apply", file, "--no-inventory").code == 0
