@@ -32,6 +32,7 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     holds_reference,
+    leaves,
     mapping_of,
     path_text,
     value_at,
@@ -39,19 +40,7 @@ from reconciler.model.values import (
 from reconciler.providers.flaws import flaw_of
 from reconciler.workspace.references import References
 from reconciler.workspace.resource_files import Declaration, Undetermined
-from reconciler.workspace.schema.annotations import (
-    MOST_SHAPES,
-    Carriers,
-    Outline,
-    Shape,
-    TextWithAt,
-    carriers_of,
-    leaf_shapes,
-    members,
-    outline,
-    shape_of,
-    tags_of,
-)
+from reconciler.workspace.schema.annotations import Carriers, annotated
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check
 from reconciler.workspace.schema.values import ANNOTATIONS, check_fields
 from reconciler.workspace.sources import WORKSPACE_FILE
@@ -244,13 +233,11 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     merged = filled(kind, declaration, context)
     context.places[declaration.address] = merged.places
     before = len(context.problems.diagnostics)
-    layers = context.layers_of(kind)
     checked = merged.checked
-    managed = layers.managed(checked)
-    misread = check(kind.name, checked, merged.check, parts=managed.outline)
+    misread = check(kind.name, checked, merged.check)
     if misread:
         merged = merged.without(misread)
-        managed = layers.managed(merged.checked)
+    managed = managed_in(merged.checked, kind)
     is_reported = len(context.problems.diagnostics) > before
     if is_reported and "name" not in merged.values and context.problems.failed:
         return None
@@ -376,8 +363,7 @@ class KindLayers(Struct, frozen=True):
     """What the resources of a kind share in one environment.
 
     `workspace` is the file whose defaults are the lowest layer. `filled` returns a text with its
-    references filled in. `_defaults` remembers the defaults of each file, `_managed` the managed
-    fields of each shape.
+    references filled in. `_defaults` remembers the defaults of each file.
     """
 
     kind: Kind
@@ -385,7 +371,6 @@ class KindLayers(Struct, frozen=True):
     workspace: Document
     filled: Callable[[str], JSON]
     _defaults: dict[str, Merged] = field(default_factory=dict)
-    _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
 
     def defaults(self, document: Document) -> Merged:
         """Return the defaults for the resources of a file: its own over those of the workspace."""
@@ -414,16 +399,6 @@ class KindLayers(Struct, frozen=True):
             layers = (Layer(document, inside, f"override {self.environment}"), *layers)
             values = self._over(values, override)
         return Merged(layers, values)
-
-    def managed(self, fields: Mapping[str, Any]) -> ManagedFields:
-        """Return the managed fields of a resource, the same for all of its shape."""
-        shape = shape_of(fields, tags_of(self.kind.name))
-        known = self._managed.get(shape)
-        if known is None:
-            if len(self._managed) >= MOST_SHAPES:
-                self._managed.clear()
-            known = self._managed[shape] = managed_in(shape, self.kind)
-        return known
 
     def _over(self, below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
         merged: dict[str, Any] = laid_over(below, above)
@@ -473,10 +448,8 @@ def laid_over(below: Any, above: Any) -> Any:
 
 
 class ManagedFields(Struct, frozen=True):
-    """The managed fields of resources of a shape.
+    """The managed fields of a resource.
 
-    outline
-        What the checks of the schema look at, in the whole resource.
     names
         The kind's own name of each field, with the name in the files.
     repeated
@@ -491,7 +464,6 @@ class ManagedFields(Struct, frozen=True):
         The texts that may be a URL with a password.
     """
 
-    outline: Outline
     names: tuple[tuple[str, str], ...]
     repeated: tuple[tuple[str, str], ...]
     written: Mapping[str, str]
@@ -506,33 +478,30 @@ def canonical_name(name: str, kind: Kind) -> str:
     return field.name if field is not None else name
 
 
-def managed_in(shape: Shape, kind: Kind) -> ManagedFields:
-    """Return the managed fields of resources of a shape."""
+def managed_in(fields: Mapping[str, Any], kind: Kind) -> ManagedFields:
+    """Return the managed fields of a resource."""
     names: dict[str, str] = {}
     repeated: list[tuple[str, str]] = []
-    written = members(shape)
-    for name in written:
+    for name in fields:
+        own = canonical_name(name, kind)
         if name in COMMON or name == kind.parent_key:
             continue
-        own = canonical_name(name, kind)
         if own in names:
             repeated.append((name, own))
         else:
             names[own] = name
-    shapes = {own: written[name] for own, name in names.items()}
-    spec = tuple(part for item in shapes.items() for part in item)
-    carriers = carriers_of(kind.name, _ANNOTATIONS, spec)
+    spec = {own: fields[name] for own, name in names.items()}
+    carriers = annotated(kind.name, _ANNOTATIONS, spec)
     # Texts in fields with variants may be URLs with passwords.
-    holders = (holder.name for holder, _ in kind.variants if holder.name in shapes)
-    leaves = (leaf for holder in holders for leaf in leaf_shapes(shapes[holder], (holder,)))
+    holders = [holder.name for holder, _ in kind.variants if holder.name in spec]
+    texts = (leaf for name in holders for leaf in leaves(spec[name], (name,)))
     return ManagedFields(
-        outline=outline(kind.name, shape),
         names=tuple(names.items()),
         repeated=tuple(repeated),
         written={own: name for own, name in names.items() if own != name},
         carriers=carriers,
         secret=tuple(path for path, _ in carriers.get(_SECRET, ())),
-        with_at=tuple(path for path, leaf in leaves if leaf is TextWithAt),
+        with_at=tuple(path for path, text in texts if text.__class__ is str and "@" in text),
     )
 
 

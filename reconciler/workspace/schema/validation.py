@@ -22,25 +22,21 @@ from reconciler.model.schemas import member_schema, schema, types_of
 from reconciler.model.values import (
     JSON,
     MISSING,
+    PLAIN,
     Path,
     SecretRef,
     holds_reference,
+    map_leaves,
     mapping_of,
     path_text,
     references_in,
     value_at,
 )
-from reconciler.workspace.schema.annotations import (
-    Body,
-    Foreign,
-    Outline,
-    TextRule,
-    outline,
-    shape_of,
-    tags_of,
-)
+from reconciler.workspace.schema.annotations import Body, body_of, holds_secrets, parts, spelling
 from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
 
+_CHECKED = frozenset({"x-open-enum", "x-placeholders", "x-url", "x-variants"})
+"""The annotations that `_check_part` checks."""
 _MISREAD = frozenset({"type", "enum", "const"})
 _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
 PLACEHOLDER = "(secret)"
@@ -65,6 +61,15 @@ _TYPES = {
     "object": "a mapping",
     "null": "null",
 }
+_TYPE_HINTS = {
+    "integer": "write a number, without quotes or a unit",
+    "number": "write a number, without quotes or a unit",
+    "boolean": "write true or false, without quotes",
+    "array": "write a list: `- item` lines, or [item, item]",
+    "object": "write `name: value` lines below it, indented, without dashes",
+    "string": "write text, or `|` and indented lines",
+}
+"""The hints by the type that a field wants."""
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False}
@@ -115,27 +120,16 @@ class CheckContext(Struct, frozen=True):
         self.error_at_key("missing-field", path, message, hint or f"add `{name}:`")
 
 
-def check(
-    name: str, value: JSON, context: CheckContext, path: Path = (), *, parts: Outline | None = None
-) -> Collection[Path]:
+def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Collection[Path]:
     """Report all errors of a value by the schema `name`. `path` is the place of the value.
 
-    `parts` is the outline of the value, if it is known. Return the paths of values that further
-    checks should skip: of a wrong type, or not allowed.
+    Return the paths of values that further checks should skip: of a wrong type, or not allowed.
     """
-    if parts is None:
-        parts = outline(name, shape_of(value, tags_of(name)))
-    return _check(name, value, _plain(value, parts.foreign), parts, context, path)
-
-
-def _check(
-    name: str, value: JSON, plain: JSON, parts: Outline, context: CheckContext, path: Path
-) -> Collection[Path]:
-    """Check a value, which is `plain` to a schema."""
     compiled = _validator(name)
     if compiled is None:
         return ()
     misread: list[Path] = []
+    plain = map_leaves(value, _plain_text, keep=PLAIN)
     if not compiled.is_valid(plain):
         violations = [_violation(name, value, error) for error in compiled.errors(plain)]
         mistyped = {violation.path for violation in violations if violation.keyword == "type"}
@@ -145,7 +139,13 @@ def _check(
                 _report(violation, context, (*path, *violation.path))
                 if violation.keyword in _MISREAD:
                     misread.append(violation.path)
-    _check_outline(parts, value, plain, context, path)
+    for inside, node, item in parts(schema(name) or {}, value):
+        if item.__class__ is SecretRef or not _CHECKED.isdisjoint(node):
+            _check_part(node, item, context, (*path, *inside))
+        if "x-form" in node and item.__class__ is str and item:
+            holder = mapping_of(value_at(value, inside[:-1]))
+            if not holder.get(node["x-form"].get("unless", "")):
+                _check_form(node["x-form"], item, context, (*path, *inside))
     return misread
 
 
@@ -153,18 +153,6 @@ def _check(
 def _validator(name: str) -> Validator | None:
     node = schema(name)
     return validator(node) if node is not None else None
-
-
-def _plain(value: JSON, foreign: Foreign) -> JSON:
-    """Return a value with text in place of what is text to a schema, and no JSON."""
-    if foreign is None:
-        return _plain_text(value)
-    if not foreign:
-        return value
-    changed = value.copy()
-    for key, below in foreign.items():
-        changed[key] = _plain(value[key], below)
-    return changed
 
 
 def _plain_text(value: JSON) -> JSON:
@@ -255,59 +243,34 @@ def _hint_to_move(name: str, violation: _Violation) -> str | None:
     return None
 
 
-def _check_outline(
-    parts: Outline, value: JSON, plain: JSON, context: CheckContext, path: Path
-) -> None:
+def _check_part(node: Mapping[str, Any], value: JSON, context: CheckContext, path: Path) -> None:
     """Check what JSON Schema cannot express: texts, secrets and variants."""
-    for inside, members in parts.texts.items():
-        holder = value_at(value, inside) if inside else value
-        for key, rule in members:
-            if holder[key] not in rule.ordinary:
-                _check_text(rule, holder[key], context, (*path, *inside, key))
-            if (
-                rule.form
-                and holder[key]
-                and not mapping_of(holder).get(rule.form.get("unless", ""))
-            ):
-                _check_form(rule.form, holder[key], context, (*path, *inside, key))
-    for inside in parts.misplaced:
-        at = (*path, *inside)
-        message = f"{context.named(at)} is not a secret field: everyone with read access sees it"
+    if isinstance(value, SecretRef) and not holds_secrets(node):
+        message = f"{context.named(path)} is not a secret field: everyone with read access sees it"
         hint = "use ${env:NAME} or ${var:NAME} here"
-        context.error("secret-in-plain-field", at, message, hint)
-    for body in parts.bodies:
-        _check_body(body, value, plain, context, path)
+        context.error("secret-in-plain-field", path, message, hint)
+    elif value.__class__ is str:
+        _check_text(node, value, context, path)
+    elif isinstance(value, dict) and (body := body_of(node, value, path)) is not None:
+        unless = node["x-variants"]["unless"]
+        _check_body(body, unless if value.get(unless) is None else None, context)
 
 
-def _check_body(body: Body, value: JSON, plain: JSON, context: CheckContext, path: Path) -> None:
-    """Check the body of a variant by the schema of its tag."""
-    typed, at = replace(context, tag=body.tag), (*path, *body.path)
-    members = value_at(value, body.path)
-    _check(body.schema, members, value_at(plain, body.path), body.outline, typed, at)
-    for required in body.lacks:
-        if required not in _intended(members, schema(body.schema) or {}):
-            hint = f"add `{required}:`, or an `{body.unless}` that provides it"
-            typed.missing(required, at, hint=hint)
+def _check_body(body: Body, unless: str | None, context: CheckContext) -> None:
+    """Check the body of a variant by the schema of its tag.
 
-
-def _check_text(rule: TextRule, value: str, context: CheckContext, path: Path) -> None:
-    named = context.named(path)
-    if value in rule.flagged:
-        message = f"'{value}' for {named} requires a feature that not every organization has"
-        context.warning("feature-flag", path, message)
-    elif rule.known and value not in rule.known:
-        _report_unknown_text(rule, value, context, path)
-    if rule.is_url and value.strip() and not _URL.match(value):
-        given = "" if "@" in value else f", not '{value}'"  # It may contain a password.
-        message = f"{named} must begin with http:// or https://{given}"
-        hint = "write it like https://example.com/path"
-        context.error_if_strict("bad-url", path, message, hint)
-    if rule.placeholders and ("{" in value or "}" in value):
-        _check_placeholders(rule.placeholders, value, context, path)
-    if rule.placeholders and (variable := re.search(_VARIABLE, value)) is not None:
-        message = f"{variable[0]} in {named} is not replaced: it becomes a part of every name"
-        hint = "use ${env:NAME}, and set NAME in the pipeline"
-        context.warning("unknown-placeholder", path, message, hint)
+    `unless` is the field that would make some of its fields optional, None if it is set.
+    """
+    name, members = body.schema, body.value
+    if name is None or not isinstance(members, dict):
+        return
+    typed, node = replace(context, tag=body.tag), schema(name) or {}
+    check(name, members, typed, body.path)
+    for field in node.get("x-required-unless", ()) if unless is not None else ():
+        if field not in members and field not in _intended(members, node):
+            typed.missing(
+                field, body.path, hint=f"add `{field}:`, or an `{unless}` that provides it"
+            )
 
 
 def _check_form(form: Mapping[str, str], value: str, context: CheckContext, path: Path) -> None:
@@ -318,18 +281,37 @@ def _check_form(form: Mapping[str, str], value: str, context: CheckContext, path
         context.error("bad-form", path, message, form["hint"])
 
 
-def _report_unknown_text(rule: TextRule, value: str, context: CheckContext, path: Path) -> None:
+def _check_text(node: Mapping[str, Any], value: str, context: CheckContext, path: Path) -> None:
+    known = node.get("x-open-enum", ())
+    if value in node.get("x-feature-flag", ()):
+        named = context.named(path)
+        message = f"'{value}' for {named} requires a feature that not every organization has"
+        context.warning("feature-flag", path, message)
+    elif known and value not in known:
+        _report_unknown_text(node, value, context, path)
+    if node.get("x-url") and value.strip() and not _URL.match(value):
+        given = "" if "@" in value else f", not '{value}'"  # It may contain a password.
+        message = f"{context.named(path)} must begin with http:// or https://{given}"
+        hint = "write it like https://example.com/path"
+        context.error_if_strict("bad-url", path, message, hint)
+    if "x-placeholders" in node:
+        _check_placeholders(node["x-placeholders"], value, context, path)
+
+
+def _report_unknown_text(
+    node: Mapping[str, Any], value: str, context: CheckContext, path: Path
+) -> None:
     """Report an unknown value. A misspelt one is an error, others may be new."""
-    named, fix = context.named(path), rule.fix(value)
+    named, known, fix = context.named(path), node["x-open-enum"], spelling(node, value)
     message = f"unknown value '{value}' for {named}"
     if fix is not None:
         message = f"invalid value '{value}' for {named}"
         context.error_if_strict("misspelt-value", path, message, fix)
-    elif close := near_miss(value, rule.known):
+    elif close := near_miss(value, known):
         hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
         context.error_if_strict("unknown-value", path, message, hint)
     else:
-        hint = choice(value, rule.known, "known")
+        hint = choice(value, known, "known")
         context.warning("unknown-value", path, f"{message}; the service decides", hint)
 
 
@@ -340,6 +322,10 @@ def _check_placeholders(
     from string import Formatter
 
     code, named = "unknown-placeholder", context.named(path)
+    if (variable := re.search(_VARIABLE, value)) is not None:
+        message = f"{variable[0]} in {named} is not replaced: it becomes a part of every name"
+        hint = "use ${env:NAME}, and set NAME in the pipeline"
+        context.warning(code, path, message, hint)
     try:
         # The service formats the text as Python does (service.md, 1.3).
         names = {name: None for _, name, _, _ in Formatter().parse(value) if name is not None}
@@ -441,27 +427,29 @@ def type_hint(
     """
     if isinstance(value, str) and holds_reference(value):
         return NOT_FILLED
-    by_node = _hint_by_node(node)
-    if by_node is not None:
+    if node.get("x-secret"):
         keeps = ", or remove the line: the service keeps its value, and cannot clear it"
-        return by_node + keeps if value is None and node.get("x-secret") else by_node
+        return f"write a reference such as ${{secret:env:NAME}}{keeps * (value is None)}"
+    for keyword, words in (("enum", "allowed"), ("x-open-enum", "known")):
+        if keyword in node:
+            return f"{words}: {', '.join(map(word, node[keyword]))}"
+    return _hint_by_type(value, wanted, node, written)
+
+
+def _hint_by_type(
+    value: JSON, wanted: Sequence[str], node: Mapping[str, Any], written: JSON
+) -> str | None:
     if value is None:
         return "add a value, or remove the line"
     if isinstance(value, Input):
         return f"set it to {'true or false' if 'boolean' in wanted else 'a plain number'}"
-    if isinstance(value, str):
-        is_filled = isinstance(written, str) and holds_reference(written)
-        return _hint_for_filled(written, wanted) if is_filled else _hint_for_text(value, wanted)
-    return _hint_for_other(value, wanted, node)
-
-
-def _hint_by_node(node: Mapping[str, Any]) -> str | None:
-    """Return the values that a field accepts, None if there is no list of them."""
-    if node.get("x-secret"):
-        return "write a reference such as ${secret:env:NAME}"
-    if "enum" in node:
-        return f"allowed: {', '.join(map(word, node['enum']))}"
-    return f"known: {', '.join(node['x-open-enum'])}" if "x-open-enum" in node else None
+    if isinstance(value, str) and isinstance(written, str) and holds_reference(written):
+        return _hint_for_filled(written, wanted)
+    if "string" in wanted and not isinstance(value, (list, dict)):
+        return _hint_to_quote(value, node)
+    if "string" in wanted and isinstance(value, dict) and list(value.values()) == [None]:
+        return f"quote a value that begins with {{: '{{{next(iter(value))}}}'"
+    return next((hint for kind, hint in _TYPE_HINTS.items() if kind in wanted), None)
 
 
 def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:
@@ -473,16 +461,6 @@ def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:
     return "use ${var:NAME} with a variable of that type"
 
 
-def _hint_for_other(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
-    if isinstance(value, list) and "object" in wanted:
-        return "write `name: value` lines without dashes"
-    if isinstance(value, dict) and "string" in wanted and list(value.values()) == [None]:
-        return f"quote a value that begins with {{: '{{{next(iter(value))}}}'"
-    if not isinstance(value, (list, dict)) and "string" in wanted:
-        return _hint_to_quote(value, node)
-    return "write true or false" if "boolean" in wanted else None
-
-
 def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:
     if node.get("format") == "date-time":
         return "use ISO 8601, such as 2026-01-31T00:00:00Z"
@@ -492,20 +470,6 @@ def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:
         return f"quote a key: '{value}'; for an undeclared project write {{id: {value}}}"
     # A decimal such as 1.10 has lost its last digit on the way here.
     return "quote it" if isinstance(value, float) else f"quote it: '{word(value)}'"
-
-
-def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
-    if "integer" in wanted or "number" in wanted:
-        digits = value.strip().lstrip("+-").replace(".", "", 1).isdigit()
-        return "remove the quotes" if digits else "write a number without a unit or text"
-    if "boolean" in wanted:
-        quoted = value.lower() in ("true", "false")
-        return f"write true or false{', without quotes' if quoted else ''}"
-    if "array" in wanted:
-        if value.startswith(("-", "–", "—")):
-            return "start each item with a dash and a space: `- item`"
-        return f"write a list: [{value}]" if len(value) <= _LONGEST else "write a list"
-    return "write `name: value` lines below it, indented" if "object" in wanted else None
 
 
 def range_words(keyword: str, value: JSON, node: Mapping[str, Any]) -> str:

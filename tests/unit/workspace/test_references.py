@@ -156,7 +156,7 @@ def test_configuration_7_an_environment_variable_in_a_number_field(tmp_path: Pat
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("5432", "remove the quotes"),
+        ("5432", "without quotes"),
         ("${var:quoted}", "the variable"),
         ("5${env:PORT}", "as the whole value"),
     ],
