@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from reconciler.applying import execute
 from reconciler.client import Transport
+from reconciler.commands.lock import only_apply
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult
-from reconciler.commands.recording import Outputs, only_apply, recording
+from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import SavedPlan, saved_plan
 from reconciler.commands.session import Session

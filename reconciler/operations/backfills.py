@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.client.limits import Estimate
+from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.recording import Outputs, only_apply, recording
+from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, ReconcilerError
