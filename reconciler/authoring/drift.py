@@ -177,15 +177,13 @@ async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
     async with session.connected() as transport:
         inventory = session.inventory(request.plan)
         plan, live = await session.planned(transport, request.plan.options, inventory)
-        if inventory is not None:
-            inventory = inventory.counted(live, kinds_by_name())
-        result = selected(drift_of(plan, inventory), plan, request.names)
+        result = selected(drift_of(plan, live, inventory), plan, request.names)
         if request.attribute:
             result = await attributed(result, _calls_of(result, live, transport))
         return Reported(result, session.warnings(plan), transport.calls)
 
 
-def drift_of(plan: Plan, inventory: Inventory | None) -> Drift:
+def drift_of(plan: Plan, live: Live, inventory: Inventory | None) -> Drift:
     """Return the drift that a plan would set back."""
     by_address: dict[Address, list[Change]] = {}
     for change in plan.changes:
@@ -193,9 +191,9 @@ def drift_of(plan: Plan, inventory: Inventory | None) -> Drift:
         if change.action is not Action.DELETE:
             by_address.setdefault(change.address, []).append(change)
     # What was applied and the plan creates again.
-    deleted = (inventory or Inventory()).entries.keys() & {
-        change.address for change in plan.changes if change.action is Action.CREATE
-    }
+    applied = (inventory or Inventory()).counted(live, kinds_by_name()).entries
+    creates = (change.address for change in plan.changes if change.action is Action.CREATE)
+    deleted = {address for address in creates if address in applied}
     doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
     renamed = {refusal.addresses[0]: refusal.objects[0].name for refusal in doubled}
     explained = {address for refusal in doubled for address in refusal.addresses}

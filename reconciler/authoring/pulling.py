@@ -162,7 +162,7 @@ async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
         plan, live = await session.planned(transport, request.plan.options, inventory)
         calls = transport.calls
     pulling = _Pulling(session, live, inventory, request)
-    pulled = await pulling.pulled(selected(drift_of(plan, inventory), plan, request.names))
+    pulled = await pulling.pulled(selected(drift_of(plan, live, inventory), plan, request.names))
     if request.write:
         write_files(session.options.folder, pulled.texts)
         pulled = replace(pulled, written=True)

@@ -100,9 +100,9 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         newest = repository.commit(f"{tip}^1") if tip is not None else None
         if tip is None or newest is None:
             return Inventory(hashes=hashes)
-        entries = read_entries(repository, tip)
-        uncounted = dict(self._uncounted(entries))
-        entries = {at: entry for at, entry in entries.items() if at not in uncounted}
+        every = read_entries(repository, tip)
+        uncounted = dict(self._uncounted(every))
+        entries = {at: entry for at, entry in every.items() if at not in uncounted}
         reading = _Reading(self, head)
         applied, parents = reading.applied(entries)
         behind = {} if rollback else dict(reading.behind(entries, applied))
@@ -126,6 +126,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 for commit in {entry.commit for entry in entries.values()}
                 if commit is not None
             },
+            every=every,
             record=Record(
                 self.ref,
                 tip,

@@ -91,6 +91,9 @@ def duplicates_of(
             ]
         else:
             items = finder.containers_of(match, children[match.resource.address])
+        recorded = matching.replaced.get(match.resource.address) if match.live is None else None
+        if recorded is not None and recorded.id not in {item.id for item, _ in items}:
+            items.append((recorded, ()))
         duplicates += (
             Duplicate(match, item, item.identity in ignored, inside)
             for item, inside in items
@@ -195,6 +198,8 @@ def refusal_of(duplicate: Duplicate, matching: Matching) -> Refusal:
     address, name = match.resource.address, quoted(live.name)
     if duplicate.inside:
         what = f"which contains {several(len(duplicate.inside), 'object')} of its configuration"
+    elif matching.replaced.get(address) == live:
+        what = "which was applied as this resource"
     else:
         what = "which exports the same data to the same place"
     return Refusal(

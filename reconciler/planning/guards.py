@@ -26,6 +26,7 @@ from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import path_text, value_at
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import refusal_of
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.rules import rule_refusals
 from reconciler.planning.selection import PrunedObject
@@ -83,19 +84,20 @@ Guard: TypeAlias = Callable[[Draft], Iterable[Refusal]]
 
 def protected(draft: Draft) -> Iterator[Refusal]:
     """Refuse to delete or replace what has `lifecycle.protect`, removed resources included."""
+    inventory = draft.matching.inventory or Inventory()
     for change in draft.destructive:
-        resource = draft.resources.get(change.address)
-        match = draft.matching.resources.get(change.address)
-        was = draft.matching.declared(match.resource, match.live).applied if match else None
-        versions = (item for item in (resource, was) if item is not None)
-        if resource is None or not any(item.lifecycle.protect for item in versions):
+        # The old object of a move is that of its resource.
+        at = inventory.by_object.get((change.address.kind, change.live_id or ""), change.address)
+        own = draft.resources.get(change.address) or draft.resources.get(at)
+        versions = [item for item in (own, inventory.applied.get(at)) if item is not None]
+        if not any(item.lifecycle.protect for item in versions):
             continue
         fate = "deleted" if change.action is Action.DELETE else "replaced"
         yield Refusal(
             "protect",
             f"{change.address} is protected and would be {fate}",
             (change.address,),
-            resource.near(("lifecycle", "protect")),
+            versions[0].near(("lifecycle", "protect")),
             "set `lifecycle: {protect: false}` on it and apply; then remove it",
         )
 

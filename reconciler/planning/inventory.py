@@ -51,6 +51,8 @@ class Inventory(Struct, frozen=True, dict=True):
         Removed addresses that other files may declare, with the reason.
     former, times
         The configuration of the newest applied commit, and the times of the commits of entries.
+    every
+        All recorded entries, also those that do not count.
     """
 
     entries: Mapping[Address, Entry] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Inventory(Struct, frozen=True, dict=True):
     former: Desired | None = None
     times: Mapping[str, datetime] = field(default_factory=dict)
     record: Record | None = None
+    every: Mapping[Address, Entry] = field(default_factory=dict)
 
     @cached_property
     def by_object(self) -> Mapping[Identity, Address]:
@@ -212,7 +215,7 @@ def entries_after(
         written[address] = Entry(live_id, resource.name, parent, commit, secrets)
     held = {(address.kind, entry.id) for address, entry in written.items() if entry is not None}
     leaving = {item.address for item in plan.leaving if not item.stays}
-    for address, entry in inventory.entries.items():
+    for address, entry in inventory.every.items():
         identity = address.kind, entry.id
         is_gone = identity in ran.deleted or address in leaving
         if address not in written and (is_gone or identity in held):

@@ -304,6 +304,10 @@ class _Matcher(Struct, dict=True):
             kind = self.kinds[address.kind]
             parent = self.live.by_identity.get((kind.parent or "", live.parent_id or ""))
             problem = self.inventory.problem_of(address, live, parent)
+            if identity in self.ignored:
+                problem = "`policy.ignore` names it"
+            elif (other := other_tool_of(live.name)) is not None:
+                problem = f"{other} manages it, too"
             if match is not None:
                 if match.resource.state is State.PRESENT:
                     self.replaced[address] = live
@@ -311,10 +315,6 @@ class _Matcher(Struct, dict=True):
                     if is_moved and match.resource.pinned_id is None and not problem:
                         self.left_by_moves[address] = live
                 continue
-            if identity in self.ignored:
-                problem = "`policy.ignore` names it"
-            elif (other := other_tool_of(live.name)) is not None:
-                problem = f"{other} manages it, too"
             was = self.inventory.applied.get(address) or Resource(address, {"name": live.name})
             self.claims[identity] = [address]
             self.removed[address] = Match(was, kind, live, live.parent_id)

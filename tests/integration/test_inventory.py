@@ -518,6 +518,27 @@ def test_an_entry_that_does_not_count_leaves_nothing_to_send(repo: Repo) -> None
     assert repo.changes() == []
 
 
+def test_model_1091_an_entry_that_does_not_count_leaves_with_its_object(repo: Repo) -> None:
+    """Another address has the object now, or it was deleted: nothing may find it by the entry."""
+    repo.commit(a={"name": "Same"}, b={})
+    repo.apply()
+    rename_entry(repo, "batch_export.a")
+    rename_entry(repo, "batch_export.b")
+    repo.commit(c={"name": "Same"}, d={"name": "b", "state": "absent"})
+    repo.apply()
+    assert repo.entries().keys() == {"project.web", "batch_export.c"}
+
+
+def test_model_2005_an_entry_that_does_not_count_is_no_drift(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    rename_entry(repo, "batch_export.a")
+    export = repo.running.exports()["a"]
+    repo.running.call("DELETE", f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/")
+    assert repo.run("drift").code == 0
+    assert repo.run("drift", "--write").code == 0
+
+
 def rename_entry(repo: Repo, address: str) -> None:
     """Give an entry a name that its commit does not declare."""
     entries = repo.entries()

@@ -270,7 +270,7 @@ async def _applied(
             return
     made = await clone.apply(saved)
     problems = list(differing("apply: exit code", expected, made.code))
-    after = made.after = live_of((await clone.state())["projects"])
+    after = made.after = live_of(await clone.projects())
     end = before if expected in (4, 5) else applied(predicted)
     problems += differing("apply: end state", *_apart(state_of(end), state_of(after)))
     for problem in problems:
@@ -309,7 +309,7 @@ async def _again(
     second = Planned(world, after, predicted if saved is not None else None)
     if saved is not None:
         repeated = await clone.apply(saved)
-        again = live_of((await clone.state())["projects"])
+        again = live_of(await clone.projects())
         expected = 4 if is_stale(predicted, second) else code_of_apply(second)
         for problem in differing("saved plan again: exit code", expected, repeated.code):
             yield f"{problem} {repeated.text}"
@@ -340,7 +340,7 @@ async def _rejected(clone: Clone, ended: Ended, saved: Path) -> AsyncIterator[st
     saved.write_text(json.dumps(edited), encoding="utf-8")  # noqa: ASYNC240 - nothing else runs
     for problem in differing("edited plan: exit code", 1, (await clone.apply(saved)).code):
         yield problem
-    state = live_of((await clone.state())["projects"])
+    state = live_of(await clone.projects())
     start = live_of(clone.world.projects)
     for problem in differing("edited plan", *_apart(state_of(start), state_of(state))):
         yield problem
@@ -348,7 +348,7 @@ async def _rejected(clone: Clone, ended: Ended, saved: Path) -> AsyncIterator[st
 
 async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIterator[str]:
     """Apply a saved plan after something changed, in the service or in the files."""
-    world, state = clone.world, (await clone.state())["projects"]
+    world, state = clone.world, await clone.projects()
     predicted = Planned(world, live_of(state))
     is_whole = not (world.is_partial or world.rotate)
     if world.later is not None and is_whole:
@@ -356,12 +356,12 @@ async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIter
         checkout(world, clone.folder, world.work)
     else:
         await _meanwhile(clone, dice)
-    before = live_of((await clone.state())["projects"])
+    before = live_of(await clone.projects())
     now = Planned(world, before, predicted)
     stale = 4 if is_stale(predicted, now) else code_of_apply(now)
     expected = now.code if now.error else stale
     made = await clone.apply(saved)
-    after = made.after = live_of((await clone.state())["projects"])
+    after = made.after = live_of(await clone.projects())
     end = before if expected else applied(now)
     for problem in differing("outdated plan: exit code", expected, made.code):
         yield f"{problem} {made.text} {[*now.changes]} {now.refusals}"
@@ -371,7 +371,7 @@ async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIter
 
 async def _meanwhile(clone: Clone, dice: random.Random) -> None:
     """Let something happen to an export in the service."""
-    state = (await clone.state())["projects"]
+    state = await clone.projects()
     exports = [(p["id"], body) for p in state for body in p.get("batch_exports", ())]
     if exports:
         project, body = dice.choice(exports)

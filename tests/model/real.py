@@ -35,7 +35,7 @@ from reconciler.workspace.git.inventory import ref_of
 from reconciler.workspace.git.repository import Repository
 from tests.model.declared import leaves
 from tests.model.identity import Live
-from tests.model.world import World, seed_of, write_record, written
+from tests.model.world import ELSEWHERE, World, seed_of, write_record, written
 from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
 from tests.support.git import Git
 
@@ -171,8 +171,10 @@ class Clone:
         texts = {path.name: path.read_text(encoding="utf-8") for path in self.folder.glob("*.yaml")}
         return {name: yaml.safe_load(text) for name, text in texts.items()}
 
-    async def state(self) -> dict[str, Any]:
-        return await self.service.state()
+    async def projects(self) -> list[dict[str, Any]]:
+        """Return the projects of the organization."""
+        projects = (await self.service.state())["projects"]
+        return [item for item in projects if item["name"] != ELSEWHERE]
 
 
 async def _yes(_: object) -> bool:

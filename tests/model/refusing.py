@@ -5,13 +5,12 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from tests.model.declared import CONFIG, INTEGRATION, TYPE, Declared, Resource
-from tests.model.identity import Live, plain
+from tests.model.declared import CONFIG, INTEGRATION, TYPE, Resource
+from tests.model.identity import Live
 from tests.model.ruling import broken
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 # A rule and addresses each.
 Refusals = Iterator[tuple[str, ...]]
 _BUCKET, _TABLE = ("bucket_name", "prefix"), ("host", "database", "schema", "table_name")
-PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE, "HTTP": ("url",)}
+PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE}
 
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
@@ -36,7 +35,9 @@ def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
 def _deleted(plan: Planned) -> Refusals:
     lost = plan.of_action("delete", "replace")
     for change in lost:
-        versions = (plan.now.get(change.address), plan.record.declared(change.live))
+        known = plan.record.of_object.get(change.live.id, "") if change.live else ""
+        now = plan.now.get(change.address) or plan.now.get(known)
+        versions = (now, plan.record.applied.get(known))
         if any(item and item.protected for item in versions):
             yield "protect", change.address
     if lost and not plan.now:
@@ -178,22 +179,22 @@ def _projects(plan: Planned) -> Refusals:
 
 
 def doubled(plan: Planned) -> Refusals:
-    applied = plan.record.applied
     free, created = [*_unclaimed(plan)], plan.of_action("create", "replace")
-    for key, resource, parent in [(c.address, plan.now[c.address], c.parent) for c in created]:
+    for change in created:
+        key, resource, is_new = change.address, plan.now[change.address], change.live is None
         others = [item for item in free if not item.is_beside(resource)]
-        if _has_twin(resource, applied, [item for item in others if item.parent == parent]):
+        here = [item for item in others if item.kind == resource.kind]
+        here = [item for item in here if not resource.parent or item.parent == change.parent]
+        names = set() if is_new else {item.plain_name for item in here}
+        is_recorded = is_new and plan.identity.replaced.get(key) in others
+        if _has_twin(resource, here) or resource.name in names or is_recorded:
             yield "possible-duplicate", key
-        if resource.kind == "project" and key in applied:
-            own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
-            former = [was for was in applied.values() if was.parent == ("key", key)]
-            for project in others:
-                inside = [item for item in free if item.parent == project.id]
-                names = {item.plain_name for item in inside}
-                named = {was.address for was in former if plain(was.name) in names}
-                named |= {child for child in own if _has_twin(plan.now[child], applied, inside)}
-                if named:
-                    yield "possible-duplicate", key, *named
+        own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
+        for project in others:
+            inside = [item for item in free if item.parent == project.id]
+            named = [child for child in own if _has_twin(plan.now[child], inside)]
+            if named:
+                yield "possible-duplicate", key, *named
 
 
 def _unclaimed(plan: Planned) -> Iterator[Live]:
@@ -205,15 +206,15 @@ def _unclaimed(plan: Planned) -> Iterator[Live]:
             yield item
 
 
-def _has_twin(export: Resource, applied: Declared, items: list[Live]) -> bool:
+def _has_twin(export: Resource, items: list[Live]) -> bool:
     """Return whether an export would do the work of a live one again."""
-    was, selected = applied.get(export.address), f"{CONFIG}exclude_events"
-    for known, item in itertools.product(filter(None, (export, was)), items):
-        same, exact = known.value(selected) == item.value(selected), known.value(TYPE) != "HTTP"
-        is_same_work = (same and exact) if was is None else (same or exact)
-        if is_same_work and _place(known) == _place(item) is not None and not item.has_ended():
-            return True
-    return False
+    own, selected = _place(export), f"{CONFIG}exclude_events"
+    return own is not None and any(
+        own == _place(item)
+        and export.value(selected) == item.value(selected)
+        and not item.has_ended()
+        for item in items
+    )
 
 
 def _place(export: Resource | Live) -> tuple[object, ...] | None:

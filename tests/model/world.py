@@ -41,6 +41,8 @@ class Commit:
 
 Sent = tuple[str, ...]
 """What decided the secrets of a resource: its version, then each path with its reference."""
+ELSEWHERE = "Elsewhere"
+"""The project of another organization."""
 LOST = -1
 """A commit that the clone lacks."""
 
@@ -239,8 +241,13 @@ def seed_of(world: World, organization: str, key: str) -> Mapping[str, Any]:
         {"id": 100 + project["id"], "project": project["id"], "kind": "aws-s3", "keyless": False}
         for project in world.projects
     ]
+    # The service never uses an id of a deleted project again.
+    other = [{"id": 100, "name": ELSEWHERE}]
     return {
-        "organizations": [{"id": organization, "name": "Acme", "projects": world.projects}],
+        "organizations": [
+            {"id": organization, "name": "Acme", "projects": world.projects},
+            {"id": organization.replace("0188", "0199"), "name": "Other", "projects": other},
+        ],
         "keys": [{"value": key}],
         "integrations": integrations if world.dialect == "2026" else [],
     }

@@ -16,6 +16,7 @@ from reconciler.model.resource import Lifecycle, Resource, State
 from tests.support.worlds import (
     desired_of,
     export,
+    inventory_of,
     live_export,
     live_of,
     live_project,
@@ -170,6 +171,23 @@ def test_plan_i2_an_ignored_object_is_doubled_by_a_former_name_too() -> None:
     plan = planned(desired_of(WEB, own), state, Policy(ignore=("Pg*",)), base=BEFORE)
     (refusal,) = refused(plan)
     assert "take it out of `policy.ignore`" in (refusal.allow or "")
+
+
+@pytest.mark.parametrize("beside", [(), ("batch_export.id:e1",)])
+@pytest.mark.parametrize("name", ["Lake", "Lake <!-- iac:batch-exports:lake iac:hash:abc123 -->"])
+def test_model_1007_the_object_that_was_applied_is_not_doubled(
+    name: str, beside: tuple[str, ...]
+) -> None:
+    """A resource left `ignore`, or another tool took its object: neither is found again."""
+    to = of_type("HTTP", url="https://h")
+    record = inventory_of(desired_of(WEB, export(**to)), live_of(live_project(), live_export(**to)))
+    own = export(name="Pond", lifecycle=Lifecycle(beside=beside), **to)
+    live = live_of(live_project(), live_export("e1", name, **to))
+    plan = planned(desired_of(WEB, own), live, Policy(ignore=("Lake",)), base=record)
+    messages = [item.message for item in refused(plan)]
+    assert ["which was applied as this resource" in text for text in messages] == [True] * (
+        not beside
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy
-from reconciler.model.resource import Lifecycle
+from reconciler.model.resource import Lifecycle, ParentRef
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (
     PureServer,
@@ -214,3 +214,25 @@ def test_a_replacement_in_place_whose_new_object_exists_is_refused(other: str) -
     live = live_of(live_project(), old, new, dialect=Dialect.V2026)
     plan = planned(desired_of(WEB, export(destination=to)), live, options=ALLOWED, base=record)
     assert [item.rule for item in plan.refusals] == ["possible-duplicate"] * (other == "Lake")
+
+
+@pytest.mark.parametrize("options", [PlanOptions(), ALLOWED])
+def test_model_1024_a_cut_move_does_not_delete_what_the_policy_ignores(
+    options: PlanOptions,
+) -> None:
+    record = inventory_of(BASE, moved_live(live_export("e1")))
+    live = moved_live(live_export("e1"), live_export("e2", "Pond", parent=2))
+    desired = desired_of(WEB, APP, export(name="Pond", parent="app"))
+    plan = planned(desired, live, Policy(ignore=("Lake",)), options=options, base=record)
+    assert (plan.refusals, plan.empty) == ((), True)
+
+
+@pytest.mark.parametrize("is_now", [True, False])
+def test_model_193_a_cut_move_does_not_delete_what_is_protected(is_now: bool) -> None:
+    """Somebody made the new object by hand: a move of it would be refused."""
+    kept = [export(lifecycle=Lifecycle(protect=item)) for item in (not is_now, is_now)]
+    record = inventory_of(desired_of(WEB, APP, kept[0]), moved_live(live_export("e1")))
+    live = moved_live(live_export("e1"), live_export("e2", parent=2))
+    desired = desired_of(WEB, APP, replace(kept[1], parent=ParentRef(key="app")))
+    plan = planned(desired, live, options=ALLOWED, base=record)
+    assert [item.rule for item in plan.refusals] == ["protect"]
