@@ -126,7 +126,8 @@ def drifted(plan: Planned) -> Drifted:
     created = {change.address for change in plan.of_action("create")} & plan.record.entries.keys()
     duplicates = [addresses for _, *addresses in doubled(plan)]
     deleted = created.difference(*duplicates)
-    renamed = created.intersection(address for address, *_ in duplicates)
+    renamed = {address for address, *_ in duplicates}
+    renamed &= created if plan.record.exists else renamed
     return Drifted(2 if drift or deleted or renamed else 0, drift, deleted, renamed)
 
 
