@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
-from importlib.metadata import PackageNotFoundError, distribution, requires
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from platform import python_version
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.client import ClientSettings, Transport
+from reconciler.client import Transport
 from reconciler.client.failures import ADDON
-from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe, proxy_for
 from reconciler.commands.loading import deciding_tip
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
@@ -35,7 +31,6 @@ from reconciler.operations.destination_tests import Approve, destination_checks
 from reconciler.planning.integrations import names_in
 from reconciler.reading.access import (
     ALL,
-    KEY,
     KeyAccess,
     dialect_of_key,
     missing_feature,
@@ -56,14 +51,9 @@ from reconciler.workspace.sources import WORKSPACE_FILE
 
 _MOST = 5
 _NEW_KEY = "create a personal API key in the settings of the service"
-_SECONDS = 5.0
-_MOST_ADDRESSES = 4
-_SOON = timedelta(days=14)
 _MOST_SKEW = timedelta(seconds=60)
-_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
 _NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
-_PACKAGE = "posthog-reconciler"
 _ROLES = {1: "member", 8: "admin", 15: "owner"}
 """The levels of membership (service.md, 12)."""
 
@@ -109,12 +99,21 @@ class _Access(Struct, frozen=True):
             key = await read_key(self.transport)
         except Unauthorized as error:
             return [Check.failed("key", error.message, f"{_NEW_KEY}, and set it here")]
-        checks = list(self._about_key(key))
+        checks = [self._clock(), *self._about_key(key)]
         if key is not None:
             checks.append(await self._user())
         checks.append(await self._organizations())
         checks += await self._visible(key)
         return checks
+
+    def _clock(self) -> Check:
+        """Compare the clock of this machine with that of the service, as it last answered."""
+        local = self.session.runtime.now()
+        skew = abs(local - self.transport.now(local))
+        text = f"{skew.total_seconds():.0f} s from that of the service"
+        if skew <= _MOST_SKEW:
+            return Check.fine("clock", text)
+        return Check.warning("clock", text, "correct the clock of this machine (NTP)")
 
     def _about_key(self, key: KeyAccess | None) -> Iterator[Check]:
         if key is None:
@@ -247,68 +246,6 @@ def _texts(values: tuple[str, ...]) -> str:
     return listed([printable(value) for value in values], _MOST)
 
 
-async def network_checks(session: Session, base_url: str) -> list[Check]:
-    """Return the checks of proxy, address, encryption, clock and rate limits."""
-    environ = session.runtime.environ
-    settings = session.runtime.client.changed_by(session.options.client.over(session.loaded.client))
-    settings = replace(settings, timeout=_SECONDS, insecure_http=True)
-    proxy = proxy_for(base_url, environ)
-    checks = [_proxy(proxy, environ)]
-    if proxy is None:
-        checks.append(await _address(base_url))
-    try:
-        probed = await probe(base_url, KEY.path, settings)
-    except ReconcilerError as error:
-        return [*checks, Check.of("answer", error)]
-    now = session.runtime.now()
-    checks.append(_encryption(base_url, probed, environ, now))
-    if probed.date is not None:
-        skew = abs(now - probed.date)
-        text = f"{skew.total_seconds():.0f} s from that of the service"
-        fix = "correct the clock of this machine (NTP)"
-        is_wrong = skew > _MOST_SKEW
-        checks.append(Check.warning("clock", text, fix) if is_wrong else Check.fine("clock", text))
-    return [*checks, Check.fine("rate limit", _limits(base_url, probed, settings))]
-
-
-def _proxy(proxy: tuple[str, str] | None, environ: Mapping[str, str]) -> Check:
-    if proxy is not None:
-        return Check.fine("proxy", f"{proxy[1]} ({proxy[0]})")
-    is_set = any(environ.get(name) or environ.get(name.lower()) for name in PROXY_VARIABLES)
-    return Check.fine("proxy", "not used for this address" if is_set else "none")
-
-
-async def _address(base_url: str) -> Check:
-    try:
-        reached = await addresses_of(base_url, _SECONDS)
-    except ReconcilerError as error:
-        return Check.of("address", error)
-    return Check.fine(
-        "address", f"{base_url} accepts connections ({listed(reached, _MOST_ADDRESSES)})"
-    )
-
-
-def _encryption(base_url: str, probed: Probed, environ: Mapping[str, str], now: datetime) -> Check:
-    name = "TLS"
-    if urlsplit(base_url).scheme != "https":
-        return Check.fine(name, "not used: the address begins with http://")
-    used = [variable for variable in _AUTHORITIES if environ.get(variable)]
-    text = f"issued by {probed.issuer}" if probed.issuer else "accepted"
-    text += f", authorities from {', '.join(used)}" if used else ""
-    if probed.expires is None:
-        return Check.fine(name, text)
-    text = f"valid until {probed.expires:%Y-%m-%d}, {text}"
-    if probed.expires - now < _SOON:
-        return Check.warning(name, text, "renew the certificate of the service")
-    return Check.fine(name, text)
-
-
-def _limits(base_url: str, probed: Probed, settings: ClientSettings) -> str:
-    windows = " and ".join(map(str, settings.windows(base_url))) or "none"
-    sent = ", ".join(f"{name}: {value}" for name, value in probed.limits.items())
-    return f"own: {windows}; the service sends {sent or 'no headers about it'}"
-
-
 async def diagnose(
     options: WorkspaceOptions,
     runtime: Runtime,
@@ -333,7 +270,6 @@ async def diagnose(
             checks += [*about]
         except ReconcilerError as error:
             checks.append(Check.of(name, error))
-    checks += (_lock(), _extra())
     if names and approve is not None:
         checks += await destination_checks(options, names, runtime, approve)
     return HealthReport(tuple(checks))
@@ -367,16 +303,13 @@ async def _service_checks(
     name = "connection"
     try:
         used = session or _session_of_variables(options, runtime)
-        base_url = used.loaded.reachable().base_url
+        used.loaded.reachable()
     except InvalidConfiguration as error:
         first = error.diagnostics[0]
         return [Check.failed(name, first.message, first.hint or "")]
     except ReconcilerError as error:
         return [Check.of(name, error)]
-    return [
-        *await network_checks(used, base_url),
-        *await access_checks(used, is_workspace=session is not None),
-    ]
+    return await access_checks(used, is_workspace=session is not None)
 
 
 def _session_of_variables(options: WorkspaceOptions, runtime: Runtime) -> Session:
@@ -446,42 +379,6 @@ def _inventory(session: Session) -> Check:
         commits = several(len(set(inventory.behind.values())), "applied commit")
         return Check.warning(name, f"{what}; HEAD lacks {commits}", "merge the applied branch")
     return Check.fine(name, f"{what} ({ref}); delete it with `{delete}`")
-
-
-def _lock() -> Check:
-    """Check the folder of the lock that keeps two applies of a machine apart."""
-    folder = tempfile.gettempdir()
-    if os.access(folder, os.W_OK):
-        return Check.fine("lock", f"{folder} can be written to")
-    fix = "set TMPDIR to a folder that you can write to"
-    return Check.failed("lock", f"{folder} can't be written to", fix)
-
-
-def _extra() -> Check:
-    """Check whether the packages of the embedded service are installed."""
-    name = "embedded service"
-    try:
-        listed = requires(_PACKAGE) or []
-    except PackageNotFoundError:
-        listed = []
-    needed = [
-        requirement.split(">")[0].split(";")[0].strip()
-        for requirement in listed
-        if "emulator" in requirement.partition(";")[2]
-    ]
-    missing = [package for package in needed if not _is_installed(package)]
-    if missing:
-        fix = "pip install 'posthog-reconciler[emulator]', for `demo` and `emulator`"
-        return Check.warning(name, f"not installed: {', '.join(missing)}", fix)
-    return Check.fine(name, "installed")
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        distribution(package)
-    except PackageNotFoundError:
-        return False
-    return True
 
 
 _SIGNS = {

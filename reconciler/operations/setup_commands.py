@@ -63,7 +63,7 @@ This can't be undone.
 def doctor_command(
     names: tuple[str, ...], output_format: str, *, auto_approve: bool, **options: Any
 ) -> ExitCode:
-    """Check the configuration, the way to the service, the API key, and git.
+    """Check the configuration, the API key, and git.
 
     Failed checks say how to fix them. Without a workspace, the service is the one that the
     variables RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1
