@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from time import monotonic
-from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 
 from reconciler.model.connection import ClientOptions, Window, is_loopback
 
-_T = TypeVar("_T")
 HOUR = 3_600.0
 _MARGIN = 0.1
 """Seconds that a window is longer here, since calls may take differently long to arrive."""
@@ -98,24 +96,6 @@ class Paces(Struct):
         return pace
 
 
-class Readings(Struct):
-    """What several environments of one run read once, by service, key and what it is.
-
-    A reading that fails is not kept: the next environment makes its own.
-    """
-
-    _made: dict[object, Any] = field(default_factory=dict)
-    _turns: dict[object, asyncio.Lock] = field(default_factory=dict)
-
-    async def once(self, key: object, read: Callable[[], Awaitable[_T]]) -> _T:
-        """Return a reading, made if no environment made it. Others wait for one that is made."""
-        async with self._turns.setdefault(key, asyncio.Lock()):
-            if key not in self._made:
-                self._made[key] = await read()
-        made: _T = self._made[key]
-        return made
-
-
 class Estimate(Struct, frozen=True):
     """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows.
 
@@ -139,8 +119,6 @@ class ClientSettings(Struct, frozen=True):
         Monotonic seconds, waiting, and a number from 0 to 1: parameters, so that no test waits.
     paces
         The calls of this process, so that connections with one key share its limit.
-    readings
-        What the environments of a report read once, None where each reading is its own.
     sent
         The requests of this process that may have changed something, refused ones included.
     """
@@ -155,7 +133,6 @@ class ClientSettings(Struct, frozen=True):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.SystemRandom().random
     paces: Paces = field(default_factory=Paces)
-    readings: Readings | None = None
     sent: list[str] = field(default_factory=list)
 
     def changed_by(self, options: ClientOptions) -> ClientSettings:

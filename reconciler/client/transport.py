@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import orjson
 from msgspec import Struct, field
@@ -45,7 +45,6 @@ from reconciler.providers.flaws import key_flaw_of
 if TYPE_CHECKING:
     import httpx
 
-_T = TypeVar("_T")
 _USUAL_SECONDS = 0.2
 """Seconds for a call, as long as none was made."""
 _SKEW = timedelta(minutes=1)
@@ -58,7 +57,7 @@ _LAST_YEAR = 9000
 class Transport(Struct, dict=True):
     """Sends the requests of one environment. `calls` counts them, repeated ones included.
 
-    Events go to `listen`. `_reader` is the transport of the last reading that it shares.
+    Events go to `listen`.
     """
 
     client: httpx.AsyncClient
@@ -70,7 +69,6 @@ class Transport(Struct, dict=True):
     calls: int = 0
     seconds: float = 0.0
     date: tuple[datetime, float] | None = None
-    _reader: Transport | None = None
 
     @cached_property
     def _waits(self) -> Waits:
@@ -104,10 +102,9 @@ class Transport(Struct, dict=True):
 
         It is `local`, the time of this machine, without one and if both differ by up to a minute.
         """
-        known = self.date or (self._reader.date if self._reader is not None else None)
-        if known is None:
+        if self.date is None:
             return local
-        date, received = known
+        date, received = self.date
         current = date + timedelta(seconds=self.clock() - received)
         return local if abs(current - local) <= _SKEW else current
 
@@ -140,27 +137,13 @@ class Transport(Struct, dict=True):
         self._breaker.ended(None)
         return answer
 
-    async def once(self, what: str, read: Callable[[], Awaitable[_T]]) -> _T:
-        """Return a reading, shared with the other environments of a report that use the key."""
-        readings = self.settings.readings
-        if readings is None:
-            return await read()
-
-        async def read_here() -> tuple[_T, Transport]:
-            return await read(), self
-
-        key = (self.connection.base_url, self._key_digest(), what)
-        reading, self._reader = await readings.once(key, read_here)
-        return reading
-
     async def pause(self, seconds: float, reason: str, change_id: str | None = None) -> None:
         """Wait. A wait of over two seconds is an event. Raises Interrupted at a stop."""
         await self._waits.sleep(seconds, reason, change_id)
 
     def estimate(self, calls: int) -> Estimate:
         """Return how long so many calls will take after those that were sent already."""
-        timed = self if self.calls or self._reader is None else self._reader
-        mean = timed.seconds / timed.calls if timed.calls else _USUAL_SECONDS
+        mean = self.seconds / self.calls if self.calls else _USUAL_SECONDS
         interval = mean / self.settings.parallelism
         return self._pace.estimate(calls, now=self.clock(), interval=interval)
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import ClientSettings, Readings, Stop, together
+from reconciler.client import ClientSettings, Stop, together
 from reconciler.commands.loading import raise_errors
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, OfEnvironment
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
@@ -52,8 +52,8 @@ class Runtime(Struct, frozen=True):
     masks: list[Mask] = field(default_factory=list)
 
     def sharing(self) -> Runtime:
-        """Return the runtime for several environments: they parse a file and read a list once."""
-        return replace(self, client=replace(self.client, readings=Readings()), shared=Shared())
+        """Return the runtime for several environments: they parse a file once."""
+        return replace(self, shared=Shared())
 
     def mask(self, text: str) -> str:
         """Return a text with the known secrets of all sessions masked."""
@@ -79,8 +79,7 @@ async def in_each(
     """Run a use case in the environments that names and globs select, in the order of the file.
 
     One that fails does not stop the others. `request` is that of the use case; its `workspace` gets
-    the environment. Requests with one key or organization share their rate limit, and what they
-    list is read once.
+    the environment. Requests with one key or organization share their rate limit.
 
     Raises BadUsage for a name that selects nothing, InvalidConfiguration, Interrupted.
     """

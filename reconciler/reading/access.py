@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import partial
 
 from msgspec import Struct
 
@@ -90,7 +89,7 @@ async def read_user(transport: Transport) -> KeyUser | None:
 
 async def read_organizations(transport: Transport) -> Mapping[str, str]:
     """Return the names of the organizations that the key sees, by id. Raises ServiceError."""
-    items, _ = await transport.once(_ORGANIZATIONS, partial(_page, transport, _ORGANIZATIONS))
+    items, _ = await _page(transport, _ORGANIZATIONS)
     return {str(item.get("id")): str(item.get("name")) for item in items}
 
 
@@ -158,17 +157,9 @@ async def dialect_of_key(transport: Transport) -> Dialect | None:
 
 async def _key(transport: Transport) -> JSON:
     """Return what the key says about itself, None if it cannot be read."""
-
-    async def read() -> JSON:
-        try:
-            return (await transport.send(KEY)).body
-        except NotFound:
-            # Older versions do not have this resource.
-            return None
-
     try:
-        return await transport.once(KEY.path, read)
-    except ServiceError:
+        return (await transport.send(KEY)).body
+    except ServiceError:  # Older versions do not have this resource.
         return None
 
 

@@ -147,16 +147,12 @@ class _Reader(Struct, frozen=True):
     async def _list(
         self, kind: Kind, parent_id: str | None, progress: Progress
     ) -> list[LiveObject]:
-        read = partial(
-            list_scope,
+        return await list_scope(
             self.transport,
             kind,
             self.organization,
             parent_id,
             on_page=partial(progress.update, parent_id),
-        )
-        return await self.transport.once(
-            Routes(kind, self.organization, parent_id).collection, read
         )
 
     async def _read_existing(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
@@ -264,7 +260,7 @@ async def _in_full(
         routes = Routes(kind, organization, item.parent_id)
         request = routes.read(item.id)
         try:
-            answer = await transport.once(request.path, partial(transport.send, request))
+            answer = await transport.send(request)
             read[item.id] = live_object(
                 routes, answer.body, expected_id=item.id, complete=True, label=request.label
             )

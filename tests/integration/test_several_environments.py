@@ -14,14 +14,12 @@ from reconciler.cli.output import worst_of
 from reconciler.client import ClientSettings
 from reconciler.commands import planning as plans
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Runtime, in_each
-from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
-from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock
 
 FILES = {
@@ -72,7 +70,7 @@ def test_every_environment_has_a_section_and_a_line(
     )
     assert "error: unknown variable 'every'" in ran.err
     assert "  in dev\n" in ran.err
-    assert "4 API calls\n" in ran.err
+    assert "8 API calls\n" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -177,39 +175,6 @@ def test_other_commands_take_one_environment(folder: Path, emulator: RunningEmul
     assert emulator.writes() == []
 
 
-def test_environments_read_what_one_key_lists_once(folder: Path, emulator: RunningEmulator) -> None:
-    ran = plan(folder, emulator, "-e", "staging", "-e", "production")
-    sent = [request["path"] for request in emulator.requests()]
-    assert len(sent) == len(set(sent)) == 4, ran.err
-    costs = [line for line in ran.out.splitlines() if " calls, about " in line]
-    assert len(costs) == 2
-    assert len(set(costs)) == 1
-
-
-def test_a_list_that_one_environment_could_not_read_is_read_again(
-    folder: Path, emulator: RunningEmulator
-) -> None:
-    path = f"/api/organizations/{emulator.organization}/projects/"
-    rule = {"match": {"path": path, "nth": 1}, "fault": "body", "value": [], "status": 200}
-    emulator.admin("PUT", "faults", [rule])
-    ran = plan(folder, emulator, "-e", "staging", "-e", "production")
-    assert "  staging     error\n  production  2 to create; refused by policy\n" in ran.out
-
-
-def test_environments_with_other_keys_read_for_themselves(folder: Path, tmp_path: Path) -> None:
-    keys = "{dev: {api_key: '${secret:env:A}'}, production: {api_key: '${secret:env:B}'}}"
-    settings = f"version: 1\nvars: {{every: day}}\nenvironments: {keys}\n"
-    (folder / "reconciler.yaml").write_text(settings)
-    seed = tmp_path / "seed.json"
-    keys = '"keys": [{"value": "phx_a"}, {"value": "phx_b"}]'
-    seed.write_text(f'{{"organizations": [{{"id": "org", "name": "Acme"}}], {keys}}}')
-    with start_emulator(seed=seed) as running:
-        environ = {**running.environ(), "A": "phx_a", "B": "phx_b"}
-        del environ["RECONCILER_API_KEY"]
-        ran = reconciler("plan", "-C", folder, "--trust-workspace", "-e", "*", environ=environ)
-    assert "8 API calls\n" in ran.err
-
-
 def test_environments_share_the_limit_of_their_key(folder: Path, emulator: RunningEmulator) -> None:
     """Eight calls, two in ten seconds: one environment alone would need ten seconds."""
     clock = VirtualClock()
@@ -217,13 +182,8 @@ def test_environments_share_the_limit_of_their_key(folder: Path, emulator: Runni
     runtime = Runtime(emulator.environ(), lambda: datetime(2026, 1, 1, tzinfo=UTC), client=settings)
     request = PlanRequest(WorkspaceOptions(folder))
 
-    async def both() -> list[tuple[OfEnvironment[PlanResult], ...]]:
-        # What one report reads is shared, too, so each environment has its own.
-        reports = (in_each(plans.plan, request, [name], runtime) for name in ("staging", "prod*"))
-        return await asyncio.gather(*reports)
-
-    planned = asyncio.run(both())
-    assert [item.error for report in planned for item in report] == [None, None]
+    planned = asyncio.run(in_each(plans.plan, request, ["staging", "prod*"], runtime))
+    assert [item.error for item in planned] == [None, None]
     assert clock.now >= 30
 
 
