@@ -255,8 +255,6 @@ class Matched(StrEnum):
 
     BY_SERVICE = "service"
     """The service selected them."""
-    BY_MESSAGE = "message"
-    """The instance was selected whose messages have the interval of the run."""
     BY_TIME = "time"
     """They were logged while it ran: entries of other runs may be among them."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
@@ -14,7 +13,7 @@ from msgspec.structs import asdict, replace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Forbidden, InvalidResponse
-from reconciler.model.field_types import instant_of, time_text
+from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.request import Query
 from reconciler.model.run import LogEntry, LogReport, Matched, Run
@@ -22,15 +21,12 @@ from reconciler.model.times import Interval, Moment, window_at
 from reconciler.operations.runs import Opened, opened, read_run, valid
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
-_RANGE = re.compile(r"\brange (?P<start>None|\d\S+) - (?P<end>\d\S+)")
 _BEFORE = timedelta(minutes=1)
 _AFTER = timedelta(minutes=5)
 """Entries are written before the run has a row, and after it has ended."""
 MOST = 500
 """Entries of a page (service.md, 3)."""
 _LEAST = timedelta(microseconds=1)
-_MOST_OF_A_RUN = 5_000
-"""Entries that are read to find those of one run."""
 
 
 def window_of(run: Run, now: datetime) -> Interval | None:
@@ -42,40 +38,6 @@ def window_of(run: Run, now: datetime) -> Interval | None:
     if end is None:
         end = now if run.pending else run.created_at
     return Interval(run.created_at - _BEFORE, end + _AFTER)
-
-
-def entries_of(run: Run, entries: Sequence[LogEntry]) -> tuple[Matched, tuple[LogEntry, ...]]:
-    """Return the entries of a run among those of its time, and how they were matched.
-
-    A message with the interval of the run shows its instance. Another run of the same interval may
-    have the same message, so of several instances the one closest to the run is taken.
-    """
-    instances = {
-        entry.instance: entry.timestamp
-        for entry in entries
-        if entry.instance is not None and interval_in(entry.message) == (run.start, run.end)
-    }
-    if run.created_at is None or not instances:
-        return Matched.BY_TIME, tuple(entries)
-    began = run.created_at
-    first = {
-        instance: min(entry.timestamp for entry in entries if entry.instance == instance)
-        for instance in instances
-    }
-    own = min(first, key=lambda instance: abs(first[instance] - began))
-    return Matched.BY_MESSAGE, tuple(entry for entry in entries if entry.instance == own)
-
-
-def interval_in(message: str) -> tuple[datetime | None, datetime] | None:
-    """Return the interval that a message names, None without one."""
-    match = _RANGE.search(message)
-    if match is None:
-        return None
-    try:
-        start = None if match["start"] == "None" else instant_of(match["start"])
-        return start, instant_of(match["end"])
-    except ValueError:
-        return None
 
 
 class LogFilter(Struct, frozen=True):
@@ -105,15 +67,6 @@ class LogFilter(Struct, frozen=True):
     def keeps(self, entry: LogEntry) -> bool:
         """Return whether an entry has one of the levels, for servers that ignore them."""
         return not self.levels or entry.level in self.levels
-
-    def matches(self, entry: LogEntry) -> bool:
-        """Return whether an entry is wanted, as the service decides it."""
-        return (
-            self.keeps(entry)
-            and (self.first is None or entry.timestamp > self.first)
-            and (self.last is None or entry.timestamp < self.last)
-            and _pattern(self.search or "").search(entry.message) is not None
-        )
 
 
 async def read_logs(
@@ -159,12 +112,6 @@ async def _page(calls: ObjectCalls, query: Query, run: str | None) -> list[LogEn
     return list(valid(LogEntry.of, results, label))
 
 
-def _pattern(search: str) -> re.Pattern[str]:
-    """Return the pattern of a substring in any case, in which % and _ are wildcards."""
-    wild = re.escape(search).replace("%", ".*").replace("_", ".")
-    return re.compile(wild, re.IGNORECASE | re.DOTALL)
-
-
 class LogsRequest(Struct, frozen=True):
     """Whose log to show, the newest `limit` entries of it; None for all.
 
@@ -188,16 +135,28 @@ async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:
     """
     async with _opened(request, runtime) as world:
         request = _timed(request, world.now)
-        if request.run is None:
-            entries, more = await _newest(request, world)
-            shown = _shown(entries)
-            return LogReport(**asdict(world.subject), more=more, entries=shown)
-        run = await read_run(world.calls, request.run)
-        matched, entries, more = await _of_run(request, run, world)
+        run = await read_run(world.calls, request.run) if request.run is not None else None
+        matched = None
+        if run is not None:
+            # Since 2025 the path of a run's logs is empty, or fails (service.md, 3).
+            by_service = world.calls.dialect is Dialect.INTERFACE
+            matched = Matched.BY_SERVICE if by_service else Matched.BY_TIME
+        if run is not None and matched is Matched.BY_TIME:
+            request = replace(request, run=None, wanted=_while(run, request.wanted, world.now))
+        entries, more = await _newest(request, world)
         shown = _shown(entries)
         return LogReport(
             **asdict(world.subject), more=more, run=run, matched=matched, entries=shown
         )
+
+
+def _while(run: Run, wanted: LogFilter, now: datetime) -> LogFilter:
+    """Return a filter that also leaves out what was logged before or after a run."""
+    window = window_of(run, now)
+    if window is None:
+        return wanted
+    first, last = wanted.first or window.start, wanted.last or window.end
+    return replace(wanted, first=max(first, window.start), last=min(last, window.end))
 
 
 def _timed(request: LogsRequest, now: datetime) -> LogsRequest:
@@ -224,36 +183,11 @@ async def _newest(request: LogsRequest, world: Opened) -> tuple[list[LogEntry], 
     """Return the newest entries, the newest first, and whether there are more."""
     page = MOST if request.limit is None else min(MOST, request.limit + 1)
     kept: list[LogEntry] = []
-    async for entry in read_logs(world.calls, request.wanted, page=page):
+    async for entry in read_logs(world.calls, request.wanted, page=page, run=request.run):
         if len(kept) == request.limit:
             return kept, True
         kept.append(entry)
     return kept, False
-
-
-async def _of_run(
-    request: LogsRequest, run: Run, world: Opened
-) -> tuple[Matched, list[LogEntry], bool]:
-    """Return the entries of a run, how they were matched, and whether there are more.
-
-    Since 2025 the path of a run's logs does not work: it is empty, or fails (service.md, 3).
-    """
-    wanted, calls = request.wanted, world.calls
-    if calls.dialect is Dialect.INTERFACE:
-        entries = [item async for item in read_logs(calls, wanted, run=run.id)]
-        matched = Matched.BY_SERVICE
-    else:
-        window = window_of(run, world.now)
-        every = LogFilter(window.start, window.end) if window is not None else LogFilter()
-        read: list[LogEntry] = []
-        async for entry in read_logs(calls, every):
-            read.append(entry)
-            if len(read) == _MOST_OF_A_RUN:
-                break
-        matched, own = entries_of(run, read)
-        entries = [entry for entry in own if wanted.matches(entry)]
-    kept = entries[: request.limit]
-    return matched, kept, len(kept) < len(entries)
 
 
 def _shown(entries: list[LogEntry]) -> tuple[LogEntry, ...]:

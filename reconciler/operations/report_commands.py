@@ -243,9 +243,9 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
     """Show the log of an export, the newest entry last.
 
     NAME is an address, an id, a key, a name or a glob of one export. Times without an offset are
-    UTC. Servers of 2025 and spring 2026 refuse logs to API keys. The service does not join logs to
-    runs: with --run, entries are matched by the interval in their messages, or by time, and the
-    output says which.
+    UTC. Servers of 2025 and spring 2026 refuse logs to API keys. Newer servers do not join
+    logs to runs: with --run, they are the entries that were logged while it ran, and some may be of
+    other runs.
     """
     from reconciler.cli.running import show_report
     from reconciler.model.run import levels_from

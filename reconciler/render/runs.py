@@ -46,8 +46,6 @@ _BILLING = (
 _LEVELS = {"ERROR": Colour.RED, "WARNING": Colour.YELLOW, "DEBUG": Colour.DIM}
 _LOG_COLUMNS = (Column("time"), Column("level", before=" "), Column("message", " ", padded=False))
 _MATCHES = {
-    Matched.BY_MESSAGE: "the service does not join logs to runs: these entries belong to the "
-    "instance whose messages have the interval of the run",
     Matched.BY_TIME: "the service does not join logs to runs: these entries were logged while it "
     "ran, and some may be of other runs",
 }

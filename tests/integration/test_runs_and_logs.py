@@ -268,7 +268,7 @@ def test_a_resource_that_does_not_exist_yet_is_named(
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2026"])
-def test_logs_of_a_run_are_those_of_its_instance(
+def test_logs_of_a_run_are_those_of_its_time(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     world = start(service_of, tmp_path, dialect)
@@ -287,8 +287,7 @@ def test_logs_of_a_run_are_those_of_its_instance(
     by_time = logs_of(world, run=billing.id)
     assert [entry.level for entry in by_time.entries] == ["WARNING"]
     if dialect == "2026":
-        assert report.matched is Matched.BY_MESSAGE
-        assert by_time.matched is Matched.BY_TIME
+        assert report.matched is by_time.matched is Matched.BY_TIME
         assert "some may be of other runs" in written("logs", "text", by_time)
     else:
         assert report.matched is by_time.matched is Matched.BY_SERVICE
@@ -367,7 +366,7 @@ def test_the_commands_print_text_json_and_markdown(
     log = ran("logs", "Lake", "--level", "info", "--search", "finished", "--since", "2026-10-20")
     assert log.out.count("finished successfully") == 2
     entries = json.loads(ran("logs", "Lake", "--run", run, "--format", "json").out)
-    assert entries["matched"] == "message"
+    assert entries["matched"] == "time"
     Draft202012Validator(saved_schema("logs")).validate(entries)
     assert ran("logs", "Lake", "--format", "markdown").out.startswith("### Log of ")
 
