@@ -85,7 +85,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
 )
 @output_option("--all", "show_all", is_flag=True, help="Also list exports that are ok.")
 @output_option("--links", is_flag=True, help="Show a link to each export's page.")
-@file_option("--html", "Also write a page with charts and filters to this file.")
+@file_option("--html", "Also write a page with filters and the latest runs to this file.")
 @format_option("status")
 @rate_option
 def status_command(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
@@ -12,7 +11,7 @@ from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.model.times import rough_duration
-from reconciler.render.document import Bar, Cell, Chart, Column, Document, Lines, Row, Table
+from reconciler.render.document import Bar, Cell, Column, Document, Lines, Row, Table
 from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.words import duration_as_text, short_count
@@ -204,7 +203,7 @@ def _row(export: ExportStatus, at: datetime) -> Row:
         Cell(lag(export)),
         Cell(rows_a_day(export)),
         Cell(next_run),
-        Cell(sparkline(export.runs), strip=partial(_strip, export.runs[:_MOST_BARS])),
+        Cell(sparkline(export.runs), strip=_strip(export.runs[:_MOST_BARS])),
     )
     return Row(
         cells,
@@ -213,7 +212,6 @@ def _row(export: ExportStatus, at: datetime) -> Row:
         notes=(remarks(export),),
         state=export.state.value,
         parent=export.parent_name or "",
-        more=partial(_charts, export, at),
     )
 
 
@@ -315,54 +313,10 @@ def _fine_line(exports: Sequence[ExportStatus]) -> str:
 
 
 def _strip(runs: Sequence[Run]) -> tuple[Bar, ...]:
-    return tuple(Bar(_rows(run), _kind(run), _tooltip(run, "")) for run in reversed(runs))
-
-
-def _charts(export: ExportStatus, at: datetime) -> tuple[Chart, ...]:
-    """Return charts of the duration, the rows and the lag of the latest runs.
-
-    The lag of an interval that is not exported lasts until now.
-    """
-    runs = tuple(reversed(export.runs))
-    if not runs:
-        return ()
-    seconds = [
-        _seconds(run.finished_at or (at if run.pending else None), run.created_at) for run in runs
-    ]
-    lags = [_seconds(run.finished_at if run.completed else at, run.end) for run in runs]
-    return (
-        _chart("Duration of runs", runs, seconds, duration_as_text),
-        _chart("Rows", runs, [_rows(run) for run in runs], lambda rows: short_count(int(rows))),
-        _chart("Lag: until the interval is exported", runs, lags, _rough),
+    return tuple(
+        Bar(run.records if run.completed else None, _kind(run), _tooltip(run))
+        for run in reversed(runs)
     )
-
-
-def _chart(
-    title: str,
-    runs: Sequence[Run],
-    values: Sequence[float | None],
-    text: Callable[[float], str],
-) -> Chart:
-    bars = tuple(
-        Bar(value, _kind(run), _tooltip(run, "" if value is None else text(value)))
-        for run, value in zip(runs, values, strict=True)
-    )
-    ends = [_time(run.end) for run in runs if run.end is not None] or [""]
-    return Chart(title, bars, text, (ends[0], ends[-1]))
-
-
-def _rough(seconds: float) -> str:
-    return rough_duration(timedelta(seconds=seconds))
-
-
-def _seconds(end: datetime | None, start: datetime | None) -> float | None:
-    if end is None or start is None:
-        return None
-    return max(0.0, (end - start).total_seconds())
-
-
-def _rows(run: Run) -> float | None:
-    return run.records if run.completed else None
 
 
 def _kind(run: Run) -> str:
@@ -371,14 +325,14 @@ def _kind(run: Run) -> str:
     return "good" if run.completed else "open"
 
 
-def _tooltip(run: Run, value: str) -> str:
-    end = _time(run.end) if run.end is not None else "unknown interval"
-    parts = (f"{end} UTC", run.status, value, run.error or "")
+def _tooltip(run: Run) -> str:
+    end = f"{run.end:%m-%d %H:%M} UTC" if run.end is not None else "unknown interval"
+    rows = f"{short_count(run.records)} rows" if run.completed and run.records is not None else ""
+    took = ""
+    if run.finished_at is not None and run.created_at is not None:
+        took = duration_as_text((run.finished_at - run.created_at).total_seconds())
+    parts = (end, run.status, rows, took, run.error or "")
     return " · ".join(" ".join(part.split()) for part in parts if part)
-
-
-def _time(moment: datetime) -> str:
-    return moment.strftime("%m-%d %H:%M")
 
 
 def statuses_document(

@@ -1,12 +1,12 @@
 """A report as a value: a heading, tables, facts and lines. Each report command builds one.
 
-It is written as text and Markdown here, and as a page by `page.py`.
+It is written as text and Markdown here, and as a page by `html.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TypeAlias
@@ -39,23 +39,14 @@ class Bar(Struct, frozen=True):
     title: str
 
 
-class Chart(Struct, frozen=True):
-    """Bars of a page with a title, and the texts of a value and of both ends."""
-
-    title: str
-    bars: tuple[Bar, ...]
-    text: Callable[[float], str]
-    ends: tuple[str, str] = ("", "")
-
-
 class Cell(Struct, frozen=True):
-    """Text, or code. `strip` returns what pages show instead of the text."""
+    """Text, or code. `strip` is what pages show instead of the text."""
 
     text: str
     colour: Colour | None = None
     code: bool = False
     link: str | None = None
-    strip: Callable[[], tuple[Bar, ...]] | None = None
+    strip: tuple[Bar, ...] = ()
 
 
 Line: TypeAlias = tuple[Cell, ...]
@@ -90,7 +81,7 @@ class Group(Struct, frozen=True):
 class Row(Struct, frozen=True):
     """Cells, a sign before them, notes, and lines that are shown as they are.
 
-    `state` and `parent` are what pages filter by; `more` are charts of a page.
+    `state` and `parent` are what pages filter by.
     """
 
     cells: tuple[Cell, ...]
@@ -101,7 +92,6 @@ class Row(Struct, frozen=True):
     lines: tuple[str, ...] = ()
     state: str = ""
     parent: str = ""
-    more: Callable[[], tuple[Chart, ...]] = tuple
 
 
 class Table(Struct, frozen=True):

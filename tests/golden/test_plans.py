@@ -35,8 +35,8 @@ from reconciler.planning.draft import PlanContext
 from reconciler.planning.matcher import match
 from reconciler.planning.planner import make_plan
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
+from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from reconciler.render.progress import error_as_text

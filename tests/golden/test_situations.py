@@ -31,8 +31,8 @@ from reconciler.model.public import as_json
 from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import differences
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
+from reconciler.render.html import plan_as_html
 from reconciler.render.options import DEFAULTS, PLAIN, RenderOptions, Style
-from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from reconciler.render.progress import error_as_text

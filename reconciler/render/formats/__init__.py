@@ -33,7 +33,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
         "text": "render.plan_text:plan_as_text",
         "github": "render.ci_reports:plan_as_github",
         "gitlab": "render.ci_reports:plan_as_gitlab",
-        "html": "render.plan_html:plan_as_html",
+        "html": "render.html:plan_as_html",
         "json": "render.environments:plan_as_json",
         "markdown": "render.plan_markdown:plan_as_markdown",
         "sarif": "render.ci_reports:plan_as_sarif",
@@ -132,6 +132,6 @@ def _written(name: str, document_of: Callable[[Any, RenderOptions], Document]) -
     plain = document.without_terminal
     if name == "markdown":
         return lambda report, how: document.as_markdown(document_of(report, plain(how)), how)
-    from reconciler.render.page import as_html
+    from reconciler.render.html import as_html
 
     return lambda report, how: as_html(document_of(report, plain(how, page=True)))

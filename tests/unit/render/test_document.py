@@ -13,9 +13,9 @@ from reconciler.model.plan import Plan, PlanSource, encode
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
 from reconciler.model.values import SecretRef
+from reconciler.render.html import plan_as_html
 from reconciler.render.plan_document import Document, document_of, environment_as_text
 from reconciler.render.plan_fields import LineKind
-from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (

@@ -14,8 +14,8 @@ from reconciler.model.plan import Plan, RecentRun, encode, redact_plan
 from reconciler.model.resource import State
 from reconciler.model.text import is_breaking
 from reconciler.render.formats import formats_of, writer_of
+from reconciler.render.html import plan_as_html
 from reconciler.render.options import COMMENT_LIMIT, DEFAULTS
-from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
 from tests.support.worlds import (
     desired_of,

@@ -13,8 +13,8 @@ from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import Resource
 from reconciler.render.ci_reports import plan_as_github
 from reconciler.render.formats import writer_of
+from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions, Style
-from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import export, planned, project, s3

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import Limit, Policy
+from reconciler.model.text import printable
+from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan_html import plan_as_html
 from tests.support.worlds import (
     desired_of,
     export,
@@ -155,6 +156,7 @@ def test_names_are_text(name: str) -> None:
     assert not re.search(r"##\w*\[", html)
     assert not re.search(r"^\s*::", html, re.MULTILINE)
     assert "\u202e" not in html
+    assert printable(name) in page.text
     html.encode()
 
 
@@ -170,4 +172,4 @@ def test_an_empty_plan_has_no_filters() -> None:
 def test_removed_and_added_text_is_marked() -> None:
     html = plan_as_html(several())
     assert '<span class="added">+ SELECT 1,</span>' in html
-    assert '<td class="removed" data-label="before">&quot;r&quot;</td>' in html
+    assert '<td class="removed" data-label="before">&#34;r&#34;</td>' in html

@@ -173,11 +173,14 @@ class Page(HTMLParser):
             self.text += data
 
 
-def test_the_page_has_every_export_with_its_charts() -> None:
+def test_the_page_has_every_export_with_a_strip_of_its_runs() -> None:
     page = Page(written("status", "html", report(ORDERS, SESSIONS, *FINE)))
     items = [attributes for tag, attributes in page.tags if "data-state" in attributes]
     assert [item["data-state"] for item in items] == ["failing", "paused", "ok", "ok", "ok"]
-    assert sum(tag == "figure" for tag, _ in page.tags) == 3 * 4
+    assert [item["aria-label"] for tag, item in page.tags if tag == "svg"] == [
+        "3 latest runs, 1 failed",
+        *3 * ["1 latest runs, 0 failed"],
+    ]
     assert "access denied to bucket acme-orders" in page.text
     assert "5 exports: 1 failing, 1 paused, 3 ok." in page.text
 
