@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -96,14 +97,15 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         hashes = dict(self._hashes())
         if head is None:
             return Inventory(hashes=hashes)
+        reading = _Reading(self, head)
+        trusted = self._trusted(reading)
         tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
         newest = repository.commit(f"{tip}^1") if tip is not None else None
         if tip is None or newest is None:
-            return Inventory(hashes=hashes)
+            return Inventory(hashes=hashes, trusted=trusted)
         every = read_entries(repository, tip)
         uncounted = dict(self._uncounted(every))
         entries = {at: entry for at, entry in every.items() if at not in uncounted}
-        reading = _Reading(self, head)
         applied, parents = reading.applied(entries)
         behind = {} if rollback else dict(reading.behind(entries, applied))
         if behind and repository.is_shallow:
@@ -120,6 +122,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             uncounted=uncounted,
             behind=behind,
             elsewhere=dict(self._elsewhere(entries, applied, parents)),
+            trusted=trusted,
             former=reading.configuration(newest),
             times={
                 commit: repository.described(commit).time
@@ -136,6 +139,17 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 is_newer=not rollback and newest != head and reading.is_newer(newest),
             ),
         )
+
+    def _trusted(self, reading: _Reading) -> Mapping[Address, Resource]:
+        """Return the resources of the trusted branch, none if it is unknown or has errors.
+
+        Nothing was applied from files with errors, and what was applied counts by itself.
+        """
+        with suppress(GitUnavailable):
+            branch = trusted_branch(self.repository, self.environ)
+            if branch is not None:
+                return reading.configuration(branch.commit).resources
+        return {}
 
     def _uncounted(self, entries: _Entries) -> Iterator[tuple[Address, str]]:
         """Yield entries whose commit cannot be believed or is missing, with the reason."""

@@ -444,7 +444,7 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
             if resources:
                 others[parts].append((item.name, item.address))
     shared = (
-        (_unexpected(resources, others.get(parts, ())), parts)
+        (_unexpected(resources, others.get(parts, ()), matching), parts)
         for parts, resources in users.items()
         if len(resources) > 1 or parts in others
     )
@@ -475,10 +475,16 @@ def _shared(places: Iterable[Place]) -> Iterator[Parts]:
 
 
 def _unexpected(
-    resources: Sequence[Resource], others: Iterable[tuple[str, Address]]
+    resources: Sequence[Resource], others: Iterable[tuple[str, Address]], matching: Matching
 ) -> list[Address]:
-    """Return the addresses at a place, without those that `lifecycle.beside` of another names."""
+    """Return the addresses at a place, without those that `lifecycle.beside` of another names.
+
+    One that is new does not count: a reviewer should see both.
+    """
     trusting = [item for item in resources if item.lifecycle.beside]
+    if (inventory := matching.inventory) is not None:
+        pairs = [(i, inventory.was(i.address, matching.matches[i.address].live)) for i in trusting]
+        trusting = [i for i, was in pairs if was and was.lifecycle.beside == i.lifecycle.beside]
     listed_there = [*((item.name, item.address) for item in resources), *others]
     left: list[Address] = []
     for name, address in listed_there:

@@ -34,6 +34,7 @@ from reconciler.planning.selection import PrunedObject
 Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""
 _ABSENT = "to delete unmanaged objects, too, declare what contains them with `state: absent`"
+_UNPROTECT = "set `lifecycle: {protect: false}` on it, merge and apply that; then remove it"
 UNMANAGED: Obstacle = ("unmanaged-inside", "which no resource declares", _ABSENT)
 _NOT_SELECTED: Obstacle = (
     "not-selected",
@@ -72,8 +73,7 @@ def _of_removed(resource: Resource, kept: Mapping[Address, str]) -> Obstacle | N
     """Return why the object of a removed resource must stay, None if it need not."""
     address = resource.address
     if resource.lifecycle.protect:
-        fix = "set `lifecycle: {protect: false}` on it and apply; then remove it"
-        return "protect", f"and {address} is protected", fix
+        return "protect", f"and {address} is protected", _UNPROTECT
     if address in kept:
         return "kept", f"and {address} is kept: {kept[address]}", "declare it as `state: absent`"
     return None
@@ -83,22 +83,30 @@ Guard: TypeAlias = Callable[[Draft], Iterable[Refusal]]
 
 
 def protected(draft: Draft) -> Iterator[Refusal]:
-    """Refuse to delete or replace what has `lifecycle.protect`, removed resources included."""
+    """Refuse to delete or replace what has `lifecycle.protect`, removed resources included.
+
+    It holds in the files, in what was applied, and on the trusted branch: two changes lift it.
+    """
+    by_identity = draft.matching.live.by_identity
     inventory = draft.matching.inventory or Inventory()
     for change in draft.destructive:
+        kind, address = draft.matching.kinds[change.address.kind], change.address
+        live = by_identity.get((kind.name, change.live_id or ""))
         # The old object of a move is that of its resource.
-        at = inventory.by_object.get((change.address.kind, change.live_id or ""), change.address)
-        own = draft.resources.get(change.address) or draft.resources.get(at)
-        versions = [item for item in (own, inventory.applied.get(at)) if item is not None]
-        if not any(item.lifecycle.protect for item in versions):
+        at = inventory.by_object.get((kind.name, change.live_id or ""), address)
+        resource = draft.resources.get(address) or draft.resources.get(at)
+        parent = by_identity.get((kind.parent or "", live.parent_id or "")) if live else None
+        if not (resource is not None and resource.lifecycle.protect) and not (
+            live is not None and inventory.is_protected(address, live, parent)
+        ):
             continue
         fate = "deleted" if change.action is Action.DELETE else "replaced"
         yield Refusal(
             "protect",
-            f"{change.address} is protected and would be {fate}",
-            (change.address,),
-            versions[0].near(("lifecycle", "protect")),
-            "set `lifecycle: {protect: false}` on it and apply; then remove it",
+            f"{address} is protected and would be {fate}",
+            (address,),
+            resource.near(("lifecycle", "protect")) if resource is not None else None,
+            _UNPROTECT,
         )
 
 

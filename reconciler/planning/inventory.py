@@ -49,6 +49,8 @@ class Inventory(Struct, frozen=True, dict=True):
         Entries whose commit HEAD lacks, with that commit, if they are not current.
     elsewhere
         Removed addresses that other files may declare, with the reason.
+    trusted
+        The resources of the trusted branch, none if it is unknown.
     former, times
         The configuration of the newest applied commit, and the times of the commits of entries.
     every
@@ -62,6 +64,7 @@ class Inventory(Struct, frozen=True, dict=True):
     uncounted: Mapping[Address, str] = field(default_factory=dict)
     behind: Mapping[Address, str] = field(default_factory=dict)
     elsewhere: Mapping[Address, str] = field(default_factory=dict)
+    trusted: Mapping[Address, Resource] = field(default_factory=dict)
     former: Desired | None = None
     times: Mapping[str, datetime] = field(default_factory=dict)
     record: Record | None = None
@@ -128,6 +131,35 @@ class Inventory(Struct, frozen=True, dict=True):
         return Declared(
             self.applied.get(at), resend=self.entries[at].secrets != self.hashes.get(address)
         )
+
+    def was(self, address: Address, live: LiveObject | None) -> Resource | None:
+        """Return how a resource was declared: as applied, or else on the trusted branch."""
+        return self.declared(address, live).applied or self.trusted.get(address)
+
+    def is_protected(self, address: Address, live: LiveObject, parent: LiveObject | None) -> bool:
+        """Return whether an object was protected when it was applied, or is on the trusted branch.
+
+        There it is found by the address of now, by the recorded one, by its id, and by its names.
+        """
+        applied = self.declared(address, live).applied
+        if applied is not None and applied.lifecycle.protect:
+            return True
+        own = {address, self.by_object.get(live.identity)}
+        return any(
+            item.address in own
+            or (item.address.kind == live.kind and self._is_on_trusted(item, live, parent))
+            for item in self.trusted.values()
+            if item.lifecycle.protect
+        )
+
+    def _is_on_trusted(self, item: Resource, live: LiveObject, parent: LiveObject | None) -> bool:
+        if item.pinned_id == live.id or parent is None or item.parent is None:
+            return item.pinned_id == live.id or item.name == live.name.strip()
+        above = self.trusted.get(Address(parent.kind, item.parent.key or ""))
+        name = item.parent.name if above is None else above.name
+        ids = (item.parent.id, above.pinned_id if above is not None else None)
+        is_inside = parent.id in ids or (name or "").strip() == parent.name.strip()
+        return is_inside and item.name == live.name.strip()
 
     def problem_of(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
         """Return why the object of a removed entry is not deleted, "" if it may be."""

@@ -38,7 +38,7 @@ _MOST_NAMED, _MOST_SECRETS = 10, 3
 _ITEM = attrgetter("sort", "text")
 _SETTINGS = attrgetter("lifecycle", "pinned_id")
 _OF_NEW = "`lifecycle.beside"
-"""What loosens also a resource that was not applied before."""
+"""What loosens also a new resource."""
 
 
 def notes_of(draft: Draft) -> Iterator[Note]:
@@ -259,7 +259,7 @@ def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:
     if inventory is not None and inventory.former is not None:
         loosened |= {text: [] for text in _of_workspace(desired, inventory.former)}
     for address, match in matching.matches.items() if inventory is not None else ():
-        was = matching.declared(match.resource, match.live).applied
+        was = inventory.was(address, match.live) if inventory is not None else None
         for text in _of_resource(match.resource, was):
             loosened.setdefault(text, []).append(address)
     # Removed protection comes first: other texts begin with a backtick.
@@ -269,7 +269,7 @@ def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:
 
 
 def _of_resource(resource: Resource, was: Resource | None) -> list[str]:
-    """Return what a resource permits now and its applied declaration did not."""
+    """Return what a resource permits, and did not when it was applied or merged."""
     if was is None:
         return [text for text in _permissions(resource) if text.startswith(_OF_NEW)]
     if _SETTINGS(was) == _SETTINGS(resource):

@@ -623,3 +623,53 @@ def test_a_plan_that_was_saved_without_the_inventory_names_the_option(
     assert ran.code == 4, ran.out + ran.err
     assert "hint: pass --no-inventory, as when the plan was made" in ran.err
     assert repo.run("apply", file, "--no-inventory").code == 0
+
+
+_LIFTED = {
+    "removed": {},
+    "absent": {"a": {"state": "absent"}},
+    "new key": {"z": {"name": "a", "state": "absent"}},
+    "new key and protect": {"z": {"name": "a", "state": "absent", "lifecycle": {"protect": False}}},
+}
+
+
+@pytest.mark.parametrize("exports", _LIFTED.values(), ids=_LIFTED)
+@pytest.mark.parametrize("lifted", ["nowhere", "applied", "unrecorded"])
+def test_r4_protection_is_lifted_by_two_changes(
+    repo: Repo, exports: dict[str, Any], lifted: str
+) -> None:
+    """R4: one pull request lifted it by `state: absent`, or a branch applied without the merge."""
+    protected = {"lifecycle": {"protect": True}}
+    repo.commit(a=protected, b={})
+    repo.apply(*["--no-inventory"] * (lifted == "unrecorded"))
+    if lifted == "applied" and not repo.env:
+        repo.write(a={}, b={})
+        repo.git.commit()
+        repo.apply()
+    repo.write(b={}, **exports)
+    repo.git.commit()
+    if lifted == "unrecorded" and not exports:
+        assert repo.changes() == []
+        return
+    plan = repo.plan(code=5)
+    assert [item["rule"] for item in plan["refusals"]] == ["protect"]
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(b={}, **exports)
+    assert [change.partition(" ")[0] for change in repo.changes()] == ["delete"]
+
+
+def test_r3_beside_of_a_new_resource_is_loosened(repo: Repo) -> None:
+    """R3: it was so only while uncommitted, and the note on the shared place was dropped."""
+    repo.commit(a=secret_in("ONE"))
+    repo.apply()
+    beside = secret_in("ONE") | {"interval": "day", "lifecycle": {"beside": ["batch_export.a"]}}
+    repo.write(a=secret_in("ONE"), b=beside)
+    repo.git.commit()
+    notes = repo.notes()
+    assert "`lifecycle.beside: 'batch_export.a'` is new: batch_export.b" in notes["loosened"]
+    assert "write to the same place" in notes["same-place"]
+    repo.commit(a=secret_in("ONE"), b=beside)
+    assert repo.notes().keys() & {"loosened", "same-place"} == set()
+    repo.apply()
+    assert repo.notes() == {}
