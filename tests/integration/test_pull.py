@@ -97,36 +97,29 @@ COMMENTED = """\
 projects:
   web:
     name: Web
+    # Legal asked for this.
     path_cleaning_filters:
-      # Legal asked for this.
       - alias: /user/:id  # users
         regex: '/user/[0-9]+'
-      # Shop pages.
-      - {alias: "/shop #1", regex: /shop}
-    test_account_filters: [{key: "a # b", type: event, operator: exact, value: [x]},  # first
-      {key: c, type: event, operator: exact, value: [z]}]  # second
+    timezone: UTC  # of the office
 """
 
 
-def test_comments_inside_of_lists_stay(tmp_path: Path, emulator: RunningEmulator) -> None:
-    settings = "version: 1\nenvironments: {production: {}}\n"
-    files = {"reconciler.yaml": settings, "resources.yaml": COMMENTED}
-    applied = Applied.of(tmp_path / "w", emulator, files, "production", **SECRETS)
+def test_i16_a_list_with_comments_is_left_out_with_its_place(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    files = {"reconciler.yaml": "version: 1\n", "resources.yaml": COMMENTED}
+    applied = Applied.of(tmp_path / "w", emulator, files, **SECRETS)
     project = next(item for item in emulator.state()["projects"] if item["name"] == "Web")
-    path = f"/api/projects/{project['id']}/"
-    live = emulator.call("GET", path).json()
-    rules, tests = live["path_cleaning_filters"], live["test_account_filters"]
-    rules[0]["regex"] = rules[1]["regex"] = "/.*"
-    tests[0]["value"] = ["w"]
-    body = {"path_cleaning_filters": rules, "test_account_filters": tests}
-    emulator.call("PATCH", path, body).raise_for_status()
-    applied.pull(**PRODUCTION)
-    assert applied.text("resources.yaml") == (
-        COMMENTED.replace("'/user/[0-9]+'", "'/.*'")
-        .replace("regex: /shop}", "regex: /.*}")
-        .replace("value: [x]", "value: [w]")
-    )
-    assert plan_is_empty(applied, "production")
+    body = {"path_cleaning_filters": None, "timezone": "Asia/Tokyo"}
+    emulator.call("PATCH", f"/api/projects/{project['id']}/", body).raise_for_status()
+    ran = applied.run("drift", "--write")
+    assert ran.code == 3
+    assert (
+        "left out: project.web path_cleaning_filters: resources.yaml:5:5: cannot edit a value "
+        "with a comment that it would remove\n"
+    ) in ran.err
+    assert applied.text("resources.yaml") == COMMENTED.replace("UTC", "Asia/Tokyo")
 
 
 def test_values_go_to_the_layer_where_nothing_else_changes(applied: Applied) -> None:
@@ -277,7 +270,7 @@ def test_a_place_that_cannot_be_edited_is_left_out(
     pulled = applied.pull().report
     assert [item.address.key for item in pulled.placed] == ["block"]
     assert [(item.address.key, item.reason) for item in pulled.left_out] == [
-        ("flow", "flow.yaml:1:1: cannot edit this place safely")
+        ("flow", "flow.yaml:1:1: cannot edit a value with keys that do not begin their lines")
     ]
 
 
@@ -370,13 +363,18 @@ def test_after_pull_the_plan_is_empty_and_only_drift_changed(
         applied.change(name, destination={"type": "S3", "config": config})
     before = applied.text("resources.yaml").splitlines()
     pulled = applied.pull(environment=None if is_alone else "production").report
-    assert pulled.left_out == ()
-    assert plan_is_empty(applied, *(environments or (None,)))
+    # What an alias shares is refused, and what is written is no drift any more.
+    assert all("an anchor, an alias or a merge key" in item.reason for item in pulled.left_out)
+    again = applied.pull(environment=None if is_alone else "production").report
+    assert again.placed == ()
+    left, still = ({(item.address, item.path) for item in x.left_out} for x in (pulled, again))
+    assert left == still
     assert applied.text("reconciler.yaml") == settings
     after = applied.text("resources.yaml")
     assert all(line.partition("#")[2] in after for line in before)
-    assert len(pulled.placed) == wanted
-    assert len(set(before) - set(after.splitlines())) <= wanted
+    assert len(pulled.placed) + len(pulled.left_out) == wanted
+    assert bool(pulled.left_out) == is_alone
+    assert len(set(before) - set(after.splitlines())) <= len(pulled.placed)
 
 
 def test_the_command_writes_and_reports(applied: Applied) -> None:

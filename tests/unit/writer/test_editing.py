@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from difflib import unified_diff
+from copy import deepcopy
+from difflib import SequenceMatcher, unified_diff
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.authoring.editing import Edit, edited
+from reconciler.authoring.editing import Edit, NotEditable, edited, reason_against
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.errors import ReconcilerError
 from reconciler.model.values import MISSING, Path, mapped_leaves
 from reconciler.workspace.yaml.loader import parse
+from tests.support.limits import LONG
 
 FILE = """\
 # Exports of the shop.
@@ -25,35 +26,39 @@ batch_exports:
   one: # it
     name: One
     paused: false   # off
-    interval: &often 'hour'
+    model: 'events'
+    end_at:  # never
     destination:
       type: S3
       config: &config
         bucket_name: "b"  # the bucket
-        prefix: p/
-        exclude_events: # noise
-          - $a   # a
-          # between
-          - $b
-          - $c
-        include_events: [x, 'y', z] # list
-    # below
+    filters: # noise
+      - $a   # a
+      # between
+      - $b
+    tags: [x, 'y', z] # list
+    names:  # all
+      - p
+      - q
+      # below
   two:
     name: Two
     destination: {type: S3, config: *config}
-    interval: *often
-    hogql_query: |  # sql
+    hogql_query: |
         SELECT 1
-          FROM x
+          # FROM x
 
   three:
     <<: *shared
     name: Three
     destination:
       type: S3
-      config: {bucket_name: c, prefix: "q", region: eu}
+      config: {bucket_name: c, prefix: "q", region: eu}  # flow
     overrides:
       prod:
+        paused: true  # not yet
+      # staging differs
+      dev:
         paused: true
 """
 ONE, TWO, THREE = (("batch_exports", key) for key in ("one", "two", "three"))
@@ -71,38 +76,46 @@ def after(*edits: tuple[Path, Any], text: str = FILE) -> str:
     return edited(read(text), [Edit(path, value) for path, value in edits])
 
 
-def changed(*edits: tuple[Path, Any]) -> list[str]:
-    lines = unified_diff(FILE.splitlines(), after(*edits).splitlines(), lineterm="", n=0)
-    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
-
-
 @pytest.mark.parametrize(
     ("path", "value", "lines"),
     [
         ((*ONE, "paused"), True, ["-    paused: false   # off", "+    paused: true   # off"]),
+        ((*ONE, "paused"), MISSING, ["-    paused: false   # off"]),
         ((*ONE, "name"), "a b", ["-    name: One", "+    name: a b"]),
+        ((*ONE, "model"), "it's", ["-    model: 'events'", "+    model: 'it''s'"]),
+        ((*ONE, "end_at"), "x", ["-    end_at:  # never", "+    end_at: x  # never"]),
         (
-            (*THREE, *CONFIG, "prefix"),
-            'r"',
+            (*ONE, "tags"),
+            ["y", "t"],
+            ["-    tags: [x, 'y', z] # list", "+    tags: ['y', t] # list"],
+        ),
+        (
+            (*ONE, "names"),
+            ["p"],
+            ["-    names:  # all", "-      - p", "-      - q", "+    names: [p]  # all"],
+        ),
+        (
+            (*THREE, *CONFIG),
+            {"bucket_name": "c", "prefix": 'r"', "region": "eu", "acl": "x"},
             [
-                '-      config: {bucket_name: c, prefix: "q", region: eu}',
-                '+      config: {bucket_name: c, prefix: "r\\"", region: eu}',
+                '-      config: {bucket_name: c, prefix: "q", region: eu}  # flow',
+                '+      config: {bucket_name: c, prefix: "r\\"", region: eu, acl: x}  # flow',
             ],
         ),
         (
             (*THREE, *CONFIG, "region"),
             MISSING,
             [
-                '-      config: {bucket_name: c, prefix: "q", region: eu}',
-                '+      config: {bucket_name: c, prefix: "q"}',
+                '-      config: {bucket_name: c, prefix: "q", region: eu}  # flow',
+                "+      config: {bucket_name: c, prefix: q}  # flow",
             ],
         ),
         (
             (*THREE, "overrides", "prod", "paused"),
             MISSING,
-            ["-    overrides:", "-      prod:", "-        paused: true"],
+            ["-      prod:", "-        paused: true  # not yet"],
         ),
-        ((*THREE, "interval"), "day", ["+    interval: day"]),
+        ((*THREE, "model"), "persons", ["+    model: persons"]),
         (
             (*TWO, "overrides", "prod", "paused"),
             False,
@@ -110,69 +123,62 @@ def changed(*edits: tuple[Path, Any]) -> list[str]:
         ),
         (
             (*TWO, "hogql_query"),
-            "SELECT 1\n  FROM y\n",
-            ["-          FROM x", "+          FROM y"],
-        ),
-        (
-            (*TWO, *CONFIG, "prefix"),
-            "z",
-            [
-                "-    destination: {type: S3, config: *config}",
-                "+    destination: {type: S3, config: {<<: *config, prefix: z}}",
-            ],
-        ),
-        (
-            (*ONE, "interval"),
-            "day",
-            [
-                "-    interval: &often 'hour'",
-                "+    interval: &often 'day'",
-                "-    interval: *often",
-                "+    interval: hour",
-            ],
+            "SELECT 1\nFROM y\n",
+            ["-        SELECT 1", "-          # FROM x", "+      SELECT 1", "+      FROM y"],
         ),
     ],
 )
-def test_only_the_value_changes(path: Path, value: Any, lines: list[str]) -> None:
-    assert changed((path, value)) == lines
+def test_only_the_lines_of_the_key_change(path: Path, value: Any, lines: list[str]) -> None:
+    text = after((path, value))
+    compared = unified_diff(FILE.splitlines(), text.splitlines(), lineterm="", n=0)
+    found = [line for line in compared if not line.startswith(("---", "+++", "@@"))]
+    assert found == ["".join(line) for line in lines]
+    assert reason_against(read(FILE), Edit(path, value)) is None
 
 
-def test_items_of_lists_keep_their_comments() -> None:
-    assert changed(
-        ((*ONE, *CONFIG, "exclude_events"), ["$b", "$c", "$d"]),
-        ((*TWO, *CONFIG, "exclude_events"), ["$b", "$c", "$d"]),
-        ((*ONE, *CONFIG, "include_events"), ["w", "x", "z", "t"]),
-        ((*TWO, *CONFIG, "include_events"), ["w", "x", "z", "t"]),
-    ) == [
-        "-          - $a   # a",
-        "-        include_events: [x, 'y', z] # list",
-        "+          - $d",
-        "+        include_events: [w, x, z, t] # list",
-    ]
+_SHARED = "an anchor, an alias or a merge key"
+_COMMENTS = "a comment that it would remove"
 
 
-@pytest.mark.parametrize("is_open", [False, True])
-@given(st.permutations(["a", "b", "c", "d", "e"]), st.integers(0, 5), st.booleans())
-def test_apply_a9_a_comment_moves_with_its_item(
-    is_open: bool, order: list[str], kept: int, is_new: bool
+@pytest.mark.parametrize(
+    ("path", "value", "place", "what"),
+    [
+        ((*ONE, *CONFIG, "bucket_name"), "z", "13:7", _SHARED),
+        ((*ONE, "destination"), MISSING, "13:7", _SHARED),
+        ((*TWO, *CONFIG, "prefix"), "z", "26:29", _SHARED),
+        ((*TWO, "destination", "extra"), "z", "26:29", _SHARED),
+        ((*TWO, "destination"), MISSING, "26:5", _SHARED),
+        ((*THREE, "interval"), "day", "32:5", _SHARED),
+        ((*THREE, "interval"), MISSING, "32:5", _SHARED),
+        ((*ONE, "filters"), ["$b"], "15:5", _COMMENTS),
+        ((*ONE, "filters"), None, "15:5", _COMMENTS),
+        ((*ONE, "filters"), MISSING, "15:5", _COMMENTS),
+        ((*ONE, "paused"), "a\nb\n", "8:5", _COMMENTS),
+        ((*THREE, "overrides"), MISSING, "41:7", _COMMENTS),
+        ((*ONE, "names"), "a\nb\n", "20:5", _COMMENTS),
+    ],
+)
+def test_i16_what_an_edit_would_lose_or_share_is_refused_with_its_place(
+    path: Path, value: Any, place: str, what: str
 ) -> None:
-    head = "batch_exports:\n  one:\n    destination:\n      config:\n        include_events:\n"
-    items = [f"          # above {name}\n          - {name}  # beside {name}\n" for name in "abcde"]
-    text = head + "".join(items)
-    want = [*order[:kept], *(["new"] if is_new else []), *order[kept:]]
-    path = (*ONE, *CONFIG, "include_events")
-    lines = after((path, want), text=text[:-1] if is_open else text).splitlines()
-    assert [line for line in lines if "- " in line] == [
-        "          - new" if name == "new" else f"          - {name}  # beside {name}"
-        for name in want
-    ]
-    # What is above the first item may be about the list.
-    for name in "bcde":
-        below = lines[lines.index(f"          # above {name}") + 1 :]
-        assert next(line for line in below if "- " in line).split()[1] == name
-    assert sorted(line for line in lines if "# above" in line) == sorted(
-        line for line in text.splitlines() if "# above" in line
-    )
+    reason = f"f.yaml:{place}: cannot edit a value with {what}"
+    assert reason_against(read(FILE), Edit(path, value)) == reason
+    with pytest.raises(NotEditable, match=f"^{re.escape(reason)}; nothing was written$"):
+        after((path, value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "? batch_exports\n: b:\n    name: A\n    paused: true\n",
+        "{batch_exports: {b: {name: A, paused: true}}}\n",
+        '"batch_exports": {b: {name: A, paused: &x true, model: *x}}\n',
+        "batch_exports:\n  b: {paused: true,  # P\n    name: A}\n",
+    ],
+)
+def test_places_that_cannot_be_edited_are_refused(text: str) -> None:
+    with pytest.raises(NotEditable, match=r"^f\.yaml:\d+:\d+: cannot edit a value with "):
+        after((("batch_exports", "b", "paused"), MISSING), text=text)
 
 
 def test_line_ends_and_an_open_last_line_stay() -> None:
@@ -181,92 +187,120 @@ def test_line_ends_and_an_open_last_line_stay() -> None:
     assert after((path, True), text=text) == f"{text}\r\n    paused: true\r\n"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "batch_exports: &b\n  a: &a {name: A, paused: true}\n  b: {<<: *a, name: B}\n",
-        "? batch_exports\n: b:\n    name: A\n    paused: true\n",
-        "{batch_exports: {b: {name: A, paused: true}}}\n",
-    ],
-)
-def test_places_that_cannot_be_edited_are_refused(text: str) -> None:
-    with pytest.raises(ReconcilerError, match=r"f\.yaml.*: cannot edit this place safely"):
-        after((("batch_exports", "b", "paused"), MISSING), text=text)
-
-
-PATHS = [path for path, _ in mapped_leaves(read(FILE).value)]
-NEW = [(*key, name) for key in (ONE, TWO, THREE) for name in ("model", "timezone")]
 TEXTS = st.sampled_from(["x", "a: b", " # c", "1", "yes", "", "a\nb\n", "é'\"", "$${x}", "l " * 60])
-VALUES = TEXTS | st.booleans() | st.none() | st.integers(-9, 9) | st.lists(TEXTS, max_size=4)
+LEAVES = TEXTS | st.booleans() | st.none() | st.integers(-9, 9)
+VALUES = LEAVES | st.lists(LEAVES, max_size=3) | st.dictionaries(TEXTS, LEAVES, max_size=2)
+KEYS = ["name", "interval", "destination", "config", "other"]
+FORMS = ["plain", "quoted", "empty", "text", "items", "list", "members", "anchor", "alias", "merge"]
 
 
-@given(st.dictionaries(st.sampled_from([*PATHS, *NEW]), VALUES, max_size=4))
-def test_any_values_can_be_set_and_comments_stay(values: dict[Path, Any]) -> None:
-    text = after(*values.items())
-    assert after(*values.items(), text=text) == text
-    lists = {path for path in values if str(path[-1]).endswith("_events")}
-    assert lists or all(comment in text for comment in re.findall("#.*", FILE))
+class Written:
+    """Lines of a file with comments, each with the path of the key that it belongs to."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.lines: list[tuple[Path | None, str]] = []
+        self.count = 0
+        self.anchors: list[str] = []
+
+    def number(self) -> int:
+        self.count += 1
+        return self.count
+
+    def comment(self) -> str:
+        return f"  # c{self.number()}" if self.draw(st.integers(0, 2)) == 0 else ""
+
+    def block(self, path: Path, margin: str) -> None:
+        names = self.draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=4, unique=True))
+        if len(path) == 1:
+            names = [f"e{number}" for number, _ in enumerate(names)]
+        for name in names:
+            if self.draw(st.integers(0, 3)) == 0:
+                self.lines.append((None, f"{margin}# c{self.number()}"))
+            self.member((*path, name), margin)
+
+    def member(self, path: Path, margin: str) -> None:
+        name = path[-1]
+        is_deep = len(path) < 3 or (len(path) < 5 and self.draw(st.booleans()))
+        form = "block" if is_deep else self.draw(st.sampled_from(FORMS))
+        if form in ("alias", "merge") and not self.anchors:
+            form = "plain"
+        number = self.number()
+        value, below = {
+            "plain": (f"v{number}", []),
+            "quoted": (f"'v # {number}'", []),
+            "empty": ("", []),
+            "text": ("|", [f"  line {number}", f"  # text {number}"]),
+            "items": ("", [f"  - i{number}{self.comment()}", f"  - {{a: j{number}}}"]),
+            "list": (f"[l{number}, 'm # {number}']", []),
+            "members": (f'{{a: m{number}, b: "n # {number}", c: [1, 2]}}', []),
+            "anchor": (f"&a{number} {{a: 1}}", []),
+            "alias": (f"*{self.anchors[-1] if self.anchors else ''}", []),
+            "merge": ("", [f"  <<: *{self.anchors[-1] if self.anchors else ''}", "  b: 2"]),
+            "block": ("", []),
+        }[form]
+        if form == "anchor":
+            self.anchors.append(f"a{number}")
+        beside = "" if form == "text" else self.comment()
+        self.lines.append((path, f"{margin}{name}: {value}".rstrip() + beside))
+        self.lines += [(path, margin + line) for line in below]
+        if form == "block":
+            self.block(path, margin + "  ")
 
 
-FLOW = """\
-batch_exports:
-  one:
-    name: One
-    destination: {
-      a: 1,  # first
-      # of b
-      b: 2,  # second
-      # of c
-      c: [p, q],  # third
-    }
-"""
-DESTINATION = (*ONE, "destination")
+@st.composite
+def written_files(draw: st.DrawFn) -> list[tuple[Path | None, str]]:
+    """Draw the lines of a file: comments, texts, lists, brackets, anchors and merge keys."""
+    written = Written(draw)
+    written.lines.append((("batch_exports",), "batch_exports:"))
+    written.block(("batch_exports",), "  ")
+    return written.lines
 
 
-@pytest.mark.parametrize(
-    ("edits", "lines"),
-    [
-        ([("a", MISSING)], ["-      a: 1,  # first"]),
-        ([("b", MISSING)], ["-      b: 2,  # second"]),
-        ([("c", MISSING)], ["-      c: [p, q],  # third"]),
-        (
-            [("b", MISSING), ("c", MISSING)],
-            ["-      b: 2,  # second", "-      c: [p, q],  # third"],
-        ),
-        (
-            [("c", MISSING), ("d", 3)],
-            [
-                "-      b: 2,  # second",
-                "-      c: [p, q],  # third",
-                "+      b: 2, d: 3,  # second",
-            ],
-        ),
-    ],
-)
-def test_a_member_in_brackets_takes_only_the_comment_beside_it(edits, lines) -> None:
-    text = after(*(((*DESTINATION, name), value) for name, value in edits), text=FLOW)
-    compared = unified_diff(FLOW.splitlines(), text.splitlines(), lineterm="", n=0)
-    found = [line for line in compared if not line.startswith(("---", "+++", "@@"))]
-    assert sorted(found) == sorted(lines)
+def expected(values: Any, path: Path, value: Any) -> Any:
+    """Return the values after an edit; resources stay when they become empty."""
+    holders = [deepcopy(values)]
+    for part in path[:-1]:
+        if not isinstance(holders[-1].get(part), dict):
+            if value is MISSING:
+                return holders[0]
+            holders[-1][part] = {}
+        holders.append(holders[-1][part])
+    if value is not MISSING:
+        holders[-1][path[-1]] = value
+        return holders[0]
+    for depth in reversed(range(len(path))):
+        holders[depth].pop(path[depth], None)
+        if holders[depth] or depth <= 2:
+            break
+    return holders[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "value"),
-    [
-        (
-            "batch_exports:\n  one: {name: O, destination: {a: [p,  # P\n    q,  # Q\n    r]}}\n",
-            (*DESTINATION, "a"),
-            ["p", "r"],
-        ),
-        ("batch_exports:\n  one:\n    model: x\n      # below\n", (*ONE, "model"), "a\nb\n"),
-    ],
-)
-def test_a_value_that_needs_a_comment_to_go_is_refused(text, path, value) -> None:
-    with pytest.raises(ReconcilerError, match="cannot edit this place safely"):
-        after((path, value), text=text)
-
-
-def test_the_comment_behind_the_bracket_of_an_emptied_list_stays() -> None:
-    text = "batch_exports:\n  one:\n    filters: [\n      1,\n    ]  # none is needed\n"
-    expected = "batch_exports:\n  one:\n    filters: []  # none is needed\n"
-    assert after(((*ONE, "filters"), []), text=text) == expected
+@settings(max_examples=3000 if LONG else 150)
+@given(lines=written_files(), data=st.data(), end=st.sampled_from(["\n", "\r\n"]))
+def test_an_edit_changes_the_lines_of_its_key_or_is_refused_with_its_place(
+    lines: list[tuple[Path | None, str]], data: st.DataObject, end: str
+) -> None:
+    text = "".join(line + end for _, line in lines)
+    document = read(text)
+    paths = [path[:depth] for path, _ in mapped_leaves(document.value) for depth in range(3, 7)]
+    new = [(*path, "prefix") for path, _ in lines if path is not None and len(path) > 1]
+    path = data.draw(st.sampled_from([*paths, *new]))
+    value = data.draw(VALUES | st.just(MISSING))
+    edit = Edit(path, value)
+    reason = reason_against(document, edit)
+    if reason is not None:
+        assert re.match(r"f\.yaml:\d+:\d+: cannot edit a value with ", reason)
+        return
+    changed = edited(document, [edit])
+    assert read(changed).value == expected(document.value, path, value)
+    after_lines = changed.split(end)
+    matcher = SequenceMatcher(None, text.split(end), after_lines, autojunk=False)
+    for tag, low, high, *_ in matcher.get_opcodes():
+        for owner, line in lines[low:high] if tag != "equal" else ():
+            assert owner is not None, line
+            assert owner[: len(path)] == path[: len(owner)], line
+            if value is not MISSING:
+                comments = re.findall(r"# c\d+", line)
+                assert all(comment in changed for comment in comments)
+    assert edited(read(changed), [edit]) == changed

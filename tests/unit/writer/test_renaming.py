@@ -33,14 +33,6 @@ def edited(text: str, key: str = "shop") -> str | None:
             "batch_exports:\n  a:\n    overrides: {x: {project: 'web'}, y: {project: w}}\n",
             "batch_exports:\n  a:\n    overrides: {x: {project: 'shop'}, y: {project: w}}\n",
         ),
-        (
-            "batch_exports:\n  a: &a {project: web}\n  b: {<<: *a, name: B}\n",
-            "batch_exports:\n  a: &a {project: shop}\n  b: {<<: *a, name: B}\n",
-        ),
-        (
-            "batch_exports:\n  a: {project: &p  web}\n  b: {project: *p}\n",
-            "batch_exports:\n  a: {project: &p  shop}\n  b: {project: *p}\n",
-        ),
         ("? projects\n: ? web\n  : {name: W}\n", "? projects\n: ? shop\n  : {name: W}\n"),
     ],
 )
@@ -59,8 +51,16 @@ def test_a_key_that_is_not_text_in_plain_style_is_quoted() -> None:
         assert after == f"projects:\n  '{key}': {{name: W}}\n"
 
 
-def test_a_key_that_cannot_be_edited_safely_is_reported() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        'projects:\n  "w\\x65b": {name: W}\n',
+        "batch_exports:\n  a: &a {project: web}\n  b: {<<: *a, name: B}\n",
+        "batch_exports:\n  a: {project: &p  web}\n  b: {project: *p}\n",
+    ],
+)
+def test_a_place_that_cannot_be_edited_safely_is_reported(text: str) -> None:
     with pytest.raises(ReconcilerError) as refused:
-        edited('projects:\n  "w\\x65b": {name: W}\n')
+        edited(text)
     assert refused.value.message.startswith("f.yaml:2:")
     assert "nothing was written" in refused.value.message
