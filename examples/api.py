@@ -30,9 +30,11 @@ async def reconcile(workspace: api.Workspace) -> None:
     report = await api.gaps(workspace)
     for item in report.objects:
         if any(gap.state.repairable for gap in item.gaps):
-            what = api.BackfillRange(gaps=True)
             ended = await api.backfill(
-                workspace, [str(item.address)], what, approve=lambda plan: len(plan.backfills) <= 10
+                workspace,
+                [str(item.address)],
+                api.ClosedGaps(),
+                approve=lambda plan: len(plan.backfills) <= 10,
             )
             print(f"{item.address}: started backfills: {len(ended.ends)}")
 

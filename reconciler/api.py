@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reconciler.model.kind import Action
     from reconciler.model.plan import Plan
     from reconciler.model.run import LogReport, RunReport
+    from reconciler.operations.backfill_ranges import ClosedGaps, SincePause, Span
     from reconciler.operations.backfills import Backfilled
     from reconciler.operations.gaps import GapReport
     from reconciler.operations.projects import ProjectDetails, ProjectReport
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Applied",
     "BackfillPlan",
-    "BackfillRange",
     "Backfilled",
+    "ClosedGaps",
     "EnvironmentComparison",
     "Event",
     "GapReport",
@@ -52,6 +53,8 @@ __all__ = [
     "ProjectDetails",
     "ProjectReport",
     "RunReport",
+    "SincePause",
+    "Span",
     "StatusReport",
     "Workspace",
     "apply",
@@ -79,6 +82,7 @@ _MODULES = {
     "Applied": "reconciler.commands.applying",
     "BackfillPlan": "reconciler.model.backfill_plan",
     "Backfilled": "reconciler.operations.backfills",
+    "ClosedGaps": "reconciler.operations.backfill_ranges",
     "EnvironmentComparison": "reconciler.authoring.comparing",
     "Event": "reconciler.model.event",
     "GapReport": "reconciler.operations.gaps",
@@ -90,6 +94,8 @@ _MODULES = {
     "ProjectDetails": "reconciler.operations.projects",
     "ProjectReport": "reconciler.operations.projects",
     "RunReport": "reconciler.model.run",
+    "SincePause": "reconciler.operations.backfill_ranges",
+    "Span": "reconciler.operations.backfill_ranges",
     "StatusReport": "reconciler.operations.status_report",
 }
 """The modules of the classes that functions take and return."""
@@ -146,23 +152,6 @@ class PlanScope:
     no_inventory: bool = False
     rotate_secrets: Sequence[str] = ()
     allow_replace: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillRange:
-    """What to backfill: a range of two times, the gaps of a window, or all since the last pause.
-
-    With `gaps` the window ends at `last`, None for now, and begins at `first`, None for `length`
-    before; with `failed`, only gaps whose runs failed. Without an offset times are UTC, and a date
-    is that of the schedule of the export.
-    """
-
-    first: str | None = None
-    last: str | None = None
-    gaps: bool = False
-    failed: bool = False
-    since_pause: bool = False
-    length: timedelta = timedelta(days=7)
 
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
@@ -343,7 +332,7 @@ async def gaps(
 async def backfill(
     workspace: Workspace,
     names: Sequence[str],
-    what: BackfillRange,
+    wanted: Span | ClosedGaps | SincePause,
     *,
     approve: Callable[[BackfillPlan], bool],
     wait: bool = False,
@@ -363,7 +352,7 @@ async def backfill(
     from reconciler.operations.backfills import backfill as start
 
     options, outputs = _options_of(workspace), Outputs(log_file)
-    request = BackfillRequest(options, tuple(names), outputs=outputs, wait=wait, **asdict(what))
+    request = BackfillRequest(options, wanted, tuple(names), outputs=outputs, wait=wait)
     runtime = _runtime_of(workspace)
     screen = Screen(lambda *_: None, _answering(approve, runtime))
     return masked_in(await start(request, runtime, screen), runtime.mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,11 @@ if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.operations.backfill_ranges import Wanted
     from reconciler.operations.backfills import BackfillRequest
     from reconciler.render.progress import Progress
+
+_WINDOW = "7d"
 
 
 @command(
@@ -84,6 +88,8 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     complete.
     """
     from reconciler.cli.running import runtime
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfills import BackfillRequest
     from reconciler.operations.runs import cancel
 
     if options["cancelled"]:
@@ -97,40 +103,52 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         ids = run(cancel(names[0], options["row_id"], workspace_of(options), world, begin))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
-    since, is_json = options["since"], options["output_format"] == "json"
-    closes_gaps = options["gaps"] or options["failed"]
-    if since is not None and (not closes_gaps or options["first"] is not None):
-        raise BadUsage("--since needs --gaps, and excludes --from")
     if options["row_id"] is not None:
         raise BadUsage("--id needs --cancel")
-    wanted = {key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause")}
-    if since is not None:
-        wanted["length"] = duration_of(since, option="--since")
-    request = request_of(names, options, parents=options["project"], **wanted)
-    return started(request, is_json=is_json)
-
-
-def request_of(names: tuple[str, ...], options: dict[str, Any], **wanted: Any) -> BackfillRequest:
-    """Return a request for backfills, with the options that every command for them has."""
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfills import BackfillRequest
-
-    return BackfillRequest(
+    is_json = options["output_format"] == "json"
+    request = BackfillRequest(
         workspace_of(options),
+        _wanted(options),
         names,
+        options["project"],
         **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
-        can_ask=is_interactive() and options["output_format"] != "json",
+        can_ask=is_interactive() and not is_json,
         outputs=Outputs(options["log_file"]),
-        **wanted,
     )
+    return _started(request, is_json=is_json)
 
 
-def started(request: BackfillRequest, *, is_json: bool = False) -> ExitCode:
+def _wanted(options: Mapping[str, Any]) -> Wanted:
+    """Return what to backfill. Raises BadUsage for options that exclude each other or lack one."""
+    from reconciler.operations.backfill_ranges import ClosedGaps, SincePause, Span
+
+    first, last, since = options["first"], options["last"], options["since"]
+    closes_gaps = options["gaps"] or options["failed"]
+    if since is not None and (not closes_gaps or first is not None):
+        raise BadUsage("--since needs --gaps, and excludes --from")
+    has_range = not closes_gaps and not (first is None and last is None)
+    if closes_gaps + options["since_pause"] + has_range != 1:
+        raise BadUsage(
+            "what to backfill is not clear",
+            hint="pass --from and --to, --gaps, --failed or --since-pause",
+        )
+    if closes_gaps:
+        length = duration_of(since or _WINDOW, option="--since")
+        return ClosedGaps(first, last, length, failed=options["failed"])
+    if options["since_pause"]:
+        return SincePause()
+    if first is None or last is None:
+        raise BadUsage("--from and --to are needed together")
+    return Span(first, last)
+
+
+def _started(request: BackfillRequest, *, is_json: bool) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.cli.running import progress, run_shown, runtime
     from reconciler.model.backfill_plan import BackfillState
     from reconciler.model.public import as_json
     from reconciler.model.redaction import masked_in
+    from reconciler.operations.backfill_ranges import SincePause
     from reconciler.operations.backfills import Screen, backfill
     from reconciler.render.runs import ends_as_text
 
@@ -144,7 +162,7 @@ def started(request: BackfillRequest, *, is_json: bool = False) -> ExitCode:
     else:
         environment = result.plan.source.environment
         write_report(ends_as_text(result.ended, render_options(), environment))
-    for item in result.ended if request.since_pause else ():
+    for item in result.ended if isinstance(request.wanted, SincePause) else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
             say_not_started(item.address)
     write_calls(result.calls)

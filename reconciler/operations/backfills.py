@@ -5,9 +5,9 @@ A backfill exports the range that was named, or gaps of a window.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from datetime import datetime, time, timedelta
+from datetime import datetime
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -31,30 +31,27 @@ from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.run import BILLING, Run
 from reconciler.model.text import listed, quoted, several
 from reconciler.model.times import (
-    Interval,
     Schedule,
     UnknownSchedule,
-    is_date,
-    moment_of,
 )
+from reconciler.operations.backfill_ranges import NotPossible, Wanted
 from reconciler.operations.backfilling import Backfiller, run_all
-from reconciler.operations.gaps import Gap, GapState, gaps_in, rows_of_a_run
+from reconciler.operations.gaps import Gap, GapState, rows_of_a_run
 from reconciler.operations.runs import latest_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.planning.approval import Approval, confirmed, typed
 from reconciler.version import __version__
 
 _MOST_LISTED = 5
-_SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class BackfillRequest(Struct, frozen=True):
-    """What to backfill: a range of two texts, the gaps of a window, or all since the last pause.
+    """What to backfill of which objects.
 
+    wanted
+        A range, the gaps of a window, or what the last pause skipped.
     names, parents
         Which objects, and those below which parents, by address, id, key, name or glob.
-    failed
-        Only gaps whose runs failed.
     auto_approve, can_ask
         Whether to skip the question for approval, and whether there is a terminal to ask on.
     dry_run
@@ -64,13 +61,8 @@ class BackfillRequest(Struct, frozen=True):
     """
 
     workspace: WorkspaceOptions
+    wanted: Wanted
     names: tuple[str, ...] = ()
-    first: str | None = None
-    last: str | None = None
-    gaps: bool = False
-    failed: bool = False
-    since_pause: bool = False
-    length: timedelta = timedelta(days=7)
     parents: tuple[str, ...] = ()
     auto_approve: bool = False
     can_ask: bool = True
@@ -83,24 +75,10 @@ class BackfillRequest(Struct, frozen=True):
         """Whether backfills need an answer."""
         return not (self.auto_approve or self.dry_run)
 
-    @property
-    def closes_gaps(self) -> bool:
-        """Whether gaps are looked for."""
-        return self.gaps or self.failed
-
     def check(self) -> None:
-        """Raise BadUsage for options that exclude each other or are missing."""
-        has_range = (self.first is not None or self.last is not None) and not self.closes_gaps
-        kinds = self.closes_gaps + self.since_pause + has_range
-        if kinds != 1:
-            raise BadUsage(
-                "what to backfill is not clear",
-                hint="pass --from and --to, --gaps, --failed or --since-pause",
-            )
+        """Raise BadUsage if no object is named, or if there is no way to approve."""
         if not (self.names or self.parents):
             raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
-        if has_range and (self.first is None or self.last is None):
-            raise BadUsage("--from and --to are needed together")
         if self.asks and not self.can_ask:
             raise BadUsage(
                 "no terminal to ask for approval; nothing was sent",
@@ -193,10 +171,6 @@ def approval_of_backfills(plan: BackfillPlan) -> Approval:
     return confirmed(f"Start {what}?")
 
 
-class _NotPossible(ReconcilerError):
-    """An object can't be backfilled."""
-
-
 class _Planner(Struct):
     """Plans the backfills that a request asks for."""
 
@@ -217,7 +191,7 @@ class _Planner(Struct):
         try:
             schedule = Schedule.of(target.live.body, self.targets.live.dialect)
         except UnknownSchedule as error:
-            raise _NotPossible(str(error)) from None
+            raise NotPossible(str(error)) from None
         if not schedule.works:
             raise BadUsage(f"the server never runs exports with interval '{schedule.interval}'")
         return schedule
@@ -248,24 +222,16 @@ class _Planner(Struct):
     async def _attempted(self, target: Target) -> ObjectBackfills | ReconcilerError:
         try:
             return await self._of(target)
-        except (BadUsage, _NotPossible) as error:
+        except (BadUsage, NotPossible) as error:
             return error
 
     async def _of(self, target: Target) -> ObjectBackfills:
         """Return the backfills of one object. Raises BadUsage, ServiceError."""
         request = self.request
         schedule, latest = self.schedule(target), latest_runs(target.live)
-        gaps: tuple[Gap, ...] = ()
-        notes: tuple[str, ...] = ()
-        if request.closes_gaps:
-            gaps, notes = await self._gaps(target, self._window(schedule))
-            chosen = of_gaps(gaps)
-        else:
-            start, end = self._range(target, schedule)
-            whole, notes = aligned_range(schedule, start, end, self.now)
-            chosen = [of_range(schedule, whole)]
-        tried = with_trial(schedule, chosen, latest)
-        warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
+        chosen = await request.wanted.of(target, schedule, self)
+        tried = with_trial(schedule, chosen.backfills, latest)
+        warnings = consequences_of(tried, schedule, chosen.gaps, latest) if tried else ()
         if tried:
             warnings += (*target.kind.behaviour().backfill_warnings(target.live.body),)
         return ObjectBackfills(
@@ -276,129 +242,9 @@ class _Planner(Struct):
             target.parent_name,
             tried,
             warnings,
-            notes,
+            chosen.notes,
             rows_of_a_run(latest),
         )
-
-    def _window(self, schedule: Schedule) -> Interval:
-        request, now = self.request, self.now
-        last = now if request.last is None else bound(schedule, request.last, option="--to")
-        first = request.first and bound(schedule, request.first, option="--from")
-        first = first or last - request.length
-        if first >= last or last > now:
-            raise BadUsage("invalid time range", hint="set --from to a time before --to and now")
-        return Interval(first, last)
-
-    def _range(self, target: Target, schedule: Schedule) -> tuple[datetime, datetime]:
-        request, now = self.request, self.now
-        if request.first is not None and request.last is not None:
-            return (
-                bound(schedule, request.first, option="--from"),
-                bound(schedule, request.last, option="--to"),
-            )
-        paused = schedule.last_paused_at
-        if paused is None:
-            raise BadUsage(
-                "no pause is known",
-                hint="pass --from and --to; `reconciler gaps` shows what is missing",
-            )
-        last = schedule.floor(now)
-        if not schedule.paused:
-            ticks = [
-                run.start
-                for run in latest_runs(target.live)
-                if run.backfill is None and run.start and run.created_at
-                if run.start >= schedule.floor(paused) and run.created_at > paused
-            ]
-            last = min(ticks, default=last)
-        if schedule.floor(paused) >= last:
-            raise BadUsage("no interval has ended since the last pause")
-        return schedule.floor(paused), last
-
-    async def _gaps(
-        self, target: Target, window: Interval
-    ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
-        (item,) = await gaps_in((target,), self.targets, self.transport, window, self.now)
-        if item.unknown is not None:
-            raise _NotPossible(item.unknown)
-        left_out = tuple(
-            f"{several(item.count(state), 'interval')} left out ({state}): {state.meaning}"
-            for state in (GapState.INTENDED, GapState.UNKNOWN, GapState.BILLING, GapState.PENDING)
-            if item.count(state)
-        )
-        only_failed = self.request.failed
-        chosen = (gap for gap in item.gaps if not only_failed or gap.state is GapState.FAILED)
-        return tuple(chosen), left_out
-
-
-def bound(schedule: Schedule, text: str, *, option: str) -> datetime:
-    """Return the time that an option names. Raises BadUsage.
-
-    A date of a schedule with days of a time zone is the begin of that day there.
-    """
-    if schedule.zone is None or not is_date(text):
-        return moment_of(text, option=option)
-    start = moment_of(text, option=option, zone=schedule.zone).astimezone(schedule.zone)
-    return moment_of(
-        datetime.combine(start.date(), time(schedule.offset_hour)).isoformat(),
-        option=option,
-        zone=schedule.zone,
-    )
-
-
-def aligned_range(
-    schedule: Schedule, start: datetime, end: datetime, now: datetime
-) -> tuple[Interval, tuple[str, ...]]:
-    """Return a range as whole intervals that have ended, and notes on what was changed.
-
-    Raises BadUsage for an empty range, one in the future, and one without a whole interval.
-    """
-    if start >= end:
-        raise BadUsage("empty time range", hint="set --from to a time before --to")
-    if end > now:
-        raise BadUsage(
-            f"the time range ends in the future: {end:{_SHOWN}}",
-            hint="set --to to a time in the past",
-        )
-    whole = schedule.outward(start, end)
-    notes: tuple[str, ...] = ()
-    if whole.end > now:
-        whole = Interval(whole.start, schedule.floor(end))
-        note = f"the interval from {whole.end:{_SHOWN}} has not ended and is left out"
-        notes = (f"{note}; its scheduled run exports it",)
-    if whole.start >= whole.end:
-        ends = schedule.outward(start, end).end
-        raise BadUsage(
-            "the range has no interval that has ended",
-            hint=f"its interval ends at {ends:{_SHOWN}}",
-        )
-    if (whole.start, whole.end) != (start, end) and not (notes and whole.start == start):
-        shown = f"{whole.start:{_SHOWN}} to {whole.end:{_SHOWN}}"
-        note = f"aligned to whole intervals: {start:{_SHOWN}} to {end:{_SHOWN}} becomes {shown}"
-        notes = (note, *notes)
-    return whole, notes
-
-
-def of_range(schedule: Schedule, whole: Interval) -> PlannedBackfill:
-    """Return the backfill of a range of whole intervals."""
-    runs = sum(1 for _ in schedule.grid(whole.start, whole.end))
-    return PlannedBackfill(whole.start, whole.end, runs)
-
-
-def of_gaps(gaps: Iterable[Gap]) -> list[PlannedBackfill]:
-    """Return backfills that close the gaps that a backfill can close, neighbours joined."""
-    planned: list[PlannedBackfill] = []
-    for gap in gaps:
-        if not gap.state.repairable:
-            continue
-        item = PlannedBackfill(gap.start, gap.end, gap.intervals, gap.partly)
-        if planned and planned[-1].end == gap.start:
-            last = planned.pop()
-            item = PlannedBackfill(
-                last.start, gap.end, last.runs + gap.intervals, last.partly + gap.partly
-            )
-        planned.append(item)
-    return planned
 
 
 def with_trial(

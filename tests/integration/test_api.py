@@ -143,12 +143,10 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     states = api.run(api.status(given)).exports
     assert [str(export.address) for export in states] == ["batch_export.lake"]
 
-    wanted = api.BackfillRange(gaps=True)
+    wanted = api.ClosedGaps()
     with pytest.raises(ReconcilerError, match="not approved"):
         api.run(api.backfill(given, ["lake"], wanted, approve=lambda _: False))
-    ended = api.run(
-        api.backfill(given, ["lake"], api.BackfillRange(gaps=True), approve=lambda _: True)
-    )
+    ended = api.run(api.backfill(given, ["lake"], api.ClosedGaps(), approve=lambda _: True))
     assert ended.complete
     emulator.advance(minutes=10)
     given = at("2026-10-01T05:40:00+00:00", given)

@@ -17,6 +17,7 @@ from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.event import Event, Sent, Waiting
+from reconciler.operations.backfill_ranges import ClosedGaps, SincePause, Span, Wanted
 from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
 from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.operations.runs import cancel
@@ -46,8 +47,8 @@ async def refuse(_: BackfillPlan) -> bool:
 SILENT = Screen(lambda *_: None, refuse)
 
 
-def filled(world: Simulated, name: str = "Lake", **fields: Any) -> Backfilled:
-    request = BackfillRequest(world.workspace, (name,), auto_approve=True, **fields)
+def filled(world: Simulated, wanted: Wanted, names: str = "Lake", **options: Any) -> Backfilled:
+    request = BackfillRequest(world.workspace, wanted, (names,), auto_approve=True, **options)
     return world.run(lambda runtime: backfill(request, runtime, SILENT))
 
 
@@ -80,14 +81,14 @@ def test_after_a_backfill_of_all_gaps_there_are_none_and_nothing_is_proposed(
     world.call("POST", export, "unpause/", {})
     world.advance(hours=4)
     assert open_gaps(world) == 33
-    result = filled(world, gaps=True, wait=True)
+    result = filled(world, ClosedGaps(), wait=True)
     assert ends(result) == [
         ("20 15:00", "20 18:00", "completed"),
         ("20 21:00", "22 03:00", "completed"),
     ]
     assert open_gaps(world) == 0
     world.service.clear_requests()
-    assert filled(world, gaps=True).plan.backfills == ()
+    assert filled(world, ClosedGaps()).plan.backfills == ()
     assert posts(world) == 0
 
 
@@ -100,7 +101,7 @@ def test_gaps_across_a_change_of_daylight_saving_are_closed_by_dates(
     world.outcomes({"match": {"name": "Lake", "times": 3}, "status": "Failed"})
     world.advance(days=6)
     assert open_gaps(world) == 3
-    result = filled(world, gaps=True, wait=True)
+    result = filled(world, ClosedGaps(), wait=True)
     assert ends(result) == [("30 07:00", "02 08:00", "completed")]
     assert result.plan.runs == 3
     assert open_gaps(world) == 0
@@ -115,12 +116,12 @@ def test_trap_15_47_leading_empty_intervals_are_settled_by_the_backfill(
     world.advance(hours=10)
     world.service.admin("PUT", "settings", {"first_data_at": "2026-10-20T16:20:00Z"})
     assert open_gaps(world) == 10
-    assert ends(filled(world, gaps=True, wait=True)) == [("20 10:00", "20 20:00", "completed")]
+    assert ends(filled(world, ClosedGaps(), wait=True)) == [("20 10:00", "20 20:00", "completed")]
     assert open_gaps(world) == 0
     world.service.admin("PUT", "settings", {"first_data_at": "never"})
     world.advance(hours=3)
     assert open_gaps(world) == 3
-    assert ends(filled(world, since_pause=True, wait=True))[0][2] == "empty"
+    assert ends(filled(world, SincePause(), wait=True))[0][2] == "empty"
     assert open_gaps(world) == 0
 
 
@@ -131,7 +132,7 @@ def test_trap_15_47_a_server_of_2025_refuses_a_range_without_data(
     world.create()
     world.advance(hours=10)
     world.service.admin("PUT", "settings", {"first_data_at": "never"})
-    (end,) = filled(world, first="2026-10-01T00:00Z", last="2026-10-02T00:00Z").ends
+    (end,) = filled(world, Span("2026-10-01T00:00Z", "2026-10-02T00:00Z")).ends
     assert end.state.value == "empty"
     assert "no data" in (end.detail or "")
 
@@ -141,7 +142,7 @@ def test_trap_15_48_a_completed_backfill_with_failed_runs_is_reported(
 ) -> None:
     world = after_five_hours(service_of, tmp_path)
     world.outcomes({"match": {"backfill": True, "times": 2}, "status": "Failed", "error": "Full."})
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z", wait=True)
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"), wait=True)
     assert [end.state.value for end in result.ends] == ["partly"]
     assert "2 of 5 runs did not complete (Failed: Full.)" in (result.ends[0].detail or "")
 
@@ -154,7 +155,7 @@ def test_trap_15_59_the_row_of_a_moved_start_is_recognised(
     export = world.create()
     world.advance(hours=5)
     world.service.admin("PUT", "settings", {"first_data_at": "2026-10-19T03:00:00Z"})
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z", wait=True)
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"), wait=True)
     (row,) = world.call("GET", export, "backfills/")["results"]
     assert [(end.state.value, end.id) for end in result.ends] == [("completed", row["id"])]
 
@@ -168,7 +169,7 @@ def test_trap_15_59_a_lost_answer_is_looked_for_and_never_repeated(
     rule = {"match": {"method": "POST", "path": "*/backfills/"}, "fault": "drop", "when": "after"}
     world.service.admin("PUT", "faults", [rule])
     world.service.clear_requests()
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z", wait=True)
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"), wait=True)
     assert ends(result) == [("19 00:00", "19 05:00", "completed")]
     assert posts(world) == 1
     assert sum(world.waits) < 400
@@ -182,7 +183,7 @@ def test_trap_15_60_an_outcome_that_stays_unknown_is_reported_and_not_repeated(
     rule = {"match": {"method": "POST", "path": f"*/{path}/"}, "fault": "drop", "when": "before"}
     world.service.admin("PUT", "faults", [rule])
     world.service.clear_requests()
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"))
     assert [end.state.value for end in result.ends] == ["unknown"]
     assert posts(world) == 1
 
@@ -193,7 +194,7 @@ def test_fidelity_f4_a_search_after_an_error_of_the_service_ends_sooner(
     world = after_five_hours(service_of, tmp_path)
     rule = {"match": {"method": "POST", "path": "*/backfills/"}, "fault": "error", "status": 500}
     world.service.admin("PUT", "faults", [rule])
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"))
     assert [end.state.value for end in result.ends] == ["unknown"]
     assert sum(world.waits) <= 30
 
@@ -204,7 +205,7 @@ def test_trap_15_60_a_row_that_is_not_listed_yet_is_waited_for(
     world = after_five_hours(service_of, tmp_path)
     world.service.admin("PUT", "settings", {"backfill_row_delay_seconds": 90})
     world.service.clear_requests()
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T03:00Z", wait=True)
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T03:00Z"), wait=True)
     assert ends(result) == [("19 00:00", "19 03:00", "completed")]
     assert posts(world) == 1
 
@@ -213,10 +214,10 @@ def test_a_backfill_that_runs_already_is_not_started_again(
     service_of: StartService, tmp_path: Path
 ) -> None:
     world = after_five_hours(service_of, tmp_path)
-    given = {"first": "2026-10-19T00:00Z", "last": "2026-10-19T05:00Z"}
-    assert ends(filled(world, **given)) == [("19 00:00", "19 05:00", "started")]
+    given = Span("2026-10-19T00:00Z", "2026-10-19T05:00Z")
+    assert ends(filled(world, given)) == [("19 00:00", "19 05:00", "started")]
     world.service.clear_requests()
-    assert ends(filled(world, **given)) == [("19 00:00", "19 05:00", "running")]
+    assert ends(filled(world, given)) == [("19 00:00", "19 05:00", "running")]
     assert posts(world) == 0
 
 
@@ -228,7 +229,7 @@ def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
     world.outcomes({"match": {"name": "Lake"}, "status": "Failed", "error": "No access."})
     world.advance(hours=5)
     world.service.clear_requests()
-    result = filled(world, gaps=True)
+    result = filled(world, ClosedGaps())
     assert [(end.planned.runs, end.state.value) for end in result.ends] == [
         (1, "failed"),
         (4, "skipped"),
@@ -236,7 +237,7 @@ def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
     assert "last-run-failed" in [item.rule for item in result.plan.objects[0].consequences]
     assert posts(world) == 1
     world.outcomes()
-    result = filled(world, gaps=True, wait=True)
+    result = filled(world, ClosedGaps(), wait=True)
     assert [(end.planned.runs, end.state.value) for end in result.ends] == [
         (1, "completed"),
         (4, "completed"),
@@ -250,7 +251,7 @@ def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(
     world = after_five_hours(service_of, tmp_path, "2025")
     world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "FailedBilling"})
     world.advance(hours=5)
-    result = filled(world, gaps=True)
+    result = filled(world, ClosedGaps())
     assert result.plan.backfills == ()
     assert [note.partition(":")[0] for note in result.plan.objects[0].notes] == [
         "2 intervals left out (billing)"
@@ -262,7 +263,7 @@ def test_too_many_running_backfills_stop_only_this_plan(
 ) -> None:
     world = after_five_hours(service_of, tmp_path)
     world.service.admin("PUT", "settings", {"backfill_limit": 0})
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"))
     (end,) = result.ends
     assert end.state.value == "failed"
     assert end.hint == "wait until running backfills of this project finish"
@@ -273,51 +274,54 @@ def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     world = after_five_hours(service_of, tmp_path, dialect)
-    result = filled(world, first="2026-10-19T10:10Z", last="2026-10-19T12:20Z", wait=True)
+    result = filled(world, Span("2026-10-19T10:10Z", "2026-10-19T12:20Z"), wait=True)
     assert ends(result) == [("19 10:00", "19 13:00", "completed")]
     (note,) = result.plan.objects[0].notes
     assert note == (
         "aligned to whole intervals: 2026-10-19T10:10:00Z to 2026-10-19T12:20:00Z becomes "
         "2026-10-19T10:00:00Z to 2026-10-19T13:00:00Z"
     )
-    last = filled(world, first="2026-10-20T13:00Z", last="2026-10-20T15:20Z", dry_run=True)
+    last = filled(world, Span("2026-10-20T13:00Z", "2026-10-20T15:20Z"), dry_run=True)
     assert [f"{item.end:%H:%M}" for item in last.plan.backfills] == ["15:00"]
     assert "has not ended" in last.plan.objects[0].notes[0]
 
 
 @pytest.mark.parametrize(
-    "fields",
+    "words",
     [
-        {},
-        {"gaps": True, "since_pause": True},
-        {"first": "2026-10-19"},
-        {"first": "2026-10-19", "last": "2026-10-18"},
-        {"first": "2026-10-19", "last": "2030-10-18"},
-        {"first": "soon", "last": "2026-10-18"},
-        {"first": "2026-10-20T15:10Z", "last": "2026-10-20T15:20Z"},
-        {"since_pause": True},
-        {"name": "nope", "gaps": True},
+        "Lake",
+        "--gaps",
+        "Lake --gaps --since-pause",
+        "Lake --gaps --from 2026-10-19 --since 3d",
+        "Lake --from 2026-10-19",
+        "Lake --from 2026-10-19 --to 2026-10-18",
+        "Lake --from 2026-10-19 --to 2030-10-18",
+        "Lake --from soon --to 2026-10-18",
+        "Lake --from 2026-10-20T15:10Z --to 2026-10-20T15:20Z",
+        "Lake --since-pause",
+        "nope --gaps",
     ],
 )
 def test_an_invalid_range_sends_nothing(
-    fields: dict[str, Any], service_of: StartService, tmp_path: Path
+    words: str, service_of: StartService, tmp_path: Path
 ) -> None:
     world = after_five_hours(service_of, tmp_path)
     world.service.clear_requests()
-    with pytest.raises(BadUsage):
-        filled(world, **fields)
+    environ = world.service.environ()
+    ran = reconciler("backfill", *words.split(), "--auto-approve", "-C", tmp_path, environ=environ)
+    assert ran.code == 64, ran.err
     assert posts(world) == 0
 
 
 def test_without_an_approval_nothing_is_sent(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
-    request = BackfillRequest(world.workspace, ("Lake",), "2026-10-19", "2026-10-20")
+    request = BackfillRequest(world.workspace, Span("2026-10-19", "2026-10-20"), ("Lake",))
     world.service.clear_requests()
     with pytest.raises(ReconcilerError, match="not approved"):
         world.run(lambda runtime: backfill(request, runtime, SILENT))
     assert posts(world) == 0
     with pytest.raises(BadUsage, match="no terminal"):
-        BackfillRequest(world.workspace, ("Lake",), gaps=True, can_ask=False).check()
+        BackfillRequest(world.workspace, ClosedGaps(), ("Lake",), can_ask=False).check()
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
@@ -327,7 +331,7 @@ def test_running_backfills_are_cancelled(
     world = start(service_of, tmp_path, dialect)
     export = world.create()
     world.advance(hours=5)
-    filled(world, first="2026-10-01", last="2026-10-10")
+    filled(world, Span("2026-10-01", "2026-10-10"))
     ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime))
     (row,) = world.call("GET", export, "backfills/")["results"]
     assert (ids, row["status"]) == ((row["id"],), "Cancelled")
@@ -342,13 +346,13 @@ def test_the_text_names_ranges_runs_rows_and_remarks(
         {"match": {"name": "Lake", "times": 3}, "status": "Failed", "error": "No\x1b[1m."}
     )
     world.advance(hours=3)
-    result = filled(world, gaps=True, dry_run=True)
+    result = filled(world, ClosedGaps(), dry_run=True)
     text = written("backfills", "text", result.plan)
     assert "2026-10-20T15:00:00Z to 2026-10-20T16:00:00Z  1 run  tried first" in text
     assert "2026-10-20T16:00:00Z to 2026-10-20T18:00:00Z  2 runs" in text
     assert "last-run-failed" in text
     assert "Plan: 2 backfills, 3 runs, about 3 k rows." in text
-    ended = ends_as_text(filled(world, gaps=True).ended, DEFAULTS, "default")
+    ended = ends_as_text(filled(world, ClosedGaps()).ended, DEFAULTS, "default")
     assert "completed 2026-10-20T15:00:00Z" in ended
     assert "\x1b" not in text + ended
 
@@ -360,7 +364,11 @@ def test_a_stop_while_waiting_leaves_the_backfill_running(
     export = world.create()
     world.advance(hours=5)
     request = BackfillRequest(
-        world.workspace, ("Lake",), "2026-10-01", "2026-10-10", auto_approve=True, wait=True
+        world.workspace,
+        Span("2026-10-01", "2026-10-10"),
+        ("Lake",),
+        auto_approve=True,
+        wait=True,
     )
 
     def stopping(runtime: Runtime) -> Runtime:
@@ -383,7 +391,10 @@ def test_a_backfill_is_reported_if_a_stop_hides_its_row(
 ) -> None:
     world = after_five_hours(service_of, tmp_path, "2025")
     request = BackfillRequest(
-        world.workspace, ("Lake",), "2026-10-19T00:00Z", "2026-10-19T05:00Z", auto_approve=True
+        world.workspace,
+        Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"),
+        ("Lake",),
+        auto_approve=True,
     )
 
     def stopping(runtime: Runtime) -> Runtime:
@@ -403,14 +414,14 @@ def test_a_backfill_is_reported_if_its_row_cannot_be_read(
     world = after_five_hours(service_of, tmp_path, "2025")
     match = {"method": "GET", "path": "*/backfills/", "from": 2}
     world.service.admin("PUT", "faults", [{"match": match, "fault": "body", "value": []}])
-    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    result = filled(world, Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"))
     assert ends(result) == [("19 00:00", "19 05:00", "started")]
 
 
 def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
     log = tmp_path / "audit.jsonl"
-    result = filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    result = filled(world, Span("2026-10-19", "2026-10-20"), outputs=Outputs(log))
     (run,) = read_log(log.read_bytes()) or ()
     (sent,) = run.requests
     assert (sent.method, sent.path.endswith("/backfills/"), sent.statuses) == ("POST", True, (201,))
@@ -428,7 +439,7 @@ def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(
     match = {"method": "POST", "path": "*/backfills/"}
     world.service.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
     log = tmp_path / "audit.jsonl"
-    result = filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    result = filled(world, Span("2026-10-19", "2026-10-20"), outputs=Outputs(log))
     assert not result.complete
     (run,) = read_log(log.read_bytes()) or ()
     assert run.exit_code == 3
@@ -440,8 +451,8 @@ def test_a_cancel_whose_answer_is_lost_does_not_keep_the_others_running(
     world = start(service_of, tmp_path, "2026")
     export = world.create()
     world.advance(hours=5)
-    filled(world, first="2026-10-01", last="2026-10-05")
-    filled(world, first="2026-10-05", last="2026-10-10")
+    filled(world, Span("2026-10-01", "2026-10-05"))
+    filled(world, Span("2026-10-05", "2026-10-10"))
     match = {"method": "POST", "path": "*/cancel/", "times": 1}
     world.service.admin("PUT", "faults", [{"match": match, "fault": "drop", "when": "after"}])
     ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime))
@@ -456,8 +467,8 @@ def test_a_backfill_that_ended_meanwhile_does_not_keep_the_others_running(
     world = start(service_of, tmp_path, "2026")
     export = world.create()
     world.advance(hours=5)
-    (first,) = filled(world, first="2026-10-01", last="2026-10-05").ends
-    (second,) = filled(world, first="2026-10-05", last="2026-10-10").ends
+    (first,) = filled(world, Span("2026-10-01", "2026-10-05")).ends
+    (second,) = filled(world, Span("2026-10-05", "2026-10-10")).ends
 
     def meanwhile() -> None:
         world.call("POST", export, f"backfills/{second.id}/cancel/", {})
@@ -474,7 +485,7 @@ def test_the_audit_of_an_unknown_backfill_names_its_request(
     match = {"method": "POST", "path": "*/backfills/"}
     world.service.admin("PUT", "faults", [{"match": match, "when": "before", **fault}])
     log = tmp_path / "audit.jsonl"
-    filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    filled(world, Span("2026-10-19", "2026-10-20"), outputs=Outputs(log))
     result = audit_of(read_log(log.read_bytes()) or ())
     text = written("audit", "text", result)
     assert exit_code_of_run(result.shown) == 3
@@ -496,15 +507,16 @@ def test_apply_p1_backfill_of_all_failed_closes_failures_only_of_every_export(
     world.outcomes(*rules)
     world.advance(hours=6)
     assert open_gaps(world) == 4 + 6
+    failures = ClosedGaps(failed=True)
     world.service.clear_requests()
     with pytest.raises(BadUsage, match="Moor"):
-        filled(world, "*", parents=("Moor",), failed=True)
-    result = filled(world, "*", failed=True, wait=True)
+        filled(world, failures, "*", parents=("Moor",))
+    result = filled(world, failures, "*", wait=True)
     assert sorted(item.name for item in result.ended) == ["Lake", "Pond"]
     assert ends(result) == [("20 10:00", "20 12:00", "completed")] * 2
     assert posts(world) == 2
     assert open_gaps(world) == 6
-    assert filled(world, "*", failed=True).plan.backfills == ()
+    assert filled(world, failures, "*").plan.backfills == ()
     assert posts(world) == 2
 
 

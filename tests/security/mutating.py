@@ -23,6 +23,7 @@ from reconciler.authoring.importing import ImportOptions, import_live, remarks_o
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
+from reconciler.operations.backfill_ranges import Span
 from reconciler.operations.backfills import BackfillRequest, Screen, backfill
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
@@ -164,7 +165,10 @@ async def run(command: str, user: Applier, folder: Path) -> None:
     else:
         workspace = WorkspaceOptions(user.folder)
         request = BackfillRequest(
-            workspace, ("batch_export.e0",), "2026-05-01", "2026-05-02", auto_approve=True
+            workspace,
+            Span("2026-05-01", "2026-05-02"),
+            ("batch_export.e0",),
+            auto_approve=True,
         )
         await backfill(request, runtime, Screen(lambda *_: None, _refused))
 

@@ -16,15 +16,8 @@ from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.model.times import Interval, Schedule
-from reconciler.operations.backfills import (
-    aligned_range,
-    approval_of_backfills,
-    bound,
-    consequences_of,
-    of_gaps,
-    of_range,
-    with_trial,
-)
+from reconciler.operations.backfill_ranges import aligned_range, bound, of_gaps
+from reconciler.operations.backfills import approval_of_backfills, consequences_of, with_trial
 from reconciler.operations.gaps import Gap, GapState
 
 HOUR = timedelta(hours=1)
@@ -129,5 +122,4 @@ def test_an_aligned_range_is_whole_and_in_the_past(first: int, length: int) -> N
     assert HOURLY.outward(whole.start, whole.end) == whole
     assert whole.start <= start
     assert whole.end >= end or HOURLY.ceiling(end) > NOW
-    assert of_range(HOURLY, whole).runs == (whole.end - whole.start) // HOUR
     assert notes or whole == Interval(start, end)
