@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import orjson
 from msgspec import Struct
@@ -29,8 +29,6 @@ from reconciler.model.values import (
 )
 from reconciler.render.words import ORIGINS, bare, json_line, with_names
 
-REORDERED: Final = object()
-"""Represents the new value of a list or an item that only has another order inside."""
 Difference: TypeAlias = tuple[Path, JSON, JSON]
 """Path, old and new value. A side that is absent is MISSING."""
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
@@ -197,8 +195,6 @@ def _is_parent(change: Change, field: FieldChange) -> bool:
 def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str) -> FieldLine:
     in_place = change.action in _IN_PLACE
     name = printable(path_text(path))
-    if after is REORDERED:
-        return _set(name, "order changed", comment)
     if before is MISSING:
         kind = LineKind.ADDED if in_place else LineKind.SET
         hunk = capped(f"+ {line}" for line in value_lines(after))
@@ -303,7 +299,7 @@ def _kinds(name: str) -> Iterator[Kind]:
 
 
 def differences(before: JSON, after: JSON) -> list[Difference]:
-    """Return the differences of two nested values.
+    """Return the differences inside of two nested values.
 
     Return none if the values are better shown whole: if they are not two objects or two lists,
     have no key in common, or are short lists. Positions are those of the old list, and of the new
@@ -312,15 +308,9 @@ def differences(before: JSON, after: JSON) -> list[Difference]:
     if isinstance(before, list) and isinstance(after, list):
         comparable = bool(before and after) and _size(before) + _size(after) > _LONG
     else:
-        comparable = _related(before, after)
+        comparable = isinstance(before, Mapping) and isinstance(after, Mapping)
+        comparable = comparable and bool(before.keys() & after.keys())
     return list(_differences((), before, after)) if comparable else []
-
-
-def _related(before: JSON, after: JSON) -> bool:
-    """Return whether two values are better compared inside than shown whole."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        return bool(before.keys() & after.keys())
-    return isinstance(before, list) and isinstance(after, list)
 
 
 def _size(value: JSON) -> int:
@@ -332,82 +322,65 @@ def _differences(path: Path, before: JSON, after: JSON) -> Iterator[Difference]:
         for name in sorted(before.keys() | after.keys()):
             old, new = before.get(name, MISSING), after.get(name, MISSING)
             yield from _differences((*path, name), old, new)
-    elif isinstance(before, list) and isinstance(after, list):
-        yield from _of_lists(path, before, after)
     elif before is MISSING or after is MISSING or canonical_text(before) != canonical_text(after):
-        yield path, before, after
+        both = isinstance(before, list) and isinstance(after, list)
+        inside = _of_lists(before, after) if both else []
+        whole = [((), before, after)]
+        yield from (((*path, *at), old, new) for at, old, new in inside or whole)
 
 
-def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Difference]:
-    """Yield the items that differ, whatever their order, and that the order of others changed."""
+def _of_lists(before: list[JSON], after: list[JSON]) -> list[Difference]:
+    """Return what DeepDiff finds in two lists, [] if the order differs or too much does."""
     old, new = [*map(canonical_text, before)], [*map(canonical_text, after)]
-    common = Counter(old) & Counter(new)
-    gone = {at: before[at] for at in _others(old, common)}
-    added = {at: after[at] for at in _others(new, common)}
+    gone = {at: before[at] for at in _others(old, new)}
+    added = {at: after[at] for at in _others(new, old)}
     kept = [text for at, text in enumerate(old) if at not in gone]
-    positions = set(added)
-    if len(gone) == len(added) == 1:
-        ((at, item),), (other,) = gone.items(), added.values()
-        whole = ((*path, at), item, other)
-        yield from _differences(*whole) if _related(item, other) else [whole]
-    else:
-        if _parts(gone) * _parts(added) <= _MOST_PAIRS:
-            # DeepDiff reports one of equal items.
-            yield from _of_items(path, _taken_once(gone, old), _taken_once(added, new))
-        yield from (((*path, at), item, MISSING) for at, item in gone.items())
-        yield from (((*path, at), MISSING, item) for at, item in added.items())
-    if kept != [text for at, text in enumerate(new) if at not in positions]:
-        yield path, MISSING, REORDERED
-
-
-def _taken_once(items: dict[int, JSON], texts: Sequence[str]) -> dict[int, JSON]:
-    """Remove the first item of each text, and return them by position."""
-    return {at: items.pop(at) for at in sorted({texts[at]: at for at in reversed(items)}.values())}
-
-
-def _parts(items: Mapping[int, JSON]) -> int:
-    return sum(1 for _ in walk([*items.values()]))
-
-
-def _others(texts: Sequence[str], common: Counter[str]) -> Iterator[int]:
-    """Yield the positions of texts that are not common, or are repeated more often."""
-    left = common.copy()
-    for at, text in enumerate(texts):
-        left[text] -= 1
-        if left[text] < 0:
-            yield at
-
-
-def _of_items(
-    path: Path, gone: Mapping[int, JSON], added: Mapping[int, JSON]
-) -> Iterator[Difference]:
-    """Yield the differences between items of a list, by position, the similar ones inside."""
+    items, changed = [*gone.values()], [*added.values()]
+    if kept != [text for at, text in enumerate(new) if at not in added]:
+        return []
+    if _parts(items) * _parts(changed) > _MOST_PAIRS:
+        return []
     # Imported here, since it takes 95 ms, and few plans have changes inside of lists.
     from deepdiff import DeepDiff
     from deepdiff.helper import notpresent
 
     tree = DeepDiff(
-        [*gone.values()],
-        [*added.values()],
+        items,
+        changed,
         ignore_order=True,
         cutoff_intersection_for_pairs=1,
         cutoff_distance_for_pairs=0.15,
         ignore_private_variables=False,
         view="tree",
     )
-    changed: list[Difference] = []
-    same = set(gone)
+    found: list[Difference] = []
+    seen: tuple[set[int], set[int]] = set(), set()
     for level in (level for levels in tree.values() for level in levels):
         first, *rest = level.path(output_format="list")
-        is_new = level.t1 is notpresent
-        at = [*added][first] if is_new and not rest else [*gone][first]
-        if rest or not is_new:
-            same.discard(at)
-        before = MISSING if is_new else level.t1
-        after = MISSING if level.t2 is notpresent else level.t2
-        changed.append(((*path, at, *rest), before, after))
-    changed += [((*path, at), MISSING, REORDERED) for at in same]
-    yield from sorted(changed, key=lambda item: item[0][len(path)])
+        is_new = level.t1 is notpresent and not rest
+        if not is_new:
+            seen[0].add(first)
+        if level.t2 is not notpresent or rest:
+            seen[1].add(level.path(use_t2=True, output_format="list")[0])
+        at = [*added][first] if is_new else [*gone][first]
+        left, right = (MISSING if side is notpresent else side for side in (level.t1, level.t2))
+        found.append(((at, *rest), left, right))
+    # Not reported are equal items but one, and items that differ in the order of what is inside.
+    complete = (len(seen[0]), len(seen[1])) == (len(gone), len(added))
+    return sorted(found, key=lambda item: item[0][0]) if complete else []
+
+
+def _others(texts: Sequence[str], others: Sequence[str]) -> Iterator[int]:
+    """Yield the positions of texts that the others do not have, or not as often."""
+    left = Counter(others)
+    for at, text in enumerate(texts):
+        left[text] -= 1
+        if left[text] < 0:
+            yield at
+
+
+def _parts(items: Sequence[JSON]) -> int:
+    return sum(1 for _ in walk([*items]))
 
 
 def value_lines(value: JSON) -> list[str]:
@@ -422,14 +395,15 @@ def value_lines(value: JSON) -> list[str]:
 
 
 def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
-    """Return two long texts as one list of lines that begin with a sign (-, + or a space).
+    """Return two long values as one list of lines that begin with a sign (-, + or a space).
 
-    Long lines are broken after commas. A text without line ends, as the server returns queries,
-    gets the lines of the other text, so that line ends are not differences. Return nothing if the
-    texts are short or differ only in line ends.
+    Long lines of texts are broken after commas. A text without line ends, as the server returns
+    queries, gets the lines of the other text, so that line ends are not differences. Return
+    nothing if the values are short or differ only in line ends.
     """
     if not (isinstance(before, str) and isinstance(after, str)):
-        return ()
+        old, new = value_lines(before), value_lines(after)
+        return capped(_changed(old, new)) if old and new else ()
     before, after = before.removesuffix("\n"), after.removesuffix("\n")
     if "\n" not in before + after and max(len(before), len(after)) <= _LONG:
         return ()
@@ -437,8 +411,7 @@ def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
         before = _laid_out_like(after, before)
     elif "\n" in before and "\n" not in after:
         after = _laid_out_like(before, after)
-    old, new = _pieces(before), _pieces(after)
-    return () if old == new else capped(_changed_text(old, new))
+    return capped(_changed(_pieces(before), _pieces(after)))
 
 
 def capped(lines: Iterator[str]) -> tuple[str, ...]:
@@ -461,14 +434,19 @@ def _laid_out_like(guide: str, text: str) -> str:
 
     Other words get lines of their own, unless they are between words of one line.
     """
+    from difflib import SequenceMatcher
+
     rows = guide.split("\n")
     at = [row for row, line in enumerate(rows) for _ in line.split()]
     words = _WORDS.findall(text.lstrip())
     lines: list[str] = []
     now, indent = -1, ""
     # Keywords of a query ignore case.
-    folded = ([word.casefold() for word in whole.split()] for whole in (text, guide))
-    for tag, start, end, there, until in _steps(*folded):
+    own, others = ([word.casefold() for word in whole.split()] for whole in (text, guide))
+    if max(len(own), len(others)) > _MOST_COMPARED:
+        return text
+    steps = SequenceMatcher(None, own, others, autojunk=False).get_opcodes()
+    for tag, start, end, there, until in steps:
         around = set(at[there:until] if until > there else at[max(0, there - 1) :][:2])
         inside = min(around) if len(around) == 1 else len(rows)
         for position in range(start, end):
@@ -482,30 +460,17 @@ def _laid_out_like(guide: str, text: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _changed_text(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    for tag, start, end, new_start, new_end in _steps(old, new):
-        if tag == "equal":
-            yield from _around(old[start:end], first=start == 0, last=end == len(old))
-            continue
-        yield from (f"- {line}" for line in old[start:end])
-        yield from (f"+ {line}" for line in new[new_start:new_end])
-
-
-def _steps(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    if max(len(old), len(new)) > _MOST_COMPARED:
+def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    if max(len(old), len(new)) > _MOST_COMPARED and old != new:
         # A comparison takes the square of the length.
-        return [("replace", 0, len(old), 0, len(new))]
+        yield from (f"- {line}" for line in old)
+        yield from (f"+ {line}" for line in new)
+        return
     # Imported here, since few plans have changes inside of texts.
-    from difflib import SequenceMatcher
+    from difflib import unified_diff
 
-    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-
-
-def _around(lines: Sequence[str], *, first: bool, last: bool) -> list[str]:
-    """Return unchanged lines, those that are not beside a change as their number."""
-    shown = [f"  {line}" for line in lines]
-    start = 0 if first else _CONTEXT
-    end = len(lines) if last else len(lines) - _CONTEXT
-    if end - start > 1:
-        shown[start:end] = [f"  … {end - start} lines unchanged"]
-    return shown
+    for line in islice(unified_diff(old, new, n=_CONTEXT, lineterm=""), 2, None):
+        if not line.startswith("@@"):
+            yield f"{line[0]} {line[1:]}"
+        elif not line.startswith(("@@ -1,", "@@ -1 ")):
+            yield f"  {line}"
