@@ -353,7 +353,7 @@ def _of_lists(before: list[JSON], after: list[JSON]) -> list[Difference]:
         ignore_private_variables=False,
         view="tree",
     )
-    found: list[Difference] = []
+    result: list[Difference] = []
     seen: tuple[set[int], set[int]] = set(), set()
     for level in (level for levels in tree.values() for level in levels):
         first, *rest = level.path(output_format="list")
@@ -364,10 +364,10 @@ def _of_lists(before: list[JSON], after: list[JSON]) -> list[Difference]:
             seen[1].add(level.path(use_t2=True, output_format="list")[0])
         at = [*added][first] if is_new else [*gone][first]
         left, right = (MISSING if side is notpresent else side for side in (level.t1, level.t2))
-        found.append(((at, *rest), left, right))
+        result.append(((at, *rest), left, right))
     # Not reported are equal items but one, and items that differ in the order of what is inside.
     complete = (len(seen[0]), len(seen[1])) == (len(gone), len(added))
-    return sorted(found, key=lambda item: item[0][0]) if complete else []
+    return sorted(result, key=lambda item: item[0][0]) if complete else []
 
 
 def _others(texts: Sequence[str], others: Sequence[str]) -> Iterator[int]:
