@@ -5,8 +5,7 @@ The activity log says who changed an object (service.md, 10).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -26,8 +25,9 @@ from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Change, FieldChange, FromSource, Origin, Plan
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.public import AddressText, Count, Public, derived
+from reconciler.model.request import Operation
 from reconciler.model.text import listed, printable, quoted, several
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, mapping_of, path_text
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.notes import PAUSED_BY_SERVICE
 from reconciler.reading.calls import NotOffered, ObjectCalls
@@ -36,11 +36,14 @@ from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.plan_document import applied_commit
 from reconciler.render.plan_fields import FieldLine, plain_lines
 
-OPERATION = "activity"
-_MOST_ENTRIES = 200
-"""Entries of one object that are read."""
-_REFUSED = (402, 403, 404)
-_WITHOUT_PLAN = 402
+_OPERATION = "activity"
+_REFUSED = {
+    None: "this server has no activity log for API keys",
+    402: "the organization has no audit log (402)",
+    403: "the key needs the scope activity_log:read (403)",
+    404: "this server has no activity log (404)",
+}
+"""Why the log cannot be read, by the status of the answer."""
 _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
 _NOTES = (OTHER_TOOL, PAUSED_BY_SERVICE)
@@ -53,8 +56,6 @@ _COLUMNS = (
     Column("live", " -> ", padded=False),
     Column("changed", "  (", ")", padded=False),
 )
-_UNATTRIBUTED = "by the service or an API key"
-_BY_SERVICE = "paused by the service after failures; fix the cause before it is unpaused"
 
 
 class Attribution(Public, frozen=True):
@@ -64,10 +65,6 @@ class Attribution(Public, frozen=True):
     """The person; null for the service and for requests by API key that it does not attribute."""
     at: str
     """ISO 8601."""
-
-
-_Set: TypeAlias = tuple[JSON, Attribution]
-"""The value that an entry of the log sets, and the entry."""
 
 
 class DriftedField(Public, frozen=True):
@@ -157,12 +154,14 @@ def _null(value: JSON) -> JSON:
 class DriftRequest(Struct, frozen=True):
     """What to compare: the resources that `names` select, all without names.
 
-    `attribute`: read the activity log of what drifted, one call an object.
+    `attribute`: read the activity log of what drifted, one call an object. `write`: whether `pull`
+    changes files.
     """
 
     plan: PlanRequest
     names: tuple[str, ...] = ()
     attribute: bool = True
+    write: bool = False
 
 
 async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
@@ -179,7 +178,7 @@ async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
         plan, live = await session.planned(transport, request.plan.options, inventory)
         result = selected(drift_of(plan, live, inventory), plan, request.names)
         if request.attribute:
-            result = await attributed(result, _calls_of(result, live, transport))
+            result = await attributed(result, live, transport)
         return Reported(result, session.warnings(plan), transport.calls)
 
 
@@ -257,96 +256,60 @@ def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
     )
 
 
-def _calls_of(drift: Drift, live: Live, transport: Transport) -> dict[Address, ObjectCalls]:
-    """Return the operations of what drifted, without kinds that have no activity."""
-    kinds = {
-        kind.name: kind
-        for kind in all_kinds()
-        if any(item.name == OPERATION and item.scope for item in kind.operations)
-    }
-    organization = drift.source.organization
-    return {
-        item.address: ObjectCalls(
-            transport, kinds[item.address.kind], organization, body, live.dialect
-        )
-        for item in drift.objects
-        if item.address.kind in kinds
-        and (body := live.by_identity.get((item.address.kind, item.live_id))) is not None
-    }
+async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
+    """Return drift with who changed it and when, where the activity log says so.
 
-
-async def attributed(drift: Drift, calls: Mapping[Address, ObjectCalls]) -> Drift:
-    """Return drift with who changed it and when, where the log says so.
-
-    A field is attributed only if the newest entry that sets it has the live value: what the log
-    does not show, such as a change of a destination, stays unknown. A server that refuses its log
-    is asked once. Raises ServiceError for other errors.
+    A server that refuses its log is asked once. Raises ServiceError for other errors.
     """
-    known: list[DriftedObject] = []
-    waiting = list(drift.objects)
+    kinds = [kind for kind in all_kinds() if any(map(_has_log, kind.operations))]
+    calls = {
+        item.address: ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
+        for item in drift.objects
+        for kind in kinds
+        if (body := live.by_identity.get((kind.name, item.live_id))) is not None
+    }
+    items = [item for item in drift.objects if item.address in calls]
     try:
-        while waiting and not known:
-            known.append(await _attributed(waiting.pop(0), calls))
-        known += await together(_attributed(item, calls) for item in waiting)
+        known = [await _attributed(item, calls[item.address]) for item in items[:1]]
+        known += await together(_attributed(item, calls[item.address]) for item in items[1:])
     except (NotOffered, ServiceError) as error:
-        remark = _remark(error)
+        remark = _REFUSED.get(error.status if isinstance(error, ServiceError) else None)
         if remark is None:
             raise
-        return replace(drift, remarks=(*drift.remarks, remark))
-    return replace(drift, objects=tuple(known))
-
-
-def _remark(error: NotOffered | ServiceError) -> str | None:
-    """Return why the log cannot be read, None for an error that may pass."""
-    if isinstance(error, NotOffered):
-        return "the author is unknown: this server has no activity log for API keys"
-    if error.status not in _REFUSED:
-        return None
-    if error.status == _WITHOUT_PLAN:
-        return "the author is unknown: the organization has no audit log (402)"
-    return (
-        f"the author is unknown: the key may not read the activity log ({error.status}); "
-        "it needs the scope activity_log:read"
+        return replace(drift, remarks=(*drift.remarks, f"the author is unknown: {remark}"))
+    by_address = {item.address: item for item in known}
+    return replace(
+        drift, objects=tuple(by_address.get(item.address, item) for item in drift.objects)
     )
 
 
-async def _attributed(
-    item: DriftedObject, calls_by_address: Mapping[Address, ObjectCalls]
-) -> DriftedObject:
-    calls = calls_by_address.get(item.address)
-    fields = {str(field.change.path[0]) for field in item.fields if len(field.change.path) == 1}
-    if calls is None or not fields:
-        return item
-    query = {"item_id": item.live_id, "page_size": "100"}
-    latest = await _latest(calls.listed(OPERATION, query=query), fields)
-    return replace(item, fields=tuple(_with(field, latest, calls) for field in item.fields))
+def _has_log(operation: Operation) -> bool:
+    return operation.name == _OPERATION and operation.scope is not None
 
 
-async def _latest(entries: AsyncIterator[JSONObject], fields: set[str]) -> Mapping[str, _Set]:
-    """Return the newest change of each field."""
-    latest: dict[str, _Set] = {}
-    number = 0
-    async for entry in entries:
-        number += 1
-        for name, change in _changes(entry):
-            latest.setdefault(name, change)
-        if fields <= latest.keys() or number >= _MOST_ENTRIES:
-            break
-    return latest
+async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
+    """Return an object with the newest entries of its log that set the live values.
 
-
-def _changes(entry: JSONObject) -> Sequence[tuple[str, _Set]]:
-    """Return the fields that an entry sets; none for an entry of another form."""
-    detail, at = entry.get("detail"), entry.get("created_at")
-    changes = detail.get("changes") if isinstance(detail, Mapping) else None
-    if not isinstance(changes, list) or not isinstance(at, str):
-        return ()
-    attribution = Attribution(_person(entry), at)
-    return [
-        (_NAMES.get(name, name), (change.get("after"), attribution))
-        for change in changes
-        if isinstance(change, Mapping) and isinstance(name := change.get("field"), str)
-    ]
+    What the log does not show, such as a change of a destination, stays unknown.
+    """
+    latest: dict[str, tuple[JSON, Attribution | None]] = {}
+    entries = await calls.send(_OPERATION, query={"item_id": item.live_id, "page_size": "100"})
+    for entry in map(mapping_of, mapping_of(entries).get("results") or ()):
+        changes = mapping_of(entry.get("detail")).get("changes") or ()
+        for change in map(mapping_of, changes):
+            name = str(change.get("field"))
+            by = Attribution(_person(entry), str(entry.get("created_at")))
+            latest.setdefault(_NAMES.get(name, name), (change.get("after"), by))
+    fields = []
+    for drifted in item.fields:
+        known = calls.kind.field_named(str(drifted.change.path[0]))
+        value, attribution = latest.get(path_text(drifted.change.path), (MISSING, None))
+        if attribution is not None and known is not None:
+            live = comparable(known, known.live_value(calls.live.body))
+            if comparable(known, value) == live:
+                drifted = replace(drifted, attribution=attribution)  # noqa: PLW2901
+        fields.append(drifted)
+    return replace(item, fields=tuple(fields))
 
 
 def _person(entry: JSONObject) -> str | None:
@@ -354,27 +317,14 @@ def _person(entry: JSONObject) -> str | None:
 
     Before July 2026, writes by API key are attributed to the service.
     """
-    user = entry.get("user")
-    if not isinstance(user, Mapping) or entry.get("is_system") is True:
+    user = mapping_of(entry.get("user"))
+    if entry.get("is_system") is True:
         return None
-    names = [user.get(part) for part in ("first_name", "last_name")]
-    name = " ".join(part for part in names if isinstance(part, str) and part)
-    email = user.get("email")
-    address = f"<{email}>" if isinstance(email, str) and email else ""
-    return " ".join(part for part in (name, address) if part) or None
-
-
-def _with(field: DriftedField, latest: Mapping[str, _Set], calls: ObjectCalls) -> DriftedField:
-    """Return a field with its attribution, if the log shows its live value as the newest one."""
-    path = field.change.path
-    change = latest.get(str(path[0])) if len(path) == 1 else None
-    known = calls.kind.field_named(str(path[0]))
-    if change is None or known is None:
-        return field
-    live = known.live_value(calls.live.body)
-    if comparable(known, change[0]) != comparable(known, live):
-        return field
-    return replace(field, attribution=change[1])
+    email = f"<{user['email']}>" if user.get("email") else None
+    return (
+        " ".join(str(x) for x in (user.get("first_name"), user.get("last_name"), email) if x)
+        or None
+    )
 
 
 def drift_document(drift: Drift, _: RenderOptions) -> Document:
@@ -422,15 +372,11 @@ def _about(item: DriftedObject, field: DriftedField) -> str:
     if field.change.origin is Origin.UNKNOWN:
         parts.append("differs from the files")
     if item.paused_by_service and field.change.path == ("paused",):
-        parts.append(_BY_SERVICE)
-    if field.attribution is not None:
-        parts.append(_attribution(field.attribution))
+        parts.append("paused by the service after failures; fix the cause before it is unpaused")
+    if (known := field.attribution) is not None:
+        by = f"by {known.by}" if known.by is not None else "by the service or an API key"
+        parts.append(printable(f"{by}, {known.at}"))
     return "; ".join(parts)
-
-
-def _attribution(attribution: Attribution) -> str:
-    by = f"by {printable(attribution.by)}" if attribution.by is not None else _UNATTRIBUTED
-    return f"{by}, {printable(attribution.at)}"
 
 
 def _counts(drift: Drift) -> str:

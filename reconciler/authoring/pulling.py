@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.authoring.difference import differences_as_text, file_changes
-from reconciler.authoring.drift import (
-    Drift,
-    DriftedField,
-    DriftedObject,
-    drift_of,
-    selected,
-)
-from reconciler.authoring.editing import Edit
+from reconciler.authoring.drift import Drift, DriftedField, DriftRequest, drift_of, selected
+from reconciler.authoring.editing import reason_against
 from reconciler.authoring.import_drafts import doubtful_paths
 from reconciler.authoring.placing import Place, edited_texts, placing_of
 from reconciler.authoring.yaml_text import reads_back
-from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.diagnostics import InvalidConfiguration, Mark
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.diagnostics import Mark
+from reconciler.errors import BadUsage
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import field_leaves, written_value
@@ -32,21 +25,18 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import FieldChange
 from reconciler.model.public import Public, derived
+from reconciler.model.redaction import Mask
 from reconciler.model.text import printable, quoted, several
 from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
 from reconciler.planning.integrations import named, with_value
 from reconciler.planning.inventory import Inventory
 from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
-from reconciler.workspace.yaml.document import Document
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
-_DECLINED = "it comes from a reference, and was declined"
-Ask = Callable[[str], Awaitable[bool]]
-"""Asks a person a question; True for yes."""
 
 
 class Placed(Public, frozen=True):
@@ -60,7 +50,7 @@ class Placed(Public, frozen=True):
     layer: str
     """`resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`."""
     at: Mark
-    """The value before the edit."""
+    """The place in the file that is edited."""
     replaces: str = ""
     """The reference that stays for other environments, "" for none."""
 
@@ -114,41 +104,33 @@ class Pulled(Public, frozen=True):
         return f"Pulled(files={self.files}, placed={len(self.placed)}, written={self.written})"
 
 
-class PullRequest(Struct, frozen=True):
-    """What to write: the drift of the resources that `names` select, all without names.
-
-    Without `write`, nothing is changed.
-    `ask` is None without a terminal: then values that come from a reference are written.
-    """
-
-    plan: PlanRequest
-    names: tuple[str, ...] = ()
-    write: bool = True
-    ask: Ask | None = None
-
-
 class _Value(Struct, frozen=True):
-    """A drifted field with what its live value changes in the files."""
+    """A drifted field with what its live value changes in the files, or why it changes nothing."""
 
     address: Address
     field: DriftedField
     places: tuple[Place, ...]
+    reason: str | None
 
-    @property
-    def identity(self) -> tuple[Address, Path]:
-        """The resource and the path."""
-        return self.address, self.field.change.path
+    def placed(self) -> Iterator[Placed]:
+        """Yield what is written."""
+        for place in self.places if self.reason is None else ():
+            at = place.document.mark(place.edit.path)
+            value, path = place.edit.value, self.field.path
+            yield Placed(self.address, path, value, place.layer, at, place.replaces)
 
 
-async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
+async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
     """Write the live values that drifted since the apply into the files.
 
     What a file gets is loaded and planned first: a value that does not make its difference go is
-    left out. No other resource and no other environment changes.
+    left out. No other resource and no other environment changes. Without `request.write`,
+    nothing does.
 
     Raises:
-        InvalidConfiguration, AmbiguousIdentity, ServiceError, GitUnavailable.
-        ReconcilerError: a place cannot be edited safely.
+        InvalidConfiguration: the files have errors, or would have.
+        AmbiguousIdentity, ServiceError, GitUnavailable.
+        BadUsage: neither names nor an inventory.
 
     """
     session = Session.open(request.plan.workspace, runtime)
@@ -161,161 +143,98 @@ async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
             )
         plan, live = await session.planned(transport, request.plan.options, inventory)
         calls = transport.calls
-    pulling = _Pulling(session, live, inventory, request)
-    pulled = await pulling.pulled(selected(drift_of(plan, live, inventory), plan, request.names))
+    drift = selected(drift_of(plan, live, inventory), plan, request.names)
+    values = [
+        _value(session, live, item.address, item.live_id, field)
+        for item in drift.objects
+        for field in item.fields
+    ]
+    differing = _differing(session, live, inventory, request, values)
+    values = [
+        replace(value, reason=value.reason or _NO_EFFECT)
+        if (value.address, value.field.change.path) in differing
+        else value
+        for value in values
+    ]
+    texts = _texts(session, values)
     if request.write:
-        write_files(session.options.folder, pulled.texts)
-        pulled = replace(pulled, written=True)
+        write_files(session.options.folder, texts)
+    pulled = Pulled(
+        drift=drift,
+        placed=tuple(placed for value in values for placed in value.placed()),
+        left_out=tuple(
+            LeftOut(value.address, value.field.path, value.reason)
+            for value in values
+            if value.reason is not None
+        ),
+        texts=texts,
+        changes=file_changes((place.document for item in values for place in item.places), texts),
+        written=request.write,
+    )
     return Reported(pulled, session.warnings(plan), calls)
 
 
-class _Pulling:
-    """One run: what to write, what is left out."""
-
-    def __init__(
-        self, session: Session, live: Live, inventory: Inventory | None, request: PullRequest
-    ) -> None:
-        self.session = session
-        self.live = live
-        self.inventory = inventory
-        self.request = request
-        self.left_out: list[LeftOut] = []
-        self.values: list[_Value] = []
-
-    async def pulled(self, drift: Drift) -> Pulled:
-        """Return what to write. Fills `values` and `left_out`."""
-        for item in drift.objects:
-            for field in item.fields:
-                value = await self._value(item, field)
-                if value is not None:
-                    self.values.append(value)
-        self._drop_without_effect()
-        texts = self._texts(self.values)
-        return Pulled(
-            drift=drift,
-            placed=tuple(
-                Placed(
-                    value.address,
-                    value.field.path,
-                    place.edit.value,
-                    place.layer,
-                    place.now.document.mark((*place.now.path, *value.field.path)),
-                    place.replaces,
-                )
-                for value in self.values
-                for place in value.places
-            ),
-            left_out=tuple(self.left_out),
-            texts=texts,
-            changes=file_changes((document for document, _ in _edits(self.values)), texts),
-            written=False,
-        )
-
-    async def _value(self, item: DriftedObject, field: DriftedField) -> _Value | None:
-        """Return what a field changes in the files, None if it is left out."""
-        live = next(one for one in self.live.of(item.address.kind) if one.id == item.live_id)
-        kind = kinds_by_name()[item.address.kind]
-        wanted = _live_value(kind, live, field.change)
-        wanted = self._named(item.address, live, field.change.path, wanted)
-        reason = self._reason_against(kind, live, field, wanted)
-        places = tuple(
-            placing_of(self.session.loaded, item.address).places_of(
-                field.path, wanted, field.change.after
-            )
-        )
-        for place in places if reason is None else ():
-            if place.replaces and not await self._is_accepted(item, field.path, place):
-                reason = _DECLINED
-        if reason is None:
-            return _Value(item.address, field, places)
-        self._leave_out(item.address, field.path, reason)
-        return None
-
-    def _named(self, address: Address, live: LiveObject, path: Path, value: JSON) -> JSON:
-        """Return a value with names of integrations where the resource has some."""
-        kind, table = kinds_by_name()[live.kind], self.live.integrations.get(live.parent_id or "")
-        if table is None or value is None:
-            return value
-        spec, body = self.session.loaded.desired.resources[address].spec, live.body
-        return value_at(named(kind, with_value(body, path, value), table, like=spec), path)
-
-    def _reason_against(
-        self, kind: Kind, live: LiveObject, field: DriftedField, value: JSON
-    ) -> str | None:
-        """Return why a live value is not written, None if it can be."""
-        if field.conflict:
-            return _CONFLICT
-        mask = self.session.mask
-        if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
-            return _SECRET
-        spec: dict[str, JSON] = {}
-        for holder, variant in kind.variants:
-            tag = (holder.name, variant.tag)
-            put_at(spec, tag, value_at(live.body, tag))
-        put_at(spec, field.change.path, value)
-        for _, reason in doubtful_paths(kind, spec):
-            return reason
-        return None if reads_back({str(field.path[-1]): value}) else _UNWRITABLE
-
-    async def _is_accepted(self, item: DriftedObject, path: Path, place: Place) -> bool:
-        if self.request.ask is None:
-            return True
-        mark = place.now.document.mark(place.now.path)
-        return await self.request.ask(
-            f"{item.address} {path_text(path)} comes from {place.replaces} ({mark.file}). Write "
-            f"the live value into the {place.layer}, and keep the reference for other environments?"
-        )
-
-    def _leave_out(self, address: Address, path: Path, reason: str) -> None:
-        self.left_out.append(LeftOut(address, path, reason))
-
-    def _texts(self, values: Iterable[_Value]) -> dict[str, str]:
-        """Return the new texts of the files with values written."""
-        return edited_texts(self.session.options.folder, _edits(values))
-
-    def _drop_without_effect(self) -> None:
-        """Leave out the values whose difference stays in the plan, and those with errors."""
-        if not self.values:
-            return
-        try:
-            differing = self._differing(self.values)
-        except ReconcilerError:
-            self._keep_valid()
-            return
-        for value in [value for value in self.values if value.identity in differing]:
-            self.values.remove(value)
-            self._leave_out(value.address, value.field.path, _NO_EFFECT)
-
-    def _keep_valid(self) -> None:
-        """Keep the values that give valid files, tried one after the other."""
-        tried, self.values = self.values, []
-        for value in tried:
-            try:
-                differs = value.identity in self._differing([*self.values, value])
-            except InvalidConfiguration as error:
-                self._leave_out(value.address, value.field.path, error.diagnostics[0].message)
-            except ReconcilerError as error:
-                reason = error.message.removesuffix("; nothing was written")
-                self._leave_out(value.address, value.field.path, reason)
-            else:
-                if differs:
-                    self._leave_out(value.address, value.field.path, _NO_EFFECT)
-                else:
-                    self.values.append(value)
-
-    def _differing(self, values: Sequence[_Value]) -> set[tuple[Address, Path]]:
-        """Return the fields that a plan of the edited files would change."""
-        session = Session.open(
-            self.session.options, self.session.runtime, drafts=self._texts(values)
-        )
-        plan = session.plan(self.live, self.request.plan.options, self.inventory)
-        return {
-            (change.address, field.path) for change in plan.effective for field in change.fields
-        }
+def _value(
+    session: Session, live: Live, address: Address, live_id: str, field: DriftedField
+) -> _Value:
+    """Return what the live value of a field changes in the files."""
+    kind, loaded = kinds_by_name()[address.kind], session.loaded
+    item = live.by_identity[address.kind, live_id]
+    path, value = field.change.path, _live_value(kind, item, field.change)
+    table = live.integrations.get(item.parent_id or "")
+    if table is not None and value is not None:
+        # Names of integrations where the resource has some.
+        like = loaded.desired.resources[address].spec
+        value = value_at(named(kind, with_value(item.body, path, value), table, like=like), path)
+    reason = _reason_against(kind, item, field, value, session.mask)
+    places = tuple(placing_of(loaded, address).places_of(field.path, value, field.change.after))
+    for place in places:
+        reason = reason or reason_against(place.document, place.edit)
+    return _Value(address, field, places, reason)
 
 
-def _edits(values: Iterable[_Value]) -> list[tuple[Document, Edit]]:
-    return [(place.document, place.edit) for value in values for place in value.places]
+def _reason_against(
+    kind: Kind, live: LiveObject, field: DriftedField, value: JSON, mask: Mask
+) -> str | None:
+    """Return why a live value is not written, None if it can be."""
+    if field.conflict:
+        return _CONFLICT
+    if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
+        return _SECRET
+    spec: dict[str, JSON] = {}
+    for holder, variant in kind.variants:
+        tag = (holder.name, variant.tag)
+        put_at(spec, tag, value_at(live.body, tag))
+    put_at(spec, field.change.path, value)
+    for _, reason in doubtful_paths(kind, spec):
+        return reason
+    return None if reads_back({str(field.path[-1]): value}) else _UNWRITABLE
+
+
+def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
+    """Return the new texts of the files."""
+    return edited_texts(
+        session.options.folder,
+        (
+            (place.document, place.edit)
+            for value in values
+            if value.reason is None
+            for place in value.places
+        ),
+    )
+
+
+def _differing(
+    session: Session,
+    live: Live,
+    inventory: Inventory | None,
+    request: DriftRequest,
+    values: Iterable[_Value],
+) -> set[tuple[Address, Path]]:
+    """Return the fields that a plan of the edited files would change."""
+    drafted = Session.open(session.options, session.runtime, drafts=_texts(session, values))
+    plan = drafted.plan(live, request.plan.options, inventory)
+    return {(change.address, field.path) for change in plan.effective for field in change.fields}
 
 
 def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:

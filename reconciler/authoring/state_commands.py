@@ -28,7 +28,7 @@ from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Runtime
+    from reconciler.authoring.drift import DriftRequest
     from reconciler.render.options import RenderOptions
 
 
@@ -67,50 +67,34 @@ def drift_command(
     the files is not drift. Exits with 2 if there is drift; `apply` sets it back.
 
     With --write, a value goes into the layer that defines it if no other resource or environment
-    has it from there, else into the resource or into the overrides of the environment. On a
-    terminal, asks about values that come from a reference. Exits with 0 if nothing differs, 2 if
-    all was written, 3 if a value could not be. Secrets cannot be read, so they are never written.
-    Without an inventory, it needs a NAME.
+    has it from there, else into the resource or into the overrides of the environment. Exits with
+    0 if nothing differs, 2 if all was written, 3 if a value could not be. Secrets cannot be read,
+    so they are never written. Without an inventory, it needs a NAME.
     """
     from reconciler.authoring.drift import DriftRequest, drift
-    from reconciler.cli.running import runtime, show_report
+    from reconciler.cli.running import show_report
 
-    workspace = workspace_of(options)
-    plan = PlanRequest(workspace)
-    how = render_options(workspace.folder)
-    if not (write or diff):
-        request = DriftRequest(plan, names, attribute=attribute)
-        result = show_report("drift", output_format, partial(drift, request), how)
-        return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
     if diff and not write:
         raise BadUsage("--diff requires --write")
-    return _write_drift(plan, names, output_format, runtime(), diff=diff, how=how)
+    workspace = workspace_of(options)
+    request = DriftRequest(PlanRequest(workspace), names, attribute=attribute, write=not diff)
+    how = render_options(workspace.folder)
+    if write:
+        return _write_drift(request, output_format, diff=diff, how=how)
+    result = show_report("drift", output_format, partial(drift, request), how)
+    return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
 
 
 def _write_drift(
-    plan: PlanRequest,
-    names: tuple[str, ...],
-    output_format: str,
-    world: Runtime,
-    *,
-    diff: bool,
-    how: RenderOptions,
+    request: DriftRequest, output_format: str, *, diff: bool, how: RenderOptions
 ) -> ExitCode:
     """Write live values into the files, and show the drift of before."""
-    from reconciler.authoring.pulling import PullRequest, pull, pull_summary, pulled_as_text
-    from reconciler.cli.running import approved, progress, run_shown
+    from reconciler.authoring.pulling import pull, pull_summary, pulled_as_text
+    from reconciler.cli.running import run_shown, runtime
     from reconciler.model.redaction import masked_in
-    from reconciler.planning.approval import confirmed
-    from reconciler.render.formats import writer_of
 
-    listener = progress()
-
-    async def ask(question: str) -> bool:
-        listener.clear()
-        return await approved(confirmed(printable(question)))
-
-    asks = ask if world.interactive else None
-    result = run_shown(partial(pull, PullRequest(plan, names, not diff, asks)), world, listener)
+    world = runtime()
+    result = run_shown(partial(pull, request), world)
     print_warnings(result.diagnostics)
     pulled = masked_in(result.report, world.mask)
     if output_format == "json":

@@ -168,24 +168,13 @@ def test_what_other_environments_share_goes_into_an_override(applied: Applied) -
     assert plan_is_empty(applied, "production", "staging")
 
 
-def test_a_value_of_a_reference_asks_on_a_terminal(applied: Applied) -> None:
-    asked: list[str] = []
-
-    async def no(question: str) -> bool:
-        asked.append(question)
-        return False
-
-    applied.change("Variable", interval="day")
-    applied.change("Only", interval="day")
-    pulled = applied.pull(ask=no, **PRODUCTION).report
-    assert [
-        "batch_export.variable interval comes from ${var:interval}" in text for text in asked
-    ] == [True]
-    assert [item.reason for item in pulled.left_out] == [
-        "it comes from a reference, and was declined"
-    ]
-    assert [str(item.address) for item in pulled.placed] == ["batch_export.only"]
-    assert "left out: batch_export.variable interval: it comes" in pull_summary(pulled)
+def test_x5_the_place_is_that_of_the_edit_not_of_the_value(applied: Applied) -> None:
+    applied.change("Variable S", paused=True)
+    ran = applied.run("drift", "--write", environment="staging")
+    assert ran.code == 2
+    assert (
+        "resources.yaml:23:5: set paused of batch_export.variable (override staging)\n" in ran.err
+    )
 
 
 def test_a_preview_writes_nothing(applied: Applied) -> None:

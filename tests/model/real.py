@@ -19,7 +19,7 @@ from reconciler.authoring.comparing import (
     promote,
 )
 from reconciler.authoring.drift import Drift, DriftRequest, drift
-from reconciler.authoring.pulling import PullRequest, pull
+from reconciler.authoring.pulling import pull
 from reconciler.cli.output import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
 from reconciler.commands.applying import ApplyRequest, Screen, apply
@@ -148,7 +148,9 @@ class Clone:
     async def pull(self) -> int:
         """Write drift into the files; return the exit code."""
         try:
-            pulled = (await pull(PullRequest(self.request(plain=True)), self.runtime())).report
+            pulled = (
+                await pull(DriftRequest(self.request(plain=True), write=True), self.runtime())
+            ).report
         except ReconcilerError as error:
             return int(error.exit_code)
         drifted = pulled.drift

@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from reconciler.authoring.drift import Drift, DriftRequest, drift
-from reconciler.authoring.pulling import Pulled, PullRequest, pull
+from reconciler.authoring.pulling import Pulled, pull
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.model.redaction import masked_in
@@ -87,11 +85,11 @@ class Applied:
         return masked_in(asyncio.run(drift(request, runtime)), runtime.mask)
 
     def pull(
-        self, *names: str, environment: str | None = None, interactive: bool = False, **options: Any
+        self, *names: str, environment: str | None = None, write: bool = True
     ) -> Reported[Pulled]:
-        """Pull drift into the files."""
-        request = PullRequest(self._request(environment), names, **options)
-        runtime = replace(self._runtime(), interactive=interactive)
+        """Write drift into the files."""
+        request = DriftRequest(self._request(environment), names, write=write)
+        runtime = self._runtime()
         return masked_in(asyncio.run(pull(request, runtime)), runtime.mask)
 
     def _request(self, environment: str | None) -> PlanRequest:
