@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,6 @@ from reconciler.model.inventory import Entry
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import listed, printable, shortened
-from reconciler.model.values import SecretRef, leaves_of
 from reconciler.planning.inventory import Inventory, Record, entries_after, hash_of_secrets
 from reconciler.workspace.elsewhere import declared_in_others
 from reconciler.workspace.git.base import shallow_hint, trusted_branch
@@ -97,23 +96,22 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         hashes = dict(self._hashes())
         if head is None:
             return Inventory(hashes=hashes)
-        reading = _Reading(self, head)
-        trusted = self._trusted(reading)
         tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
         newest = repository.commit(f"{tip}^1") if tip is not None else None
         if tip is None or newest is None:
-            return Inventory(hashes=hashes, trusted=trusted)
+            return Inventory(hashes=hashes, trusted=self._trusted())
         every = read_entries(repository, tip)
-        uncounted = dict(self._uncounted(every))
+        commits = {entry.commit for entry in every.values() if entry.commit is not None}
+        times = repository.times({*commits, newest})
+        uncounted = dict(self._uncounted(every, commits - times.keys()))
         entries = {at: entry for at, entry in every.items() if at not in uncounted}
-        applied, parents = reading.applied(entries)
-        behind = {} if rollback else dict(reading.behind(entries, applied))
+        self._find_trees([*sorted(commits & times.keys()), head, newest])
+        applied, parents = self._applied(entries, newest)
+        former, trusted = self.configuration(newest), self._trusted()
+        behind = {} if rollback else dict(self._behind(entries, applied, head))
         if behind and repository.is_shallow:
-            raise GitUnavailable(
-                f"this shallow clone lacks the history of the applied commit "
-                f"{next(iter(behind.values()))[:7]}",
-                hint=shallow_hint(),
-            )
+            raise _shallow("history of the", next(iter(behind.values())))
+        is_newer = self._trees[head] != self._trees[newest] and repository.is_ancestor(head, newest)
         return Inventory(
             entries=entries,
             applied=applied,
@@ -121,26 +119,19 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             hashes=hashes,
             uncounted=uncounted,
             behind=behind,
-            elsewhere=dict(self._elsewhere(entries, applied, parents)),
+            elsewhere=dict(self._elsewhere(entries, parents)),
             trusted=trusted,
-            former=reading.configuration(newest),
-            times={
-                commit: repository.described(commit).time
-                for commit in {entry.commit for entry in entries.values()}
-                if commit is not None
-            },
+            former=former,
+            times=times,
             every=every,
             record=Record(
-                self.ref,
-                tip,
-                newest,
-                repository.described(newest).time,
+                *(self.ref, tip, newest, times[newest]),
                 commits=repository.count_since(newest, head),
-                is_newer=not rollback and newest != head and reading.is_newer(newest),
+                is_newer=is_newer and not rollback,
             ),
         )
 
-    def _trusted(self, reading: _Reading) -> Mapping[Address, Resource]:
+    def _trusted(self) -> Mapping[Address, Resource]:
         """Return the resources of the trusted branch, none if it is unknown or has errors.
 
         Nothing was applied from files with errors, and what was applied counts by itself.
@@ -148,86 +139,112 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         with suppress(GitUnavailable):
             branch = trusted_branch(self.repository, self.environ)
             if branch is not None:
-                return reading.configuration(branch.commit).resources
+                return self.configuration(branch.commit).resources
         return {}
 
-    def _uncounted(self, entries: _Entries) -> Iterator[tuple[Address, str]]:
+    def _uncounted(
+        self, entries: _Entries, missing: Collection[str]
+    ) -> Iterator[tuple[Address, str]]:
         """Yield entries whose commit cannot be believed or is missing, with the reason."""
-        repository = self.repository
-        commits = {entry.commit for entry in entries.values()} - {None}
-        missing = {item for item in commits if item and repository.commit(item) is None}
-        line: Collection[str | None] = commits
+        in_job, line = is_job(self.environ), {entry.commit for entry in entries.values()}
         branch = "the trusted branch"
-        if is_job(self.environ):
-            trusted = trusted_branch(repository, self.environ)
-            line = repository.first_parents(trusted.commit) if trusted is not None else ()
+        if in_job:
+            trusted = trusted_branch(self.repository, self.environ)
+            line = set(self.repository.first_parents(trusted.commit)) if trusted else set()
             branch = trusted.ref if trusted is not None else f"{branch}, which is not known here"
         for address, entry in entries.items():
             if entry.commit is None:
-                if is_job(self.environ):
+                if in_job:
                     yield address, "it was applied from files that were not committed"
             elif entry.commit in missing or entry.commit not in line:
-                if repository.is_shallow:
-                    raise GitUnavailable(
-                        f"this shallow clone lacks the applied commit {entry.commit[:7]}",
-                        hint=shallow_hint(),
-                    )
-                is_missing = entry.commit in missing
-                where = "this clone" if is_missing else f"the first parents of {branch}"
+                if self.repository.is_shallow:
+                    raise _shallow("", entry.commit)
+                where = (
+                    "this clone" if entry.commit in missing else f"the first parents of {branch}"
+                )
                 yield address, f"its commit {entry.commit[:7]} is not in {where}"
 
     def _hashes(self) -> Iterator[tuple[Address, str]]:
         """Yield the hashes of the secrets of today's resources."""
-        resources = self.loaded.desired.resources
-        contents = self._contents(resources.values())
-        for address, resource in resources.items():
-            if (digest := hash_of_secrets(resource, contents)) is not None:
+        desired, contents = self.loaded.desired, dict(self._contents())
+        for address in {at for users in desired.secret_users.values() for at in users}:
+            if (digest := hash_of_secrets(desired.resources[address], contents)) is not None:
                 yield address, digest
 
-    def _contents(self, resources: Collection[Resource]) -> Mapping[str, str]:
-        """Return the ids of the contents of tracked files that secrets come from, by origin."""
-        names = {
-            source.origin: source.argument
-            for resource in resources
-            for ref in leaves_of(resource.spec, SecretRef)
-            for source in ref.sources
-            if source.source == "file"
-        }
+    def _contents(self) -> Iterator[tuple[str, str]]:
+        """Yield the origins of tracked files that secrets come from, with ids of the contents."""
+        sources = (source for ref in self.loaded.desired.secret_users for source in ref.sources)
+        names = {item.origin: item.argument for item in sources if item.source == "file"}
         if not names or self.head is None:
-            return {}
+            return
         source = self._source(self.head)
-        return {
-            origin: content_id((self.folder / name).read_bytes())
-            for origin, name in names.items()
-            if source.contains(name) and (self.folder / name).is_file()
-        }
+        for origin, name in names.items():
+            if source.contains(name) and (self.folder / name).is_file():
+                yield origin, content_id((self.folder / name).read_bytes())
 
     def _elsewhere(
-        self,
-        entries: _Entries,
-        applied: Mapping[Address, Resource],
-        parents: Mapping[tuple[str, Address], Resource],
+        self, entries: _Entries, parents: Mapping[Address, Resource]
     ) -> Iterator[tuple[Address, str]]:
         """Yield removed addresses that other files may declare, with the reason."""
         loaded = self.loaded
         removed = entries.keys() - loaded.desired.resources.keys()
         for address in removed & loaded.declared.keys():
             yield address, f"its `environments` leave out {loaded.desired.environment}"
-        if removed and self.left_out:
-            for address in removed - loaded.declared.keys():
-                yield address, "this sparse checkout leaves out files of the workspace"
-        names = {}
-        for address in removed - loaded.declared.keys():
-            kind, was, entry = kinds_by_name()[address.kind], applied.get(address), entries[address]
-            key = was.parent.key if was is not None and was.parent is not None else None
-            above = Address(kind.parent or "", key or "")
-            parent = parents.get((entry.commit or "", above))
-            names[address] = (entry.name, parent.name if parent is not None else None)
+        removed -= loaded.declared.keys()
+        for address in removed if removed and self.left_out else ():
+            yield address, "this sparse checkout leaves out files of the workspace"
+        names = {
+            at: (entries[at].name, parents[at].name if at in parents else None) for at in removed
+        }
         if names:
             read = {self.folder / name for name in loaded.files.keys() - loaded.skipped}
             yield from declared_in_others(
                 self.repository.root, self.folder, read, names, service=loaded.desired
             )
+
+    def _applied(
+        self, entries: _Entries, newest: str
+    ) -> tuple[dict[Address, Resource], dict[Address, Resource]]:
+        """Return how the commits of entries declare them, and the project of each, if it has a key.
+
+        Nothing else of a commit is kept: many commits of many resources need no more memory. The
+        newest applied commit is the last one, so that it is loaded once.
+        """
+        trees, applied, parents = self._trees, dict[Address, Resource](), dict[Address, Resource]()
+        commits = {at: entry.commit for at, entry in entries.items() if entry.commit is not None}
+        order = sorted(commits.items(), key=lambda pair: _order(trees[pair[1]], trees[newest]))
+        for address, commit in order:
+            resources = self.configuration(commit).resources
+            was, above = resources.get(address), kinds_by_name()[address.kind].parent
+            if was is not None and was.state is State.PRESENT:
+                applied[address] = was
+                key = was.parent.key if was.parent is not None else None
+                if above is not None and (parent := resources.get(Address(above, key or ""))):
+                    parents[address] = parent
+        return applied, parents
+
+    def _behind(
+        self, entries: _Entries, applied: Mapping[Address, Resource], head: str
+    ) -> Iterator[tuple[Address, str]]:
+        """Yield the entries that are not current, with their commits.
+
+        Current are those whose commit HEAD contains, those that are declared today as they were
+        applied, and those that the files at the merge base declare so.
+        """
+        today = self.loaded.desired.resources
+        commits = {entry.commit for entry in entries.values() if entry.commit is not None}
+        lacking = self.repository.lacking(commits, head)
+        bases = {commit: self.repository.merge_base(commit, head) for commit in lacking}
+        left = [
+            (bases[entry.commit] or "", address, entry.commit)
+            for address, entry in entries.items()
+            if entry.commit is not None and entry.commit in bases
+            if not _is_same(applied.get(address), today.get(address))
+        ]
+        for base, address, commit in sorted(left):
+            former = self.configuration(base).resources.get(address) if base else None
+            if not base or not _is_same(applied.get(address), former):
+                yield address, commit
 
     def check_direction(self, inventory: Inventory, plan: Plan) -> None:
         """Raise StalePlan if the files are older than what was applied."""
@@ -278,8 +295,55 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         record(self.repository, self.ref, head, own, began=began, push=push)
 
     def configuration(self, commit: str) -> Desired:
-        """Return the configuration at a commit."""
-        return _Reading(self, self.required_head()).configuration(commit)
+        """Return the configuration at a commit: the loaded one if its files are the same.
+
+        Raises GitUnavailable for errors in its files.
+        """
+        self._find_trees([commit])
+        tree, loaded = self._trees[commit], self.loaded
+        if tree in self._last:
+            return self._last[tree]
+        source = GitSource(self._blobs, tree)
+        try:
+            desired = (
+                loaded.desired
+                if not self._differing(source)
+                else load_at(
+                    source,
+                    environment=loaded.desired.environment,
+                    environ=self.environ,
+                    snapshots=self._snapshots,
+                    trusted=loaded.secrets.trusted,
+                )
+            )
+        except InvalidConfiguration as error:
+            raise _invalid(commit, error.diagnostics) from None
+        self._last.clear()
+        self._last[tree] = desired
+        return desired
+
+    def _find_trees(self, commits: Iterable[str]) -> None:
+        unknown = [commit for commit in dict.fromkeys(commits) if commit not in self._trees]
+        if unknown:
+            self._trees.update(zip(unknown, self.repository.trees(unknown), strict=True))
+
+    @cached_property
+    def _trees(self) -> dict[str, str | None]:
+        """The trees of the workspace by commit, as far as they were needed."""
+        return {}
+
+    @cached_property
+    def _last(self) -> dict[str | None, Desired]:
+        """The last tree that was loaded."""
+        return {}
+
+    @cached_property
+    def _blobs(self) -> Blobs:
+        return Blobs(self.repository)
+
+    @cached_property
+    def _snapshots(self) -> Snapshots:
+        return self.loaded.snapshots()
 
     def required_head(self) -> str:
         """Return the commit of HEAD. Raises GitUnavailable before the first commit."""
@@ -288,8 +352,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return self.head
 
     def _source(self, commit: str) -> GitSource:
-        (tree,) = self.repository.trees([commit])
-        return GitSource(Blobs(self.repository), tree)
+        self._find_trees([commit])
+        return GitSource(self._blobs, self._trees[commit])
 
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""
@@ -300,114 +364,18 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return sorted(changed | (selected - contents.keys()))
 
 
-class _Reading(Struct, frozen=True, dict=True):
-    """The configurations of commits, loaded when they are needed, and compared with HEAD."""
-
-    history: WorkspaceHistory
-    head: str
-
-    def applied(
-        self, entries: _Entries
-    ) -> tuple[dict[Address, Resource], dict[tuple[str, Address], Resource]]:
-        """Return how the commits of entries declare them, and the projects that they name by key.
-
-        Nothing else of a commit is kept: many commits of many resources need no more memory.
-        """
-        by_commit: dict[str, list[Address]] = {}
-        for address, entry in entries.items():
-            if entry.commit is not None:
-                by_commit.setdefault(entry.commit, []).append(address)
-        applied: dict[Address, Resource] = {}
-        parents: dict[tuple[str, Address], Resource] = {}
-        for commit, addresses in by_commit.items():
-            resources = self.configuration(commit).resources
-            for address in addresses:
-                was = resources.get(address)
-                if was is None or was.state is State.ABSENT:
-                    continue
-                applied[address] = was
-                kind = kinds_by_name()[address.kind].parent
-                if kind is not None and was.parent is not None and was.parent.key is not None:
-                    above = Address(kind, was.parent.key)
-                    if above in resources:
-                        parents[commit, above] = resources[above]
-        return applied, parents
-
-    def behind(
-        self, entries: _Entries, applied: Mapping[Address, Resource]
-    ) -> Iterator[tuple[Address, str]]:
-        """Yield the entries that are not current, with their commits.
-
-        Current are those whose commit HEAD contains, those that are declared today as they were
-        applied, and those that the files at the merge base declare so.
-        """
-        repository, today = self.history.repository, self.history.loaded.desired.resources
-        contained = {
-            commit: repository.is_ancestor(commit, self.head)
-            for commit in {entry.commit for entry in entries.values() if entry.commit is not None}
-        }
-        at_base: dict[str, Mapping[Address, Resource] | None] = {}
-        for address, entry in entries.items():
-            if entry.commit is None or contained[entry.commit]:
-                continue
-            was = applied.get(address)
-            if _is_same(was, today.get(address)):
-                continue
-            if entry.commit not in at_base:
-                base = repository.merge_base(entry.commit, self.head)
-                at_base[entry.commit] = self.configuration(base).resources if base else None
-            former = at_base[entry.commit]
-            if former is None or not _is_same(was, former.get(address)):
-                yield address, entry.commit
-
-    def is_newer(self, commit: str) -> bool:
-        """Return whether HEAD is an older ancestor of a commit with other files."""
-        repository = self.history.repository
-        own, other = repository.trees([self.head, commit])
-        return own != other and repository.is_ancestor(self.head, commit)
-
-    def configuration(self, commit: str) -> Desired:
-        """Return the configuration at a commit: the loaded one if its files are the same.
-
-        Raises GitUnavailable for errors in its files.
-        """
-        (tree,) = self.history.repository.trees([commit])
-        known: Desired | None = self._last.get(tree)
-        if known is not None:
-            return known
-        loaded, source = self.history.loaded, GitSource(self._blobs, tree)
-        if not self.history._differing(source):  # noqa: SLF001 - a part of the same module
-            return loaded.desired
-        try:
-            desired = load_at(
-                source,
-                environment=loaded.desired.environment,
-                environ=self.history.environ,
-                snapshots=self._snapshots,
-                trusted=loaded.secrets.trusted,
-            )
-        except InvalidConfiguration as error:
-            raise _invalid(commit, error.diagnostics) from None
-        self._last.clear()
-        self._last[tree] = desired
-        return desired
-
-    @cached_property
-    def _last(self) -> dict[str | None, Desired]:
-        return {}
-
-    @cached_property
-    def _blobs(self) -> Blobs:
-        return Blobs(self.history.repository)
-
-    @cached_property
-    def _snapshots(self) -> Snapshots:
-        return self.history.loaded.snapshots()
-
-
 def _is_same(one: Resource | None, other: Resource | None) -> bool:
     """Return whether neither is declared, or both are alike."""
     return one.declares_as(other) if one is not None else other is None
+
+
+def _order(tree: str | None, newest: str | None) -> tuple[bool, str]:
+    return tree == newest, tree or ""
+
+
+def _shallow(what: str, commit: str) -> GitUnavailable:
+    whose = " ".join(filter(None, ["the", what, "applied commit"]))
+    return GitUnavailable(f"this shallow clone lacks {whose} {commit[:7]}", hint=shallow_hint())
 
 
 def _invalid(commit: str, diagnostics: Sequence[Diagnostic]) -> GitUnavailable:

@@ -40,7 +40,7 @@ class Inventory(Struct, frozen=True, dict=True):
     applied
         How the files at the commits of entries declare their resources.
     parents
-        The projects that these declarations name by key, by commit and address.
+        The projects that these declarations name by key, by the address of the entry.
     hashes
         The hashes of the secrets of today's resources.
     uncounted
@@ -59,7 +59,7 @@ class Inventory(Struct, frozen=True, dict=True):
 
     entries: Mapping[Address, Entry] = field(default_factory=dict)
     applied: Mapping[Address, Resource] = field(default_factory=dict)
-    parents: Mapping[tuple[str, Address], Resource] = field(default_factory=dict)
+    parents: Mapping[Address, Resource] = field(default_factory=dict)
     hashes: Mapping[Address, str] = field(default_factory=dict)
     uncounted: Mapping[Address, str] = field(default_factory=dict)
     behind: Mapping[Address, str] = field(default_factory=dict)
@@ -86,41 +86,28 @@ class Inventory(Struct, frozen=True, dict=True):
                 uncounted[address] = f"the files at {entry.commit[:7]} do not declare it so"
             elif not self._is_placed(was, entry, kinds[address.kind].parent or "", live):
                 uncounted[address] = f"the files at {entry.commit[:7]} have it in another project"
-        entries = {at: entry for at, entry in self.entries.items() if at not in uncounted}
-        applied = {at: was for at, was in self.applied.items() if at in entries}
-        behind = {at: commit for at, commit in self.behind.items() if at in entries}
+        entries, applied, behind = (
+            {at: item for at, item in items.items() if at not in uncounted}
+            for items in (self.entries, self.applied, self.behind)
+        )
         return replace(self, entries=entries, applied=applied, uncounted=uncounted, behind=behind)
 
     def _is_placed(self, was: Resource, entry: Entry, parent_kind: str, live: Live) -> bool:
         """Return whether a declaration is in the recorded project."""
-        if was.parent is None or was.parent.id is not None:
-            return was.parent is None or was.parent.id == entry.parent
-        names = self._names_of_parent(was, entry, parent_kind)
-        if was.parent.key is not None:
-            above = Address(parent_kind, was.parent.key)
-            declared = self.parents.get((entry.commit or "", above))
-            # The key of a project may have changed since: then another key has its id.
-            recorded = self.entries.get(above)
-            by_id = recorded.id if recorded is not None else None
-            if declared is None:
+        ref, above = was.parent, self.parents.get(was.address)
+        if ref is None or ref.id is not None:
+            return ref is None or ref.id == entry.parent
+        if ref.key is not None:
+            if above is None:
                 return False
-            if entry.parent in (by_id, declared.pinned_id):
+            # The key of a project may have changed since: then another key has its id.
+            recorded = self.entries.get(above.address)
+            if entry.parent in (recorded.id if recorded else None, above.pinned_id):
                 return True
             if recorded is None and (parent_kind, entry.parent or "") in self.by_object:
                 return True
         parent = live.by_identity.get((parent_kind, entry.parent or ""))
-        return parent is not None and parent.name.strip() in names
-
-    def _names_of_parent(self, was: Resource, entry: Entry, parent_kind: str) -> tuple[str, ...]:
-        """Return the name that the files at the commit of an entry give its project, if any."""
-        if was.parent is None or was.parent.id is not None:
-            return ()
-        if was.parent.name is not None:
-            return (was.parent.name.strip(),)
-        declared = self.parents.get(
-            (entry.commit or "", Address(parent_kind, was.parent.key or ""))
-        )
-        return (declared.name,) if declared is not None else ()
+        return parent is not None and parent.name.strip() == _name_of_parent(was, above)
 
     def declared(self, address: Address, live: LiveObject | None) -> Declared:
         """Return how the object of a resource was applied, under any address."""
@@ -153,13 +140,13 @@ class Inventory(Struct, frozen=True, dict=True):
         )
 
     def _is_on_trusted(self, item: Resource, live: LiveObject, parent: LiveObject | None) -> bool:
-        if item.pinned_id == live.id or parent is None or item.parent is None:
-            return item.pinned_id == live.id or item.name == live.name.strip()
+        is_pinned, is_named = item.pinned_id == live.id, item.name == live.name.strip()
+        if is_pinned or parent is None or item.parent is None:
+            return is_pinned or is_named
         above = self.trusted.get(Address(parent.kind, item.parent.key or ""))
-        name = item.parent.name if above is None else above.name
         ids = (item.parent.id, above.pinned_id if above is not None else None)
-        is_inside = parent.id in ids or (name or "").strip() == parent.name.strip()
-        return is_inside and item.name == live.name.strip()
+        is_inside = parent.id in ids or parent.name.strip() == _name_of_parent(item, above)
+        return is_inside and is_named
 
     def problem_of(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
         """Return why the object of a removed entry is not deleted, "" if it may be."""
@@ -168,17 +155,23 @@ class Inventory(Struct, frozen=True, dict=True):
             return self.elsewhere[address]
         if was is None:
             return "it was applied from files that were not committed"
-        names = self._names_of_parent(was, entry, parent.kind if parent is not None else "")
-        above = parent.name.strip() if parent is not None else ""
+        above = _name_of_parent(was, self.parents.get(address))
         problems = {
             f"HEAD lacks the applied commit {(entry.commit or '')[:7]}": address in self.behind,
             f"its live name is not {quoted(was.name)}": live.name.strip() != was.name,
             "it is in another project": live.parent_id != entry.parent,
-            f"the live name of its project is not {quoted(''.join(names))}": bool(
-                names and parent is not None and above not in names
+            f"the live name of its project is not {quoted(above or '')}": (
+                above is not None and parent is not None and parent.name.strip() != above
             ),
         }
         return next((text for text, applies in problems.items() if applies), "")
+
+
+def _name_of_parent(was: Resource, above: Resource | None) -> str | None:
+    """Return the name of the project of a declaration. `above` is what its key declares."""
+    if above is not None:
+        return above.name
+    return was.parent.name.strip() if was.parent is not None and was.parent.name else None
 
 
 class Record(Struct, frozen=True):

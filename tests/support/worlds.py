@@ -71,7 +71,13 @@ def inventory_of(applied: Desired, live: Live | None, now: Desired | None = None
     return Inventory(
         entries,
         applied={address: present[address] for address in entries},
-        parents={(COMMIT, at): r for at, r in present.items() if at.kind == "project"},
+        parents={
+            at: present[Address("project", r.parent.key)]
+            for at, r in present.items()
+            if r.parent is not None
+            and r.parent.key is not None
+            and Address("project", r.parent.key) in present
+        },
         hashes=hashes_of(now or applied),
         former=applied,
         record=Record("refs/reconciler/test", "f" * 40, COMMIT, NOW, 3),

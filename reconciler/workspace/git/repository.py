@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -41,6 +41,7 @@ _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
 _ONE_COMMIT = ("rev-list", "--timestamp", "--no-walk")
 """Before a name and `--`: a file could have the same name."""
+_FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _EXPRESSION = re.compile(r"[~^:]|@\{")
 """What begins the rest of an expression such as `main~3`. No name of a reference contains it."""
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -203,9 +204,21 @@ class Repository(Struct, frozen=True):
         ended = self._run("rev-parse", "--verify", "--quiet", "--symbolic-full-name", ref)
         return _line(ended) or None
 
-    def described(self, commit: str) -> Commit:
-        """Return a commit with its time."""
-        return next(_commits(_checked(self._run(*_ONE_COMMIT, commit, "--"))))
+    def times(self, commits: Iterable[str]) -> dict[str, datetime]:
+        """Return the times of commits by their full ids, without those that the clone lacks.
+
+        Other texts are left out: git reads options and expressions from its input, too.
+        """
+        wanted = "".join(f"{commit}\n" for commit in commits if _FULL_ID.fullmatch(commit))
+        options = ("--ignore-missing", "--stdin")
+        ended = _checked(self._run(*_ONE_COMMIT, *options, stdin=wanted.encode()))
+        return {commit.id: commit.time for commit in _commits(ended)} if wanted else {}
+
+    def lacking(self, commits: Collection[str], head: str) -> Collection[str]:
+        """Return those of some commits that are no ancestors of another one, and not it itself."""
+        wanted = "".join(f"{commit}\n" for commit in (*commits, f"^{head}"))
+        ended = _checked(self._run("rev-list", "--stdin", stdin=wanted.encode()))
+        return set(commits).intersection(ended.stdout.decode().split()) if commits else set()
 
     def count_since(self, base: str, head: str) -> int:
         """Return the number of first-parent commits after `base` that touch the workspace."""
