@@ -260,7 +260,8 @@ def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:
         loosened |= {text: [] for text in _of_workspace(desired, inventory.former)}
     for address, match in matching.matches.items() if inventory is not None else ():
         was = inventory.was(address, match.live) if inventory is not None else None
-        for text in _of_resource(match.resource, was):
+        is_new = matching.declared(match.resource, match.live).applied is None
+        for text in _of_resource(match.resource, was, is_new=is_new):
             loosened.setdefault(text, []).append(address)
     # Removed protection comes first: other texts begin with a backtick.
     for text, addresses in sorted(loosened.items(), key=lambda item: item[0].startswith("`")):
@@ -268,14 +269,13 @@ def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:
         yield Note("loosened", f"{text}: {users}" if users else text)
 
 
-def _of_resource(resource: Resource, was: Resource | None) -> list[str]:
-    """Return what a resource permits, and did not when it was applied or merged."""
-    if was is None:
-        return [text for text in _permissions(resource) if text.startswith(_OF_NEW)]
-    if _SETTINGS(was) == _SETTINGS(resource):
+def _of_resource(resource: Resource, was: Resource | None, *, is_new: bool) -> list[str]:
+    """Return what a resource permits, and did not when it was applied, or merged if it is new."""
+    if was is not None and _SETTINGS(was) == _SETTINGS(resource):
         return []
-    before = _permissions(was)
-    return [text for text in _permissions(resource) if text not in before]
+    before = _permissions(was) if was is not None else []
+    texts = [text for text in _permissions(resource) if text not in before]
+    return [text for text in texts if text.startswith(_OF_NEW)] if is_new else texts
 
 
 def _permissions(resource: Resource) -> list[str]:
