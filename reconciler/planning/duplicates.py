@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from reconciler.model.address import Address
-from reconciler.model.comparison import comparable, field_leaves, is_default, is_equal
+from reconciler.model.comparison import comparable, field_leaves
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, LiveObject, other_tool_of, plain_name
@@ -38,10 +38,8 @@ _Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
 """A kind, a place, and what is written there as text."""
 _MOST_OBJECTS = 3
 _MOST_NOTES = 20
-_MOST_COMPARED = 200
-"""Unmanaged objects of a kind up to which names and fields are compared one by one."""
-_MOST_AT_A_PLACE = 20
-_SIMILAR = 0.85
+_MOST_COMPARED, _SIMILAR = 200, 0.85
+"""Unmanaged objects in one parent up to which similar names are looked for, and how similar."""
 _DIGITS = re.compile(r"\d+")
 _MOST_LISTED = 5
 _MOST_COLLISIONS = 20
@@ -239,190 +237,83 @@ def _ways_on(duplicate: Duplicate) -> str:
     )
 
 
-class _Alike(NamedTuple):
-    """An object that looks like a resource, and what is alike."""
-
-    live: LiveObject
-    reason: str
-
-
-class LookAlikes:
-    """The unmanaged objects, by what may look like a planned one."""
-
-    def __init__(self, objects: Iterable[LiveObject], draft: Draft) -> None:
-        self.draft, self.kinds = draft, draft.matching.kinds
-        self.by_id: dict[str, dict[str, LiveObject]] = defaultdict(dict)
-        self.by_name: dict[Identity, list[LiveObject]] = defaultdict(list)
-        self.by_place: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
-        self.places = draft.known.of_kind
-        for item in objects:
-            self.by_id[item.kind][item.id] = item
-            self.by_name[item.kind, plain_name(item.name).casefold()].append(item)
-            for place in self.places[item.kind].of_body(item.body):
-                self.by_place[item.kind, place].append(item)
-
-    def notes(self) -> Iterator[Note]:
-        """Yield a note on each planned create that looks like unmanaged objects.
-
-        Objects inside of one that looks like a planned parent are left out, and creates that are
-        refused for such an object.
-        """
-        changes, resources = self.draft.changes, self.draft.resources
-        alike = {
-            change.address: self._alike(change, resources[change.address])
-            for change in changes
-            if change.action is Action.CREATE
-        }
-        families = self._families(changes, alike)
-        noted = compared = 0
-        for change in changes:
-            if change.action is not Action.CREATE or change.address in self.draft.refused:
-                continue
-            kind, items = self.kinds[change.address.kind], alike[change.address]
-            parents: Mapping[str, int] = families.get(
-                Address(kind.parent or "", _key_of_parent(change) or ""), {}
-            )
-            lifecycle = resources[change.address].lifecycle
-            items = [item for item in items if item.live.parent_id not in parents]
-            if change.address in families:
-                items = self._by_children(kind, families[change.address])
-            elif not alike[change.address] and compared < _MOST_NOTES:
-                compared += 1
-                items = self._similar(change, resources[change.address])
-            items = [
-                item for item in items if not lifecycle.is_beside(item.live.name, item.live.address)
-            ]
-            noted += bool(items)
-            if items and noted <= _MOST_NOTES:
-                yield self._note(change, kind, items)
-        if noted > _MOST_NOTES:
-            more = several(noted - _MOST_NOTES, "more planned create")
-            yield Note("look-alike", f"unmanaged objects look like {more}")
-
-    def _alike(self, change: Change, resource: Resource) -> list[_Alike]:
-        """Return the objects with the name or the place of a resource, both first."""
-        kind = self.kinds[change.address.kind]
-        objects: dict[str, LiveObject] = {}
-        same: dict[str, list[str]] = defaultdict(list)
-        named = self.by_name.get((kind.name, resource.name.casefold()), ())
-        for item in named[:_MOST_COMPARED]:
-            objects[item.id] = item
-            is_same = plain_name(item.name) == resource.name
-            refused = ", which newer servers refuse" if kind.unique_names else ""
-            same[item.id].append("name" if is_same else f"name in another case{refused}")
-        for place in self.places[kind.name].of_body(resource.spec):
-            there = self.by_place.get((kind.name, place), ())
-            # A place of many objects does not distinguish them.
-            for item in there if len(there) <= _MOST_AT_A_PLACE else ():
-                objects[item.id] = item
-                same[item.id].append(place.field)
-        best = sorted(objects, key=lambda live_id: (-len(same[live_id]), live_id))
-        return [_Alike(objects[item], f"same {' and '.join(same[item])}") for item in best]
-
-    def _families(
-        self, changes: Sequence[Change], alike: Mapping[Address, Sequence[_Alike]]
-    ) -> dict[Address, Counter[str]]:
-        """Return the unmanaged parents of the objects that look like children of a planned one.
-
-        By the address of the planned parent, with the number of its children.
-        """
-        families: dict[Address, Counter[str]] = defaultdict(Counter)
-        for change in changes:
-            kind, key = self.kinds[change.address.kind], _key_of_parent(change)
-            if kind.parent is None or key is None or change.parent_id is not None:
-                continue
-            ids = {item.live.parent_id for item in alike.get(change.address, ())}
-            ids.add(change.old_parent_id)
-            unmanaged = self.by_id.get(kind.parent, {})
-            families[Address(kind.parent, key)].update(
-                parent_id for parent_id in ids if parent_id in unmanaged
-            )
-        return {address: family for address, family in families.items() if family}
-
-    def _by_children(self, kind: Kind, family: Counter[str]) -> list[_Alike]:
-        return [
-            _Alike(self.by_id[kind.name][live_id], f"{several(count, 'object')} in it alike")
-            for live_id, count in sorted(family.items(), key=lambda item: (-item[1], item[0]))
-        ]
-
-    def _similar(self, change: Change, resource: Resource) -> list[_Alike]:
-        """Return the few objects in the same parent with a similar name or with equal fields."""
-        from difflib import get_close_matches
-
-        kind = self.kinds[change.address.kind]
-        objects = self.by_id.get(kind.name, {})
-        if len(objects) > _MOST_COMPARED:
-            return []
-        beside = [item for item in objects.values() if item.parent_id == change.parent_id]
-        names = {_plain(item.name): item for item in beside}
+def look_alike_notes(draft: Draft) -> Iterator[Note]:
+    """Yield a note on each planned create with unmanaged objects of the same or a similar name."""
+    created = [change for change in draft.changes if change.action is Action.CREATE]
+    if not created:
+        return
+    removed = (match.live for match in draft.matching.removed.values() if match.live is not None)
+    everywhere: dict[tuple[str, str], list[LiveObject]] = defaultdict(list)
+    beside: dict[Identity, dict[str, LiveObject]] = defaultdict(dict)
+    for item in (*draft.matching.unmanaged, *removed):
+        name = _plain(item.name)
+        everywhere[item.kind, name].append(item)
+        beside[item.kind, item.parent_id or ""][name] = item
+    noted = 0
+    for change in created:
+        resource, kind = draft.resources[change.address], change.address.kind
+        if change.address in draft.refused:
+            continue
         name = _plain(resource.name)
-        similar = [
-            _Alike(names[close], "similar name")
-            for close in get_close_matches(name, names, n=_MOST_OBJECTS, cutoff=_SIMILAR)
-            if _DIGITS.findall(close) == _DIGITS.findall(name)
-        ]
-        # Where an object writes says more than its fields, if it writes anywhere.
-        compared = [] if any(kind.variants) else beside
-        equal = [
-            _Alike(item, "same fields") for item in compared if _has_fields(kind, resource, item)
-        ]
-        # Many objects with equal fields mean that the fields do not distinguish objects.
-        return similar or (equal if len(equal) <= _MOST_OBJECTS else [])
-
-    def _note(self, change: Change, kind: Kind, items: Sequence[_Alike]) -> Note:
-        stays = [item for item in items if item.live.identity not in self.draft.deleted]
-        items = stays or items
-        shown = ", ".join(self._shown(change, kind, item) for item in items[:_MOST_OBJECTS])
-        if len(items) > _MOST_OBJECTS:
-            shown += f" and {len(items) - _MOST_OBJECTS} more"
-        one = "this one" if len(items) == 1 else "one of these"
-        fate = "unmanaged" if stays else "deleted by this plan"
-        return Note(
-            "look-alike",
-            f"{fate}: {shown}. If it is {one}, {self._way(change, items[0].live)}",
-            about=change.address,
-        )
-
-    def _way(self, change: Change, live: LiveObject) -> str:
-        """Return how a resource becomes the one of an object, in all environments if possible."""
-        if live.parent_id == change.parent_id and not other_tool_of(live.name):
-            return f"set `lifecycle: {{renamed_from: [{yaml_text(live.name)}]}}`"
-        pin = f"id: {printable(live.id)}"
-        if environment := self.draft.environment:
-            pin = f"overrides: {{{environment}: {{{pin}}}}}"
-        return f"pin it: `{pin}`"
-
-    def _shown(self, change: Change, kind: Kind, item: _Alike) -> str:
-        live, where = item.live, ""
-        if kind.parent is not None and live.parent_id != change.parent_id:
-            name = self.draft.matching.parent_name(kind.name, live.parent_id)
-            where = f" in {kind.parent} {quoted(name)}" if name is not None else ""
-        return f"{quoted(live.name)}{where} (id {printable(live.id)}, {item.reason})"
+        items, likeness = everywhere.get((kind, name), []), "same"
+        if not items:
+            items, likeness = (
+                _similar(name, beside.get((kind, change.parent_id or ""), {})),
+                "similar",
+            )
+        is_beside = resource.lifecycle.is_beside
+        items = [item for item in items if not is_beside(item.name, item.address)]
+        noted += bool(items)
+        if items and noted <= _MOST_NOTES:
+            yield _alike_note(draft, change, items, likeness)
+    if noted > _MOST_NOTES:
+        more = several(noted - _MOST_NOTES, "more planned create")
+        yield Note("look-alike", f"unmanaged objects look like {more}")
 
 
-def _key_of_parent(change: Change) -> str | None:
-    return change.parent.key if change.parent is not None else None
+def _similar(name: str, known: Mapping[str, LiveObject]) -> list[LiveObject]:
+    """Return the objects whose names differ from one in a few letters, and in no number."""
+    from difflib import get_close_matches
+
+    if len(known) > _MOST_COMPARED:
+        return []
+    close = get_close_matches(name, known, n=_MOST_OBJECTS, cutoff=_SIMILAR)
+    return [known[other] for other in close if _DIGITS.findall(other) == _DIGITS.findall(name)]
 
 
-def _has_fields(kind: Kind, resource: Resource, live: LiveObject) -> bool:
-    """Return whether all declared fields that are known of an object are equal.
+def _alike_note(draft: Draft, change: Change, items: Sequence[LiveObject], likeness: str) -> Note:
+    stays = [item for item in items if item.identity not in draft.deleted]
+    items = stays or items
+    kind = draft.matching.kinds[change.address.kind]
+    shown = []
+    for item in items[:_MOST_OBJECTS]:
+        elsewhere = item.parent_id is not None and item.parent_id != change.parent_id
+        parent = draft.matching.parent_name(kind.name, item.parent_id) if elsewhere else None
+        where = f" in {kind.parent} {quoted(parent)}" if parent is not None else ""
+        shown.append(f"{quoted(item.name)}{where} (id {printable(item.id)}, {likeness} name)")
+    if len(items) > _MOST_OBJECTS:
+        shown.append(f"and {len(items) - _MOST_OBJECTS} more")
+    one = "this one" if len(items) == 1 else "one of these"
+    fate = "unmanaged" if stays else "deleted by this plan"
+    text = f"{fate}: {', '.join(shown)}. If it is {one}, {_way_to(draft, change, items[0])}"
+    return Note("look-alike", text, about=change.address)
 
-    One of them must have another value than its default. The name does not count.
-    """
-    known = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, live.body, live=True)}
-    declared = [
-        (leaf.field, leaf.value, known[leaf.path])
-        for leaf in field_leaves(kind.fields, resource.spec, live=False)
-        if leaf.path in known and leaf.path != ("name",)
-    ]
-    return any(not is_default(item, wanted) for item, wanted, _ in declared) and all(
-        is_equal(item, wanted, current) for item, wanted, current in declared
-    )
+
+def _way_to(draft: Draft, change: Change, live: LiveObject) -> str:
+    """Return how a resource becomes the one of an object, in all environments if possible."""
+    if live.parent_id == change.parent_id and not other_tool_of(live.name):
+        return f"set `lifecycle: {{renamed_from: [{yaml_text(live.name)}]}}`"
+    pin = f"id: {printable(live.id)}"
+    if draft.environment:
+        pin = f"overrides: {{{draft.environment}: {{{pin}}}}}"
+    return f"pin it: `{pin}`"
 
 
 def _plain(name: str) -> str:
-    # One letter may be written as several characters, which look the same.
-    return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold()
+    """Return a name as it looks: without marks, in one case, with one form of each letter."""
+    return (
+        re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", plain_name(name))).strip().casefold()
+    )
 
 
 def collision_notes(draft: Draft) -> Iterator[Note]:

@@ -24,7 +24,7 @@ from reconciler.model.text import (
 )
 from reconciler.model.values import secret_refs
 from reconciler.planning.draft import Draft
-from reconciler.planning.duplicates import LookAlikes, collision_notes
+from reconciler.planning.duplicates import collision_notes, look_alike_notes
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_notes
@@ -49,7 +49,7 @@ def notes_of(draft: Draft) -> Iterator[Note]:
         yield from _of_inventory(draft, draft.matching.inventory)
         yield from _never_live(draft)
     yield from _of_other_tools(draft)
-    yield from _look_alikes(draft)
+    yield from look_alike_notes(draft)
     yield from collision_notes(draft)
     yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values(), draft.names)
     yield from _not_read(draft)
@@ -240,16 +240,6 @@ def _never_live(draft: Draft) -> Iterator[Note]:
             f"applied and not live, so it was changed in the service: "
             f"{listed(new_texts, _MOST_NAMED)}",
         )
-
-
-def _look_alikes(draft: Draft) -> Iterator[Note]:
-    """Yield notes on planned creates that look like unmanaged objects, removed ones included."""
-    if not any(change.action is Action.CREATE for change in draft.changes):
-        return
-    matching = draft.matching
-    removed = (match.live for match in matching.removed.values() if match.live is not None)
-    unclaimed = (*matching.unmanaged, *removed)
-    yield from LookAlikes([*unclaimed], draft).notes()
 
 
 def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:
