@@ -91,7 +91,7 @@ def renamed(document: Document, old: Address, new: Address) -> tuple[str, int]:
     members = value_at(document.value, (collection,))
     if old.key not in mapping_of(members):
         return text, len(paths)
-    moved = parse(text.encode(), document.file, DiagnosticCollector(), keep_nodes=True)
+    moved = parse(text.encode(), document.file, DiagnosticCollector())
     mark, lines = moved.key_mark((collection, old.key)), text.splitlines(keepends=True)
     line, start = lines[mark.line - 1], mark.column - 1
     written, rest = line[start : start + mark.length], line[start + mark.length :]

@@ -60,6 +60,7 @@ COMMON = frozenset(common_properties())
 """The fields of all kinds, which are not sent."""
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _ANNOTATIONS = ANNOTATIONS | {_SECRET}
+_NO_TEXT: frozenset[type] = frozenset({int, bool, float, type(None), SecretRef})
 _HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
 
 
@@ -494,7 +495,7 @@ def managed_in(fields: Mapping[str, Any], kind: Kind) -> ManagedFields:
     carriers = annotated(kind.name, _ANNOTATIONS, spec)
     # Texts in fields with variants may be URLs with passwords.
     holders = [holder.name for holder, _ in kind.variants if holder.name in spec]
-    texts = (leaf for name in holders for leaf in leaves(spec[name], (name,)))
+    texts = (leaf for name in holders for leaf in leaves(spec[name], (name,), skip=_NO_TEXT))
     return ManagedFields(
         names=tuple(names.items()),
         repeated=tuple(repeated),

@@ -52,8 +52,9 @@ from reconciler.workspace.workspace_file import (
     read_workspace,
     variables_of,
 )
+from reconciler.workspace.yaml.construct import AMBIGUOUS
 from reconciler.workspace.yaml.document import Document, Places
-from reconciler.workspace.yaml.loader import AMBIGUOUS, ParsedFiles, collector_paused, parse
+from reconciler.workspace.yaml.loader import ParsedFiles, collector_paused, parse
 
 if TYPE_CHECKING:
     from reconciler.workspace.layers import Snapshots

@@ -35,8 +35,6 @@ MAX_NODES = 1_000_000
 """Values of a file with aliases expanded: an alias bomb is small as text and huge as a value."""
 MAX_TOTAL_NODES = 10_000_000
 MAX_DEPTH = 60
-MAX_TAG_LINES = 10
-"""The parser compares each one with all others."""
 
 MAX_REFERENCE = 1_000
 """Characters of a reference without its default, which messages show in full."""

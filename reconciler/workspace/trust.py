@@ -22,8 +22,8 @@ from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from reconciler.workspace.sources import WORKSPACE_FILE, content_id
 from reconciler.workspace.workspace_file import Workspace, checked_workspace
+from reconciler.workspace.yaml.construct import AMBIGUOUS
 from reconciler.workspace.yaml.document import Document
-from reconciler.workspace.yaml.loader import AMBIGUOUS
 
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from reconciler.model.schemas import looks_secret, schema, schema_names
-from reconciler.model.values import JSON, Path, leaves
+from reconciler.model.values import JSON, Path, SecretRef, leaves
 
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _HOLDS_SECRETS = "x-holds-secrets"
 _MAY_BE_SECRET = {_HOLDS_SECRETS: True}
+_LOOKED_INTO = frozenset({dict, list, SecretRef})
 _NULLS = frozenset({"", "none", "null", "nil"})
 _PUNCTUATION = re.compile(r"[\W_]+")
 Part: TypeAlias = tuple[Path, Mapping[str, Any], JSON]
@@ -43,8 +44,10 @@ def holds_secrets(node: Mapping[str, Any]) -> bool:
     return bool(node.get(_SECRET) or node.get(_HOLDS_SECRETS))
 
 
-def parts(node: Mapping[str, Any], value: JSON) -> Sequence[Part]:
-    """Return a value and all parts of it that its schema allows, without the bodies of variants.
+def parts(node: Mapping[str, Any], value: JSON, words: frozenset[str]) -> Sequence[Part]:
+    """Return a value, the mappings and lists in it, its secrets, and what has some annotations.
+
+    Without parts that the schema does not allow, and without the bodies of variants.
 
     A part that no schema describes has a schema that only says whether it may hold secrets.
     """
@@ -62,7 +65,9 @@ def parts(node: Mapping[str, Any], value: JSON) -> Sequence[Part]:
         body = holder["x-variants"]["body"] if "x-variants" in holder else None
         for name, member in members:
             below = schemas.get(name, other)
-            if below is not None and name != body:
+            if below is None or name == body:
+                continue
+            if member.__class__ in _LOOKED_INTO or not words.isdisjoint(below):
                 walked.append(((*path, name), below, member))
     return walked
 
@@ -92,7 +97,7 @@ def body_of(node: Mapping[str, Any], value: JSON, path: Path) -> Body | None:
 def annotated(name: str, words: frozenset[str], value: JSON) -> Carriers:
     """Return the parts of a value whose schema has one of some annotations."""
     carriers: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
-    for path, node, inside in parts(schema(name) or {}, value):
+    for path, node, inside in parts(schema(name) or {}, value, words):
         if not words.isdisjoint(node):
             for word in filter(words.__contains__, node):
                 carriers.setdefault(word, []).append((path, node))

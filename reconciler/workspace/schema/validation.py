@@ -35,8 +35,8 @@ from reconciler.model.values import (
 from reconciler.workspace.schema.annotations import Body, body_of, holds_secrets, parts, spelling
 from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
 
-_CHECKED = frozenset({"x-open-enum", "x-placeholders", "x-url", "x-variants"})
-"""The annotations that `_check_part` checks."""
+_CHECKED = frozenset({"x-form", "x-open-enum", "x-placeholders", "x-url", "x-variants"})
+"""The annotations that `check` checks."""
 _MISREAD = frozenset({"type", "enum", "const"})
 _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
 PLACEHOLDER = "(secret)"
@@ -139,7 +139,7 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Col
                 _report(violation, context, (*path, *violation.path))
                 if violation.keyword in _MISREAD:
                     misread.append(violation.path)
-    for inside, node, item in parts(schema(name) or {}, value):
+    for inside, node, item in parts(schema(name) or {}, value, _CHECKED):
         if item.__class__ is SecretRef or not _CHECKED.isdisjoint(node):
             _check_part(node, item, context, (*path, *inside))
         if "x-form" in node and item.__class__ is str and item:

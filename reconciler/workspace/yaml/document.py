@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +18,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from reconciler.diagnostics import Mark
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, value_at, walk
-from reconciler.workspace.sources import MAX_DEPTH, MAX_NODES
+from reconciler.workspace.sources import MAX_DEPTH
 
 PREFIX = "tag:yaml.org,2002:"
 TEXT_TAG = f"{PREFIX}str"
@@ -26,8 +26,6 @@ NULL_TAG = f"{PREFIX}null"
 MERGE_TAG = f"{PREFIX}merge"
 SEQUENCE_TAG = f"{PREFIX}seq"
 MAPPING_TAG = f"{PREFIX}map"
-_MAX_DEPTH = 200
-"""Levels at which composing stops. The C parser would overflow its stack and crash."""
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _NUMBER_IN_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
 NOT_ALWAYS_TEXT = frozenset("yYnNtTfFoO0123456789+-.~<=")
@@ -35,9 +33,7 @@ NOT_ALWAYS_TEXT = frozenset("yYnNtTfFoO0123456789+-.~<=")
 
 
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-OTHER_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
-TOO_MANY = f"more than {MAX_NODES:,} values"
 DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 FLOAT = re.compile(r"([-+]?(0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
 NUMERIC = re.compile(r"[-+0-9.][-+0-9a-fA-FoxXbeE._:]*|[-+]?\.(inf|nan)", re.IGNORECASE)
@@ -56,35 +52,12 @@ else:
     Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-_DEEP_BRACKETS = "exceeded maximum nesting depth"
-
-
-class TooLarge(Exception):
-    """Composing stopped: the code and message of the error, the line and column from 1."""
-
-
 class _Loader(Parser):
     """The parser. Tags are cached within a file, since keys and words repeat."""
-
-    depth = 0
-    nodes = 0
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
         self.tags: dict[str, str] = {"": NULL_TAG}
-
-    def descend_resolver(self, parent: Node, index: Any) -> None:  # noqa: ARG002
-        """Enter a node. Called by PyYAML."""
-        self.depth += 1
-        self.nodes += 1
-        if self.depth > _MAX_DEPTH or self.nodes > MAX_NODES:
-            is_deep = self.depth > _MAX_DEPTH
-            what = ("too-deep", TOO_DEEP) if is_deep else ("file-too-large", TOO_MANY)
-            raise TooLarge(*what, parent.start_mark.line + 1, parent.start_mark.column + 1)
-
-    def ascend_resolver(self) -> None:
-        """Leave a node. Called by PyYAML."""
-        self.depth -= 1
 
     def resolve(self, kind: type[Node], value: str | None, implicit: Any) -> str:
         """Return the tag of a node without one. Numbers of YAML 1.2 are numbers."""
@@ -106,20 +79,6 @@ def tag_of(text: str) -> str:
     if text in ("y", "n", "Y", "N"):
         return f"{PREFIX}bool"
     return f"{PREFIX}float" if _NUMBER_IN_1_2.fullmatch(text) else TEXT_TAG
-
-
-def compose(text: str) -> Node | None:
-    """Return the root node of a text, None for an empty one.
-
-    Raises yaml.YAMLError, TooLarge, and RecursionError where PyYAML has no C parser.
-    """
-    try:
-        return yaml.compose(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        # Since 0.2.6, libyaml refuses brackets that it reads ahead before it gives those above.
-        if error.problem != _DEEP_BRACKETS or error.problem_mark is None:
-            raise
-        return yaml.compose(text[: error.problem_mark.index], Loader=_Loader)
 
 
 def nodes_in(root: Node | None, *, keys: bool = True) -> Iterator[Node]:
@@ -146,12 +105,6 @@ def is_block_text(node: Node) -> bool:
 def is_block_list(node: Node) -> bool:
     """Return whether a node is a list with a dash before each item."""
     return isinstance(node, SequenceNode) and not node.flow_style
-
-
-@lru_cache(maxsize=4096)
-def plain_value(text: str) -> JSON:
-    """Return the value of a plain scalar, MISSING if it is ambiguous."""
-    return tagged_value(tag_of(text), text)
 
 
 def tagged_value(tag: str, text: str) -> JSON:
@@ -232,7 +185,7 @@ class Document:
 
     `unread` is True for a file that cannot be parsed, which is reported; False for an empty one.
     `keys` are the places of resources, which are always needed. `nodes` is the number of values
-    with aliases expanded. `composed` are the nodes, if they are kept.
+    with aliases expanded.
     """
 
     file: str
@@ -241,14 +194,11 @@ class Document:
     unread: bool = False
     keys: Mapping[Path, Mark] = field(default_factory=dict, repr=False)
     nodes: int = 0
-    composed: Node | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def node(self) -> Node | None:
         """The node of the whole document, None for an empty or unread one."""
-        if self.composed is not None or self.unread:
-            return self.composed
-        return compose(self.text)
+        return None if self.unread else yaml.compose(self.text, Loader=_Loader)
 
     @cached_property
     def _members(self) -> dict[int, Members]:
@@ -334,8 +284,8 @@ class Document:
                 column += len(part)
         return None
 
-    def mark_of(self, node: Node | None) -> Mark:
-        """Return the place of a node."""
+    def mark_of(self, node: Any) -> Mark:
+        """Return the place of a node or of an event of the parser, of the file for None."""
         if node is None:
             return Mark(self.file)
         start, end = node.start_mark, node.end_mark
@@ -344,18 +294,6 @@ class Document:
         else:
             length = len(self.lines[start.line]) - start.column
         return Mark(self.file, start.line + 1, start.column + 1, max(1, length))
-
-    def upper_keys(self) -> Mapping[Path, Mark]:
-        """Return the places of the keys at the second level: those of resources."""
-        if not isinstance(self.node, yaml.MappingNode):
-            return {}
-        marks: dict[Path, Mark] = {}
-        for upper, below in self.node.value:
-            if isinstance(upper, yaml.ScalarNode) and isinstance(below, yaml.MappingNode):
-                for key, _ in below.value:
-                    if isinstance(key, yaml.ScalarNode):
-                        marks.setdefault((upper.value, key.value), self.mark_of(key))
-        return marks
 
 
 def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:

@@ -95,7 +95,8 @@ def codes(folder: Path, files: dict[str, str], environ: dict[str, str] | None = 
         ("# a\u2028b\nc: d\n", "ambiguous-yaml", (1, 4)),
         ("a: b\n# c\u2028d", "ambiguous-yaml", (2, 4)),
         ("a: b\u2028c: d\n", "ambiguous-yaml", (1, 5)),
-        ("a: 1 # b\u2028# c\n  d: [\n", "bad-yaml", (3, 3)),
+        ("# c\ra: b\r", "ambiguous-yaml", (1, 4)),
+        ("a: b # \x85 \n", "ambiguous-yaml", (1, 8)),
         ("a: 1\n\ufeffb: 2\n", "byte-order-mark", (2, 1)),
         ("a: 1\n\ufeff- b\n", "byte-order-mark", (2, 1)),
         (b"\xff\xfea\x00", "bad-encoding", (1, 1)),
@@ -599,11 +600,3 @@ def test_a_consequence_that_there_is_not_can_not_be_denied(tmp_path: Path) -> No
     assert (told.code, told.hint) == ("not-allowed", "did you mean 'history-lost'?")
     assert told.at is not None
     assert (told.at.line, told.at.column) == (3, 36)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["a: b # c\u2028# d\n", "a: b # c\u2028\n", "a: b # c\r\n", "# c\ra: b\r", "a: b # \x85 \n"],
-)
-def test_a_line_break_that_hides_nothing_is_allowed(text) -> None:
-    assert problems_of(text) == []

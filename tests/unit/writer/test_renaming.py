@@ -14,7 +14,7 @@ WEB = Address("project", "web")
 
 
 def edited(text: str, key: str = "shop") -> str | None:
-    document = parse(text.encode(), "f.yaml", DiagnosticCollector(), keep_nodes=True)
+    document = parse(text.encode(), "f.yaml", DiagnosticCollector())
     after, places = renamed(document, WEB, Address("project", key))
     return after if places else None
 
