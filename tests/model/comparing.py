@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ from tests.model.declared import CONFIG, INTEGRATION, TYPE, declared
 from tests.model.drawing import drawn
 from tests.model.identity import Live
 from tests.model.outcome import (
+    Drifted,
     applied,
     code_of_apply,
     compared,
@@ -54,7 +55,7 @@ def differing(what: str, expected: Any, actual: Any) -> Iterator[str]:
         yield f"{what}: the model says {expected!r}, the command {actual!r}"
 
 
-def plan_differences(predicted: Planned, ended: Ended, ids: list[str]) -> Iterator[str]:
+def plan_differences(predicted: Planned, ended: Ended) -> Iterator[str]:
     """Yield how a plan differs from what the model predicts."""
     yield from differing("exit code", predicted.code, ended.code)
     yield from differing("error", predicted.error, ended.error)
@@ -144,33 +145,28 @@ def _items(value: Any) -> list[Any]:
 async def judged(world: World, folder: Path, *, only_plan: bool) -> list[str]:
     """Run a world; return the disagreements."""
     async with clone_of(world, folder) as clone:
-        return [problem async for problem in _judged(clone, only_plan)]
+        return await _judged(clone, only_plan)
 
 
-async def _judged(clone: Clone, only_plan: bool) -> AsyncIterator[str]:
+async def _judged(clone: Clone, only_plan: bool) -> list[str]:
     world = replace(clone.world, rollback=False)
     planned = Planned(world, live_of(world.projects))
     ended = await clone.plan()
-    problems = list(plan_differences(planned, ended, clone.ids))
-    for problem in problems:
-        yield problem
+    problems = [*plan_differences(planned, ended)]
     if problems or planned.error or only_plan:
-        return
+        return problems
     dice = random.Random(world.seed)  # noqa: S311
     if dice.random() < 0.4:
-        async for problem in _drift(clone):
-            yield problem
+        problems += await _drift(clone)
     is_odd = any(TYPE in change.fields for change in planned.changes.values())
     is_whole = not (world.is_partial or world.rotate or is_odd)
     if is_whole and dice.random() < 0.5:
-        async for problem in _pull(clone, planned):
-            yield problem
+        problems += await _pull(clone, planned)
     if dice.random() < 0.3 and "two" in world.work["reconciler.yaml"]["environments"]:
-        for problem in _environments(clone):
-            yield problem
+        problems += _environments(clone)
     if dice.random() < 0.7:
-        async for problem in _applied(clone, planned, ended, dice):
-            yield problem
+        problems += await _applied(clone, planned, ended, dice)
+    return problems
 
 
 def _environments(clone: Clone) -> Iterator[str]:
@@ -187,8 +183,7 @@ def _environments(clone: Clone) -> Iterator[str]:
     one, two = declared(files, "one"), declared(files, "two")
     only = [{str(item.address) for item in x} for x in (actual.only_first, actual.only_second)]
     yield from differing("compare: only one", [one.keys() - two, two.keys() - one], only)
-    problem = clone.promote()
-    yield from differing("promote", "", problem)
+    yield from differing("promote", "", clone.promote())
     after = clone.files()
     left = {key for key, is_intended in compared(after, "one", "two").items() if not is_intended}
     yield from differing("promote: differences", set(), left)
@@ -197,7 +192,7 @@ def _environments(clone: Clone) -> Iterator[str]:
     checkout(clone.world, clone.folder, clone.world.work)
 
 
-async def _pull(clone: Clone, predicted: Planned) -> AsyncIterator[str]:
+async def _pull(clone: Clone, predicted: Planned) -> list[str]:
     """Write drift into the files, and read them again."""
     drift = drifted(predicted)
     origins = {o for change in predicted.changes.values() for o, _ in change.fields.values()}
@@ -207,151 +202,129 @@ async def _pull(clone: Clone, predicted: Planned) -> AsyncIterator[str]:
     expected = 64 if not predicted.record.exists else expected
     # A new name may be ambiguous, ignored or taken: then it is left out.
     is_renamed = expected == 2 and any("name" in c.fields for c in predicted.changes.values())
-    for problem in differing("pull: exit code", expected, 2 if is_renamed and code == 3 else code):
-        yield problem
+    problems = [*differing("pull: exit code", expected, 2 if is_renamed and code == 3 else code)]
     if expected in (0, 2, 3):
         after = clone.files()
         one, two = pulled(predicted), values_of(declared(after, "one"))
         keys = {key for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
         keys -= {key for key in keys - one.keys() if two[key] is None}
         keys = {key for key in keys if key[1] != "name"}
-        for problem in differing("pull", _part(one, keys), _part(two, keys)):
-            yield problem
-        files = checked_out(clone.world)
-        for problem in differing(
-            "pull: other environment", declared(files, "two"), declared(after, "two")
-        ):
-            yield problem
+        problems += differing("pull", _part(one, keys), _part(two, keys))
+        own, other = declared(checked_out(clone.world), "two"), declared(after, "two")
+        problems += differing("pull: other environment", own, other)
     checkout(clone.world, clone.folder, clone.world.work)
+    return problems
 
 
-async def _drift(clone: Clone) -> AsyncIterator[str]:
+async def _drift(clone: Clone) -> Iterator[str]:
     """Compare what `drift` reports. It looks at all resources."""
     world = replace(clone.world.whole(), rollback=False)
-    planned = Planned(world, live_of(clone.world.projects))
-    expected = drifted(planned)
+    expected = drifted(Planned(world, live_of(clone.world.projects)))
     ended = await clone.drift()
-    for problem in differing("drift: exit code", expected.code, ended.code):
-        yield problem
+    found = expected
     if ended.drift is not None:
-        actual = {
-            (str(item.address), ".".join(map(str, changed.change.path)))
-            for item in ended.drift.objects
-            for changed in item.fields
-        }
-        for problem in differing("drift: fields", expected.fields, actual):
-            yield problem
-        deleted = {str(address) for address in ended.drift.deleted}
-        for problem in differing("drift: deleted", expected.deleted, deleted):
-            yield problem
-        renamed = {str(address) for address in ended.drift.renamed}
-        for problem in differing("drift: renamed", expected.renamed, renamed):
-            yield problem
+        found = Drifted(
+            ended.code,
+            {
+                (str(item.address), ".".join(map(str, changed.change.path)))
+                for item in ended.drift.objects
+                for changed in item.fields
+            },
+            {str(address) for address in ended.drift.deleted},
+            {str(address) for address in ended.drift.renamed},
+        )
+    return differing("drift", expected, found._replace(code=ended.code))
 
 
 async def _applied(
     clone: Clone, predicted: Planned, ended: Ended, dice: random.Random
-) -> AsyncIterator[str]:
+) -> list[str]:
     """Apply, perhaps a saved plan, and compare the end state; then plan again."""
     before = live_of(clone.world.projects)
     saved = clone.folder.parent / "plan.json" if dice.random() < 0.5 else None
     clone.world.rollback &= saved is None
     predicted = Planned(clone.world, before)
     expected = code_of_apply(predicted)
+    problems = list[str]()
     if saved is not None:
         saved.write_text(json.dumps(ended.plan), encoding="utf-8")
         if predicted.changes and dice.random() < 0.3:
-            async for problem in _rejected(clone, ended, saved):
-                yield problem
+            problems += await _rejected(clone, ended, saved)
             saved.write_text(json.dumps(ended.plan), encoding="utf-8")
         if predicted.changes and expected == 0 and dice.random() < 0.6:
-            async for problem in _outdated(clone, saved, dice):
-                yield problem
-            return
+            return problems + await _outdated(clone, saved, dice)
     made = await clone.apply(saved)
-    problems = list(differing("apply: exit code", expected, made.code))
+    problems += differing(f"apply: exit code ({made.text})", expected, made.code)
     after = made.after = live_of(await clone.projects())
     end = before if expected in (4, 5) else applied(predicted)
-    problems += differing("apply: end state", *_apart(state_of(end), state_of(after)))
-    for problem in problems:
-        yield f"{problem} {made.text if problem.startswith('apply: exit') else ''}"
+    problems += _apart("apply: end state", end, after)
     if problems or expected:
-        return
-    for problem in _record_differences(clone, predicted, made):
-        yield problem
-    if not predicted.changes:
-        return
-    async for problem in _again(clone, predicted, made, saved, after):
-        yield problem
+        return problems
+    problems += _record_differences(clone, predicted, made)
+    if predicted.changes:
+        problems += await _again(clone, predicted, made, saved, after)
+    return problems
 
 
 def _record_differences(clone: Clone, predicted: Planned, made: Ended) -> Iterator[str]:
     """Compare what the run wrote down."""
-    world, ids = clone.world, [*clone.ids]
-    known = {item.id: item for item in made.after}
-    created = {key: known[live_id] for key, live_id in made.created.items()}
-    is_written = not (world.no_inventory or world.job)
-    wanted = recorded(predicted, created) if is_written else world.record or {}
-    lines = {key: line_of(entry, ids) for key, entry in wanted.items()}
+    wanted = _recorded(clone.world, predicted, made).record or {}
+    lines = {key: line_of(entry, clone.ids) for key, entry in wanted.items()}
     actual = clone.recorded()
     keys = {key for key in lines.keys() | actual.keys() if lines.get(key) != actual.get(key)}
     yield from differing("inventory", _part(lines, keys), _part(actual, keys))
 
 
+def _recorded(world: World, predicted: Planned, made: Ended) -> World:
+    """Return the world with what a run wrote down."""
+    if world.no_inventory or world.job:
+        return world
+    known = {item.id: item for item in made.after}
+    created = {key: known[live_id] for key, live_id in made.created.items()}
+    return replace(world, record=recorded(predicted, created), newest=world.head)
+
+
 async def _again(
     clone: Clone, predicted: Planned, made: Ended, saved: Path | None, after: list[Live]
-) -> AsyncIterator[str]:
+) -> list[str]:
     """Apply a saved plan again, or plan again."""
-    world, known = replace(clone.world, rollback=False), {x.id: x for x in after}
-    if not (world.no_inventory or world.job):
-        created = {key: known[live_id] for key, live_id in made.created.items()}
-        world = replace(world, record=recorded(predicted, created), newest=world.head)
+    world = _recorded(replace(clone.world, rollback=False), predicted, made)
     second = Planned(world, after, predicted if saved is not None else None)
     if saved is not None:
         repeated = await clone.apply(saved)
-        again = live_of(await clone.projects())
         expected = 4 if is_stale(predicted, second) else code_of_apply(second)
-        for problem in differing("saved plan again: exit code", expected, repeated.code):
-            yield f"{problem} {repeated.text}"
-        for problem in differing("saved plan again", *_apart(state_of(after), state_of(again))):
-            yield problem
-    else:
-        # A plan without changes for a project does not notice that it is pending deletion.
-        is_pending = world.dialect == "2026" and any(
-            change.action == "delete" and address.startswith("project.")
-            for (address, _), change in predicted.changes.items()
-        )
-        for problem in plan_differences(second, await clone.plan(), clone.ids):
-            if not (is_pending and problem.startswith("unmanaged: ")):
-                yield f"second plan: {problem}"
-        for key, change in second.changes.items():
-            if change.fields or not change.secrets:
-                yield f"second plan: {key} is left"
+        what = f"saved plan again: exit code ({repeated.text})"
+        problems = [*differing(what, expected, repeated.code)]
+        return problems + _apart("saved plan again", after, live_of(await clone.projects()))
+    # A plan without changes for a project does not notice that it is pending deletion.
+    is_pending = world.dialect == "2026" and any(
+        change.action == "delete" and address.startswith("project.")
+        for (address, _), change in predicted.changes.items()
+    )
+    problems = [
+        f"second plan: {problem}"
+        for problem in plan_differences(second, await clone.plan())
+        if not (is_pending and problem.startswith("unmanaged: "))
+    ]
+    left = (key for key, change in second.changes.items() if change.fields or not change.secrets)
+    return problems + [f"second plan: {key} is left" for key in left]
 
 
-def _is_made(change: Mapping[str, Any]) -> bool:
-    return bool(change["action"] != "no-op")
-
-
-async def _rejected(clone: Clone, ended: Ended, saved: Path) -> AsyncIterator[str]:
-    """Apply a plan that was edited, and one for other live state: nothing is sent."""
+async def _rejected(clone: Clone, ended: Ended, saved: Path) -> list[str]:
+    """Apply a plan that was edited: nothing is sent."""
     edited = json.loads(json.dumps(ended.plan))
     edited["changes"][0]["name"] += " edited"
     saved.write_text(json.dumps(edited), encoding="utf-8")  # noqa: ASYNC240 - nothing else runs
-    for problem in differing("edited plan: exit code", 1, (await clone.apply(saved)).code):
-        yield problem
-    state = live_of(await clone.projects())
-    start = live_of(clone.world.projects)
-    for problem in differing("edited plan", *_apart(state_of(start), state_of(state))):
-        yield problem
+    problems = [*differing("edited plan: exit code", 1, (await clone.apply(saved)).code)]
+    start, state = live_of(clone.world.projects), live_of(await clone.projects())
+    return problems + _apart("edited plan", start, state)
 
 
-async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIterator[str]:
+async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> list[str]:
     """Apply a saved plan after something changed, in the service or in the files."""
-    world, state = clone.world, await clone.projects()
-    predicted = Planned(world, live_of(state))
-    is_whole = not (world.is_partial or world.rotate)
-    if world.later is not None and is_whole:
+    world = clone.world
+    predicted = Planned(world, live_of(await clone.projects()))
+    if world.later is not None and not (world.is_partial or world.rotate):
         world = replace(world, work=world.later)
         checkout(world, clone.folder, world.work)
     else:
@@ -361,18 +334,16 @@ async def _outdated(clone: Clone, saved: Path, dice: random.Random) -> AsyncIter
     stale = 4 if is_stale(predicted, now) else code_of_apply(now)
     expected = now.code if now.error else stale
     made = await clone.apply(saved)
-    after = made.after = live_of(await clone.projects())
+    what = f"outdated plan: exit code ({made.text} {[*now.changes]} {now.refusals})"
+    problems = [*differing(what, expected, made.code)]
     end = before if expected else applied(now)
-    for problem in differing("outdated plan: exit code", expected, made.code):
-        yield f"{problem} {made.text} {[*now.changes]} {now.refusals}"
-    for problem in differing("outdated plan", *_apart(state_of(end), state_of(after))):
-        yield problem
+    return problems + _apart("outdated plan", end, live_of(await clone.projects()))
 
 
 async def _meanwhile(clone: Clone, dice: random.Random) -> None:
     """Let something happen to an export in the service."""
-    state = await clone.projects()
-    exports = [(p["id"], body) for p in state for body in p.get("batch_exports", ())]
+    projects = await clone.projects()
+    exports = [(p["id"], body) for p in projects for body in p.get("batch_exports", ())]
     if exports:
         project, body = dice.choice(exports)
         path = f"/api/projects/{project}/batch_exports/{body['id']}/"
@@ -399,9 +370,11 @@ def _part(values: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
     return {key: values.get(key) for key in keys}
 
 
-def _apart(one: list[Any], two: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Return what only one of two states has."""
-    return [item for item in one if item not in two], [item for item in two if item not in one]
+def _apart(what: str, expected: Iterable[Live], actual: Iterable[Live]) -> list[str]:
+    """Return what only one of two states has, if they differ."""
+    one, two = state_of(expected), state_of(actual)
+    only = ([x for x in one if x not in two], [x for x in two if x not in one])
+    return [*differing(what, *only)]
 
 
 def reproduced(seed: int, dialect: str, *, only_plan: bool = False) -> list[str]:
@@ -409,8 +382,4 @@ def reproduced(seed: int, dialect: str, *, only_plan: bool = False) -> list[str]
     world = drawn(seed, dialect)
     world.seed = seed
     with TemporaryDirectory() as folder:
-        return [
-            text
-            for text in run_virtually(judged(world, Path(folder) / "w", only_plan=only_plan))
-            if text
-        ]
+        return run_virtually(judged(world, Path(folder) / "w", only_plan=only_plan))

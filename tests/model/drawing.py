@@ -6,7 +6,6 @@ Situations that were once judged wrongly are drawn often. A world follows from i
 from __future__ import annotations
 
 import copy
-import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any
 from tests.model.declared import (
     KINDS,
     TYPE,
+    all_resources,
     declared,
     loaded_files,
     merged,
@@ -29,14 +29,6 @@ SAME_END = "2027-01-01T02:00:00+02:00"
 _KEYS = ("lake", "orders", "raw", "copy", "daily")
 PROJECTS = ("Web", "App", "Lab", "New", "Other", "Renamed")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
-SHARE_OF_MARKED = 0.06
-SHARE_OF_FORMER = 0.03
-SHARE_OF_CASES = 0.04
-SHARE_OF_RULES = 0.15
-SHARE_OF_UNFINISHED = 0.08
-SHARE_OF_DEFAULTS = 0.1
-SHARE_OF_PROJECTS = 0.05
-SHARE_OF_KINDS = 0.04
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -267,13 +259,7 @@ class Drawing:
             return None
         key = self.free_key("batch_export", _KEYS)
         change = _edit_of("batch_export", key, self._field_change())
-        first = _rekey("batch_export", one[1], key)
-
-        def both(files: Files) -> None:
-            first(files)
-            change(files)
-
-        return both
+        return _all(_rekey("batch_export", one[1], key), change)
 
     def rekey_and_rename(self) -> Edit | None:
         """Change the key and the name of an export in the same commit."""
@@ -281,14 +267,8 @@ class Drawing:
         if one is None:
             return None
         key = self.free_key("batch_export", _KEYS)
-        first = _rekey("batch_export", one[1], key)
-        second = _edit_of("batch_export", key, lambda body: body.update(name=name))
-
-        def both(files: Files) -> None:
-            first(files)
-            second(files)
-
-        return both
+        change = _edit_of("batch_export", key, lambda body: body.update(name=name))
+        return _all(_rekey("batch_export", one[1], key), change)
 
     def rekey_project(self) -> Edit | None:
         one, key = self._one("project"), self.free_key("project", ("web", "app", "lab", "new"))
@@ -306,12 +286,10 @@ class Drawing:
             return None
         (_, one, first), (_, two, second) = self.dice.sample(items, 2)
         names = first["name"], second["name"]
-
-        def swap(files: Files) -> None:
-            _edit_of(kind, one, lambda body: body.update(name=names[1]))(files)
-            _edit_of(kind, two, lambda body: body.update(name=names[0]))(files)
-
-        return swap
+        return _all(
+            _edit_of(kind, one, lambda body: body.update(name=names[1])),
+            _edit_of(kind, two, lambda body: body.update(name=names[0])),
+        )
 
     def swap_keys(self) -> Edit | None:
         return self._swap_keys("batch_export")
@@ -321,12 +299,7 @@ class Drawing:
         projects, exports = self._swap_keys("project"), self._swap_keys("batch_export")
         if projects is None or exports is None or self.chance(0.5):
             return projects
-
-        def both(files: Files) -> None:
-            projects(files)
-            exports(files)
-
-        return both
+        return _all(projects, exports)
 
     def _swap_keys(self, kind: str) -> Edit | None:
         """Exchange two keys. The exports of a project stay in it, or are in the other one then."""
@@ -346,13 +319,7 @@ class Drawing:
 
     def move(self) -> Edit | None:
         target = self._one("project")
-        if target is None:
-            return None
-
-        def change(body: Body) -> None:
-            body["project"] = target[1]
-
-        return self._change(change)
+        return target and self._change(lambda body: body.update(project=target[1]))
 
     def refer(self) -> Edit | None:
         """Name the project of an export by its live name or id instead of the key."""
@@ -619,10 +586,7 @@ class Drawing:
                     continue
                 fields: Body = {}
                 for path, value in resource.values.items():
-                    at, parts = fields, path.split(".")
-                    for part in parts[:-1]:
-                        at = at.setdefault(part, {})
-                    at[parts[-1]] = value
+                    _put(fields, path, value)
                 if kind == "batch_export":
                     fields["_parent"] = self._uid_of_parent(resource.parent, uids, files)
                     if fields["_parent"] is None:
@@ -806,6 +770,21 @@ def _replace(body: Body, changed: Body) -> None:
     body.update(copy.deepcopy(changed))
 
 
+def _all(*edits: Edit) -> Edit:
+    def edit(files: Files) -> None:
+        for each in edits:
+            each(files)
+
+    return edit
+
+
+def _put(body: Body, path: str, value: Any) -> None:
+    *above, last = path.split(".")
+    for part in above:
+        body = body.setdefault(part, {})
+    body[last] = value
+
+
 def _rekey(kind: str, old: str, new: str) -> Edit:
     """Return an edit as `mv` makes it: the key, and the references to it."""
 
@@ -858,48 +837,23 @@ def _planted(value: Any, project: int, dialect: str) -> Any:
 def clean(files: Files) -> Files:
     """Return files without the hidden ids, and with the integration of each project."""
     files = copy.deepcopy(files)
-    uids = {
-        key: body.get("_uid")
-        for value in files.values()
-        for key, body in value.get("projects", {}).items()
-    }
-    names = {
-        body["name"]: body.get("_uid")
-        for value in files.values()
-        for body in value.get("projects", {}).values()
-    }
-    for value in files.values():
-        for collection in KINDS.values():
-            for body in value.get(collection, {}).values():
-                body.pop("_uid", None)
-                to = body.get("destination", {})
-                if to.get("integration") == "$project":
-                    parent = body["project"]
-                    to["integration"] = _integration(parent, uids, names)
+    projects = [item for value in files.values() for item in value.get("projects", {}).items()]
+    uids = {key: body.get("_uid") for key, body in projects}
+    names = {body["name"]: body.get("_uid") for _, body in projects}
+    for _, _, body in all_resources(files):
+        body.pop("_uid", None)
+        to = body.get("destination", {})
+        if to.get("integration") == "$project":
+            to["integration"] = _integration(body["project"], uids, names)
     return files
 
 
 def _integration(parent: Any, uids: Body, names: Body) -> int:
     """Return the integration of a project that is named by key, live name or id."""
-    if isinstance(parent, str):
-        uid = uids.get(parent)
-    elif "id" in parent:
+    if not isinstance(parent, str) and "id" in parent:
         return 100 + int(parent["id"])
-    else:
-        uid = names.get(parent["name"])
+    uid = uids.get(parent) if isinstance(parent, str) else names.get(parent["name"])
     return 100 + (int(uid[1:]) if uid else 1)
-
-
-def _is_declared_twice(files: Files) -> bool:
-    return any(
-        not set(files[one].get(collection, {})).isdisjoint(files[two].get(collection, {}))
-        for collection in KINDS.values()
-        for one, two in itertools.combinations(sorted(files), 2)
-    )
-
-
-def _is_http(values: Any) -> bool:
-    return bool(values.get("destination.type") == "HTTP")
 
 
 def valid(files: Files) -> bool:
@@ -909,30 +863,23 @@ def valid(files: Files) -> bool:
         keys = {("name", item.name): ("key", key) for key, item in resources.items()}
         places = []
         for item in resources.values():
-            known = item.parent is None or item.parent[0] != "key" or item.parent[1] in resources
-            if not known:
-                return False
             of_key = item.parent[1] if item.parent and item.parent[0] == "key" else None
-            is_lost = of_key is not None and not item.absent and resources[of_key].absent
+            above = resources.get(of_key) if of_key else None
+            is_lost = above.absent and not item.absent if above else of_key is not None
             if is_lost or (item.absent and item.protected):
                 return False
-            if _is_http(item.values) and item.values.get("model") not in (None, "events"):
+            if item.value(TYPE) == "HTTP" and item.value("model") != "events":
                 return False
             parent = item.parent and keys.get(item.parent, item.parent)
             places.append((item.kind, parent, item.name))
-        former = [
-            (item.kind, item.parent, name)
-            for item in resources.values()
-            for name in set(item.names[1:])
-        ]
-        if len(set(former)) < len(former):
+        known = resources.values()
+        former = [(item.kind, item.parent, name) for item in known for name in {*item.names[1:]}]
+        pins = [(item.kind, item.pinned) for item in known if item.pinned]
+        if any(len(set(each)) < len(each) for each in (former, places, pins)):
             return False
-        pins = [(item.kind, item.pinned) for item in resources.values() if item.pinned]
-        if len(set(places)) < len(places) or len(set(pins)) < len(pins):
-            return False
-    return not _is_declared_twice(files) and all(
-        n in files for n in files["reconciler.yaml"].get("resources", ())
-    )
+    addresses = [address for _, address, _ in all_resources(files)]
+    is_declared_twice = len(set(addresses)) < len(addresses)
+    return not is_declared_twice and {*files["reconciler.yaml"].get("resources", ())} <= {*files}
 
 
 def drawn(seed: int, dialect: str) -> World:
@@ -949,22 +896,17 @@ def drawn(seed: int, dialect: str) -> World:
     world.work = clean(world.work)
     world.log = drawing.log
     _options(drawing, world)
-    marking = random.Random(f"{seed} {dialect} marker")  # noqa: S311
-    if marking.random() < SHARE_OF_MARKED:
-        _mark_name(world, marking)
-        world.later = None
-    odd = random.Random(f"{seed} {dialect} odd")  # noqa: S311
-    _add_odd(world, odd)
-    unfinished = random.Random(f"{seed} {dialect} unfinished")  # noqa: S311
-    if unfinished.random() < SHARE_OF_UNFINISHED:
-        _interrupt(world, unfinished)
-    layering = random.Random(f"{seed} {dialect} defaults")  # noqa: S311
-    if layering.random() < SHARE_OF_DEFAULTS:
-        _add_defaults(world, layering)
-    ruling = random.Random(f"{seed} {dialect} rules")  # noqa: S311
-    if ruling.random() < SHARE_OF_RULES:
-        _add_rules(world, ruling)
-    _select(world, random.Random(f"{seed} {dialect} selection"))  # noqa: S311
+    for name, share, change in (
+        ("marker", 0.06, _mark_name),
+        ("odd", None, _add_odd),
+        ("unfinished", 0.08, _interrupt),
+        ("defaults", 0.1, _add_defaults),
+        ("rules", 0.15, _add_rules),
+        ("selection", None, _select),
+    ):
+        own = random.Random(f"{seed} {dialect} {name}")  # noqa: S311
+        if share is None or own.random() < share:
+            change(world, own)
     return world
 
 
@@ -984,11 +926,11 @@ def _select(world: World, dice: random.Random) -> None:
         world.targets = some(known)
     if world.excludes and dice.random() < 0.7:
         world.excludes = some(known)
-    if dice.random() < SHARE_OF_PROJECTS:
+    if dice.random() < 0.05:
         own = [str(body[what]) for body in world.projects for what in ("name", "id")]
         world.parents = some([*own, "web", "app", "lab", "*", "a*", "W*"])
         world.excludes = some(known) if dice.random() < 0.3 else ()
-    if dice.random() < SHARE_OF_KINDS:
+    if dice.random() < 0.04:
         world.kinds = (dice.choice(("project", "batch_export", "batch_export", "*", "b*")),)
 
 
@@ -1015,10 +957,7 @@ def _interrupt(world: World, dice: random.Random) -> None:
     own = declared(checked_out(changed), world.environment)[address]
     new: Body = copy.deepcopy(old)
     for path, value in own.values.items():
-        at, parts = new, path.split(".")
-        for part in parts[:-1]:
-            at = at.setdefault(part, {})
-        at[parts[-1]] = "old-secret" if str(value).startswith("${secret:") else value
+        _put(new, path, "old-secret" if str(value).startswith("${secret:") else value)
     is_known = new["destination"].get("integration") in (None, 100 + place["id"])
     if new["destination"]["type"] != old["destination"]["type"] or not is_known:
         return
@@ -1119,6 +1058,7 @@ def _mark_name(world: World, dice: random.Random) -> None:
         if body["name"] == name:
             body["id"] = chosen["id"]
             break
+    world.later = None
 
 
 def _add_odd(world: World, dice: random.Random) -> None:
@@ -1128,7 +1068,7 @@ def _add_odd(world: World, dice: random.Random) -> None:
     live = {project["name"]: project for project in projects}
     own = {key: body["name"] for name in names for key, body in work[name]["projects"].items()}
     keys = [key for key, name in own.items() if name in live]
-    if names and keys and dice.random() < SHARE_OF_FORMER:
+    if names and keys and dice.random() < 0.03:
         key, former = dice.choice(keys), ["First", "Second"]
         rest: Body = {"interval": "day", "destination": {"type": "NoOp", "config": {"arg": "x"}}}
         body = {"name": "Third", "project": key, **rest, "lifecycle": {"renamed_from": former}}
@@ -1136,7 +1076,7 @@ def _add_odd(world: World, dice: random.Random) -> None:
         for name in dice.choice((former, former, former[:1], former[1:])):
             other = {"id": _id_of(f"e9{len(name)}"), "name": name, **copy.deepcopy(rest)}
             live[own[key]]["batch_exports"].append(other)
-    if names and dice.random() < SHARE_OF_CASES:
+    if names and dice.random() < 0.04:
         for name in dice.sample(("Fresh", "FRESH", "fresh"), 2):
             work[names[0]]["projects"][f"{name}-{dice.randrange(9)}"] = {"name": name}
     changed = replace(world, work=work)
