@@ -456,13 +456,14 @@ class _Matcher(Struct, dict=True):
         """Return the unclaimed object of the declared name in the declared project.
 
         If the recorded object is in another project, it is a move that was cut short if nothing
-        but secrets would change, and ambiguous otherwise.
+        but secrets would change, and ambiguous otherwise, also for what is to be deleted.
         """
         named, live = self._free_named(start), self._of_entry(start)
         if live is None or len(named) != 1:
             return named
         differs = difference(start.kind, start.resource, named[0], Declared())
-        return [*named, live] if differs.changes or differs.toggles else named
+        is_done = start.resource.state is State.PRESENT and not (differs.changes or differs.toggles)
+        return named if is_done else [*named, live]
 
     def _recorded(self, start: Match, _: Sequence[Match]) -> list[LiveObject]:
         """Return the recorded object in another project: a move."""

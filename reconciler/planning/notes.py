@@ -190,19 +190,21 @@ def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagno
 def leaving(draft: Draft) -> Iterator[Leaving]:
     """Yield the removed resources that are not deleted, with the reason, protected ones first."""
     matching, inventory = draft.matching, draft.matching.inventory
+    behind = inventory.behind if inventory is not None else {}
     items = []
     for address, match in matching.removed.items():
         live = match.live
         if live is None or live.identity in draft.deleted or address not in draft.selected:
             continue
-        is_behind = inventory is not None and address in inventory.behind
         reason = matching.left.get(address, "`policy: {prune: true}` would delete it")
         protected = match.resource.lifecycle.protect
-        items.append(Leaving(address, live.id, live.name, reason, protected, stays=is_behind))
+        stays = address in behind
+        items.append(Leaving(address, live.id, live.name, reason, protected, stays=stays))
     for address, entry in (
         matching.gone.items() if not draft.context.options.selection.partial else ()
     ):
-        items.append(Leaving(address, entry.id, entry.name, "it was deleted in the service"))
+        stays, reason = address in behind, "it was deleted in the service"
+        items.append(Leaving(address, entry.id, entry.name, reason, stays=stays))
     yield from sorted(items, key=lambda item: (not item.protected, item.address))
 
 

@@ -518,6 +518,25 @@ def test_an_entry_that_does_not_count_leaves_nothing_to_send(repo: Repo) -> None
     assert repo.changes() == []
 
 
+def test_model_350_a_branch_behind_keeps_the_entry_of_what_is_gone(repo: Repo) -> None:
+    """The line that applied it still says at the create that it was deleted in the service."""
+    if repo.env:
+        pytest.skip("a job applies the trusted branch")
+    repo.commit(a={})
+    repo.git.run("checkout", "--quiet", "-b", "old")
+    repo.write(a={}, c={})
+    repo.git.commit()
+    repo.git.run("checkout", "--quiet", "main")
+    repo.commit(a={}, b={})
+    repo.apply()
+    export = repo.running.exports()["b"]
+    repo.running.call("DELETE", f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/")
+    repo.git.run("checkout", "--quiet", "old")
+    assert set(repo.left()) == {"batch_export.b"}
+    repo.apply()
+    assert "batch_export.b" in repo.entries()
+
+
 def test_model_1091_an_entry_that_does_not_count_leaves_with_its_object(repo: Repo) -> None:
     """Another address has the object now, or it was deleted: nothing may find it by the entry."""
     repo.commit(a={"name": "Same"}, b={})

@@ -184,7 +184,8 @@ class Identity:
     def _by_name(self, resource: Resource, _: Iterable[Resource]) -> list[Live]:
         """Return the object of its name: beside the recorded one elsewhere only if it is done."""
         found = self._named(resource, resource.name)
-        is_done = len(found) == 1 and not self.differs(resource, found[0])
+        is_one = len(found) == 1 and not resource.absent
+        is_done = is_one and not self.differs(resource, found[0])
         return found + ([] if is_done or not found else self._recorded(resource))
 
     def _by_former_name(self, resource: Resource, _: Iterable[Resource]) -> list[Live]:

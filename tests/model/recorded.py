@@ -19,6 +19,8 @@ class Record:
         The addresses of those that do not count.
     behind
         The entries that are not current.
+    trusted
+        What the trusted branch declares.
     elsewhere
         The removed addresses that other files may declare.
     is_older
@@ -35,6 +37,9 @@ class Record:
         self.applied = {
             key: was for key, entry in self.entries.items() if (was := self.at(entry.commit, key))
         }
+        has_trusted = world.default is not None and not world.no_inventory
+        files = world.commits[world.default or 0].files
+        self.trusted = declared(files, world.environment) if has_trusted else {}
         self.of_object = {entry.id: key for key, entry in self.entries.items()}
         self.behind = {key for key in self.entries if not self._is_current(key)}
         self.elsewhere = {*self._elsewhere()}
@@ -98,6 +103,26 @@ class Record:
     def declared(self, item: Live | None) -> Resource | None:
         """Return how an object was applied, under any address."""
         return self.applied.get(self.of_object.get(item.id, "")) if item else None
+
+    def protects(self, address: str, item: Live) -> bool:
+        """Return whether an object was applied as protected, or is so on the trusted branch."""
+        known = self.of_object.get(item.id, "")
+        own = [self.applied.get(known), self.trusted.get(address), self.trusted.get(known)]
+        own += [was for was in self.trusted.values() if self._is_trusted(was, item)]
+        return any(was and was.protected for was in own)
+
+    def _is_trusted(self, was: Resource, item: Live) -> bool:
+        """Return whether an object is that of a resource of the trusted branch, by id or names."""
+        if was.kind != item.kind or item.id == was.pinned or was.name != item.name:
+            return was.kind == item.kind and item.id == was.pinned
+        how, text = was.parent or ("id", item.parent)
+        if how == "id":
+            return text == item.parent
+        above = self.trusted.get(str(text)) if how == "key" else None
+        if above and above.pinned == item.parent:
+            return True
+        name = above.name if above else text
+        return any(x.id == item.parent and x.name == name for x in self.live)
 
     def sends(self, resource: Resource, item: Live) -> bool:
         """Return whether other secrets were sent last, or it is not known which."""

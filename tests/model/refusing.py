@@ -37,8 +37,8 @@ def _deleted(plan: Planned) -> Refusals:
     for change in lost:
         known = plan.record.of_object.get(change.live.id, "") if change.live else ""
         now = plan.now.get(change.address) or plan.now.get(known)
-        versions = (now, plan.record.applied.get(known))
-        if any(item and item.protected for item in versions):
+        is_now = now is not None and now.protected
+        if is_now or (change.live and plan.record.protects(change.address, change.live)):
             yield "protect", change.address
     if lost and not plan.now:
         yield "nothing-declared", *(change.address for change in lost)

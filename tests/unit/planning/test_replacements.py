@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconciler.errors import AmbiguousIdentity
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy
-from reconciler.model.resource import Lifecycle, ParentRef
+from reconciler.model.resource import Lifecycle, ParentRef, State
 from reconciler.model.values import SecretRef
 from tests.support.worlds import (
     PureServer,
@@ -236,3 +237,12 @@ def test_model_193_a_cut_move_does_not_delete_what_is_protected(is_now: bool) ->
     desired = desired_of(WEB, APP, replace(kept[1], parent=ParentRef(key="app")))
     plan = planned(desired, live, options=ALLOWED, base=record)
     assert [item.rule for item in plan.refusals] == ["protect"]
+
+
+def test_model_422_a_cut_move_of_what_is_to_be_deleted_is_ambiguous() -> None:
+    """Neither object is deleted by a guess, and the other one by the next run."""
+    record = inventory_of(BASE, moved_live(live_export("e1")))
+    live = moved_live(live_export("e1"), live_export("e2", parent=2))
+    absent = desired_of(WEB, APP, export(parent="app", state=State.ABSENT))
+    with pytest.raises(AmbiguousIdentity, match="e2"):
+        planned(absent, live, options=ALLOWED, base=record)
