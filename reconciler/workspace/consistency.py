@@ -7,30 +7,27 @@ from functools import cache, lru_cache
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from reconciler.diagnostics import Details, DiagnosticCollector, Mark
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address, choice, joined, nearest
-from reconciler.model.kind import Kind, containers
+from reconciler.model.kind import containers
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import listed
 from reconciler.model.values import Path, mapping_of, path_text, references_in, value_at
 from reconciler.providers.var import PROVIDER as VARIABLES
-from reconciler.workspace.layers import EnvironmentContext, canonical_name, default_layer
+from reconciler.workspace.layers import EnvironmentContext, default_layer
 from reconciler.workspace.resource_files import Declaration
-from reconciler.workspace.schema.annotations import annotated
-from reconciler.workspace.schema.validation import CheckContext, check, shortened
-from reconciler.workspace.schema.values import OF_ONE_VALUE, check_fields
+from reconciler.workspace.schema.validation import CheckContext, shortened
 from reconciler.workspace.workspace_file import (
     DEFAULTS,
     Workspace,
     check_rule_words,
     consequence_ids,
 )
-from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
+from reconciler.workspace.yaml.document import Layer, Unknown, is_misread
 
 _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
@@ -131,51 +128,16 @@ def _check_defaults(context: EnvironmentContext) -> None:
 def _check_default_fields(
     context: EnvironmentContext, kind: str, layer: Layer, reported: set[Any]
 ) -> None:
-    problems = context.problems
+    """Report names that are no fields or no defaults. Values are checked where they apply."""
     known = known_schema(kind)["properties"]
-    if context.snapshots is None:  # An old mistake in a default does not prevent a plan.
-        _check_default_values(layer, kinds_by_name()[kind], context, reported)
     for field in mapping_of(layer.value):
         at = layer.document.key_mark((*layer.path, field))
         if field in _PER_RESOURCE:
             message = f"'{field}' is not allowed in `defaults.{kind}`"
-            problems.error("not-a-default", message, at=at)
+            context.problems.error("not-a-default", message, at=at)
         elif field not in known and ("unknown-field", at) not in reported:
             message = f"unknown field '{field}' in `defaults.{kind}`"
-            problems.error("unknown-field", message, at=at, hint=choice(field, known))
-
-
-def _check_default_values(
-    layer: Layer, kind: Kind, context: EnvironmentContext, reported: set[Any]
-) -> None:
-    """Report wrong values in the defaults of a kind in a file, each field by itself.
-
-    Required fields may be missing, and fields may contradict each other, since resources add and
-    replace fields. `reported` are the codes and places of errors, to which new ones are added.
-    """
-    problems, places = context.problems, Places((layer,))
-    # An error in a reference is reported by the resources that use it.
-    references = replace(context.references, problems=DiagnosticCollector(), _cached={})
-    fields = mapping_of(layer.value).items()
-    own = {name: value for name, value in fields if name not in _PER_RESOURCE}
-    values: Any = references.typed(kind.name, own, places.near)
-    own_problems = DiagnosticCollector(problems.strict, problems.lenient)
-    own_problems.environment = problems.environment
-    checked = CheckContext(
-        f"`defaults.{kind.name}`", places.near, places.key, own_problems, places.written
-    )
-    misread = {path[:1] for path in check(kind.name, values, checked)}
-    spec = {
-        canonical_name(name, kind): value
-        for name, value in values.items()
-        if (name,) not in misread
-    }
-    check_fields(kind, spec, checked, annotated(kind.name, OF_ONE_VALUE, spec))
-    for diagnostic in own_problems.diagnostics:
-        identity = (diagnostic.code, diagnostic.at)
-        if diagnostic.code != "missing-field" and identity not in reported:
-            reported.add(identity)
-            problems.diagnostics.append(diagnostic)
+            context.problems.error("unknown-field", message, at=at, hint=choice(field, known))
 
 
 def _refusal_ids() -> tuple[str, ...]:

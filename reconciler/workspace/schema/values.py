@@ -259,6 +259,4 @@ _CHECKS: Mapping[str, Callable[[_ResourceContext, _Places], None]] = {
     _BODIES: _check_bodies,
 }
 """The check of each annotation, of all values in a resource whose schema has it."""
-OF_ONE_VALUE = frozenset({"x-zone", "x-rate", "format", "x-not-blank"})
-"""The annotations whose checks need no other field."""
 ANNOTATIONS = frozenset(_CHECKS)
