@@ -176,7 +176,7 @@ async def load(workspace: Workspace) -> Loaded:
 async def plan(workspace: Workspace, scope: PlanScope | None = None) -> PlanResult:
     """Read live state and return the plan. Changes nothing.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, GitUnavailable, BadUsage, ServiceError.
+    Raises InvalidConfiguration, GitUnavailable, BadUsage, ServiceError.
     """
     from reconciler.commands import planning
 
@@ -228,7 +228,7 @@ async def import_(  # noqa: PLR0913 - the options of the command
 ) -> Imported:
     """Write live objects into files of the workspace. `dry_run` writes nothing.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ReconcilerError, ServiceError.
+    Raises InvalidConfiguration, BadUsage, ReconcilerError, ServiceError.
     """
     from reconciler.authoring import importing
     from reconciler.authoring.import_choice import Choice
@@ -258,7 +258,7 @@ async def status(
 ) -> StatusReport:
     """Return the state of exports, the worst first.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    Raises InvalidConfiguration, BadUsage, ServiceError.
     """
     from reconciler.operations import status as states
 
@@ -278,7 +278,7 @@ async def runs(  # noqa: PLR0913 - the options of the command
 ) -> RunReport:
     """Return runs of an export, the newest first. `run` is the id of the only one.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    Raises InvalidConfiguration, BadUsage, ServiceError.
     """
     from reconciler.operations import runs as running
 
@@ -319,7 +319,7 @@ async def gaps(
 
     The window ends at `last`, None for now, and begins at `first`, None for `length` before.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    Raises InvalidConfiguration, BadUsage, ServiceError.
     """
     from reconciler.operations import gaps as missing
 
@@ -343,7 +343,7 @@ async def backfill(
     Raises:
         BadUsage: the range is invalid, or a name matches nothing; nothing was sent.
         ReconcilerError: not approved; nothing was sent.
-        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+        InvalidConfiguration, ServiceError.
 
     """
     from reconciler.commands.recording import Outputs
@@ -421,7 +421,7 @@ async def _toggle(
 async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectReport:
     """Return the live projects, with the number of their exports.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    Raises InvalidConfiguration, BadUsage, ServiceError.
     """
     from reconciler.operations import projects as listing
 

@@ -33,7 +33,6 @@ class ReconcilerError(Exception):
     ReconcilerError                 exit 1
     ├── InvalidConfiguration        1   errors in the files (diagnostics.py)
     ├── BadUsage                    64  invalid options
-    ├── AmbiguousIdentity           1   several live objects match one resource
     ├── SecretUnavailable           1   a secret reference that cannot be resolved
     ├── GitUnavailable              1   an inventory that cannot be read
     ├── UnreadableFile              1   a file that exists and cannot be read
@@ -84,24 +83,6 @@ class BadUsage(ReconcilerError):
     """Options that contradict each other, or an invalid value of an option."""
 
     exit_code = ExitCode.USAGE
-
-
-class AmbiguousIdentity(ReconcilerError):
-    """Several live objects match one resource, or several resources match one object.
-
-    `candidates` are the objects in question, by kind and id: one that turns out to be pending
-    deletion does not count.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        candidates: tuple[tuple[str, str], ...] = (),
-    ) -> None:
-        super().__init__(message, hint=hint)
-        self.candidates = candidates
 
 
 class SecretUnavailable(ReconcilerError):

@@ -21,7 +21,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import comparable
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, Live
-from reconciler.model.naming import Named, Names
+from reconciler.model.naming import Named, Names, check_clear
 from reconciler.model.plan import Change, FieldChange, FromSource, Origin, Plan
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.public import AddressText, Count, Public, derived
@@ -168,7 +168,7 @@ async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
     """Return what changed in live state since the apply.
 
     Raises:
-        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+        InvalidConfiguration, ServiceError.
         GitUnavailable: the inventory cannot be read.
 
     """
@@ -209,7 +209,10 @@ def drift_of(plan: Plan, live: Live, inventory: Inventory | None) -> Drift:
             if plan.source.applied is None or address in deleted
         },
         unmanaged=len(plan.unmanaged),
-        remarks=tuple(note.message for note in plan.notes if note.code in _NOTES),
+        remarks=(
+            *(refusal.message for refusal in plan.refusals if refusal in plan.unclear.values()),
+            *(note.message for note in plan.notes if note.code in _NOTES),
+        ),
     )
 
 
@@ -242,6 +245,7 @@ def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
     """
     if not names:
         return drift
+    check_clear(names, plan.refusals)
     known = Names(
         Named(change.address, (change.live_id,) if change.live_id else (), (change.name,))
         for change in {change.address: change for change in plan.changes}.values()

@@ -133,6 +133,8 @@ def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Pat
     for address, (adoption, _) in attempt.written.items():
         if address in changes:
             yield adoption, tuple(_fields_of(changes[address], adoption.kind))
+        elif address in plan.unclear:
+            yield adoption, ()
 
 
 def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:

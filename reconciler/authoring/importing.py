@@ -79,7 +79,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         InvalidConfiguration: the existing files have errors; nothing is read.
         BadUsage: a part of the choice matches no live object.
         ReconcilerError: a file would not be read, or must not be overwritten.
-        AmbiguousIdentity, ServiceError.
+        ServiceError.
 
     """
     kinds = (name for text in options.choice.kinds for name in kinds_named(text, all_kinds()))
@@ -100,10 +100,10 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         parents=frozenset(part for text in choice.parents for part in parts(text)),
     )
     async with session.connected() as transport:
+        live = await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth)
+        _, live = await session.matched(transport, live)
         imported, _ = await session.settled(
-            transport,
-            await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth),
-            lambda live: _imported(options, session, filing, live),
+            transport, live, lambda live: _imported(options, session, filing, live)
         )
         if not options.dry_run:
             # A Ctrl-C during the work above takes effect here, before a file changes.
@@ -198,6 +198,12 @@ def _selected(
     wanted = [live for live in objects if live.identity not in ignored_ids]
     among = None if choice.names or choice.ids else renamed
     reasons = {live.identity: _reason_against(live, context, among) for live in wanted}
+    for live in wanted if among is not None else ():
+        if addresses := matching.undecided.get(live.identity):
+            reasons[live.identity] = (
+                f"it may be {listed(addresses, _MOST)}; to import it as another resource, "
+                f"pass --id {live.id}"
+            )
     every = adoptions([live for live in wanted if reasons[live.identity] is None], context)
     new = tuple(item for item in every if item.live.identity not in context.claims)
     refused = (Left(live, (), reason) for live in wanted if (reason := reasons[live.identity]))

@@ -129,7 +129,7 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
 
     Raises:
         InvalidConfiguration: the files have errors, or would have.
-        AmbiguousIdentity, ServiceError, GitUnavailable.
+        ServiceError, GitUnavailable.
         BadUsage: neither names nor an inventory.
 
     """
@@ -234,7 +234,10 @@ def _differing(
     """Return the fields that a plan of the edited files would change."""
     drafted = Session.open(session.options, session.runtime, drafts=_texts(session, values))
     plan = drafted.plan(live, request.plan.options, inventory)
-    return {(change.address, field.path) for change in plan.effective for field in change.fields}
+    return {
+        *((change.address, field.path) for change in plan.effective for field in change.fields),
+        *((item.address, item.field.path) for item in values if item.address in plan.unclear),
+    }
 
 
 def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:

@@ -20,7 +20,6 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import SavedPlan, saved_plan
 from reconciler.commands.session import Session
 from reconciler.errors import (
-    AmbiguousIdentity,
     BadUsage,
     GitUnavailable,
     Interrupted,
@@ -87,15 +86,23 @@ async def verify(
             await transport.pause(_LATE, "a create without a clear answer")
         for pause in _PAUSES:
             with suppress(InvalidResponse):
-                left = _without_secrets(await again(), done)
+                left = _clear(_without_secrets(await again(), done), done)
                 if done.isdisjoint(change.address for change in left.effective):
                     break
             await transport.pause(pause, "a list that may be behind the changes of this run")
         else:
-            left = _without_secrets(await again(), done)
+            left = _clear(_without_secrets(await again(), done), done)
     except ReconcilerError as error:
         return Verification(error=error)
     return Verification(redact_plan(left, session.mask), done=done)
+
+
+def _clear(plan: Plan, addresses: frozenset[Address]) -> Plan:
+    """Return a plan. Raise ReconcilerError if the object of one of some resources is not known."""
+    for address in plan.unclear.keys() & addresses:
+        refusal = plan.unclear[address]
+        raise ReconcilerError(refusal.message, hint=refusal.allow)
+    return plan
 
 
 def _without_secrets(plan: Plan, done: Collection[Address]) -> Plan:
@@ -323,15 +330,16 @@ async def _verification(
     if report.complete:
         return await verify(session, transport, again, report)
     with suppress(ReconcilerError):
-        return await _duplicates(again)
+        return await _duplicates(again, plan.addresses)
     return Verification()
 
 
-async def _duplicates(again: Again) -> Verification:
-    """Return the error of a plan that finds several objects for one resource, if it does."""
+async def _duplicates(again: Again, addresses: frozenset[Address]) -> Verification:
+    """Return the error of a plan that finds several objects for a resource, if it does."""
+    plan = await again()
     try:
-        await again()
-    except AmbiguousIdentity as error:
+        _clear(plan, addresses)
+    except ReconcilerError as error:
         return Verification(error=error)
     return Verification()
 

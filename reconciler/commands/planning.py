@@ -90,7 +90,7 @@ async def plan(
     """Make a plan. `drafts` are texts that replace or add files, by path.
 
     Raises:
-        InvalidConfiguration, AmbiguousIdentity, GitUnavailable, ServiceError.
+        InvalidConfiguration, GitUnavailable, ServiceError.
 
     """
     session = Session.open(request.workspace, runtime, drafts=drafts)

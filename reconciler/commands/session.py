@@ -26,7 +26,6 @@ from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime, Shared
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
-    AmbiguousIdentity,
     BadUsage,
     GitUnavailable,
     ReconcilerError,
@@ -51,6 +50,7 @@ from reconciler.planning.details import (
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.integrations import IntegrationsNotRead
 from reconciler.planning.inventory import Inventory
+from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import make_plan
 from reconciler.planning.rules import with_violations
@@ -227,7 +227,7 @@ class Session(Struct, frozen=True):
 
         Objects that the plan depends on are complete in it, and those that `in_full` selects.
 
-        Raises AmbiguousIdentity, ServiceError.
+        Raises ServiceError.
         """
         desired, kinds = self.loaded.desired, all_kinds()
 
@@ -247,12 +247,29 @@ class Session(Struct, frozen=True):
                 wanted = needed_parents(plan, live, kinds)
                 if not wanted:
                     return plan, live
-            except (AmbiguousIdentity, BadUsage):
+            except BadUsage:
                 # What is missing or selected may be in a parent that was not read.
                 wanted = live.unread
                 if not wanted:
                     raise
             live = await read_inside(transport, live, wanted, desired=desired, kinds=kinds)
+
+    async def matched(self, transport: Transport, live: Live) -> tuple[Matching, Live]:
+        """Return the objects of the resources, and the live state that decides them.
+
+        What may be the object of a resource is read in full: it may be pending deletion. Resources
+        that stay ambiguous are reported.
+        """
+        desired, policy, kinds = self.loaded.desired, self.loaded.policy, all_kinds()
+        matching, live = await self.settled(
+            transport,
+            live,
+            lambda live: match(desired, live, policy=policy, kinds=kinds),
+            needs=lambda matching, _: matching.undecided.keys(),
+        )
+        for refusal in matching.unclear:
+            self.runtime.listen(Noted(self.mask(refusal.message), important=True))
+        return matching, live
 
     async def settled(
         self,
@@ -264,10 +281,9 @@ class Session(Struct, frozen=True):
     ) -> tuple[_Result, Live]:
         """Return a decision and the live state that it is made from.
 
-        While it needs objects in full or integrations, or objects in short form make it ambiguous,
-        these are read and it is made again.
+        While it needs objects in full or integrations, these are read and it is made again.
 
-        Raises AmbiguousIdentity, ServiceError.
+        Raises ServiceError.
         """
         while True:
             try:
@@ -275,10 +291,6 @@ class Session(Struct, frozen=True):
                 wanted = short_forms(live).keys() & set(needs(result, live))
                 if not wanted:
                     return result, live
-            except AmbiguousIdentity as error:
-                wanted = short_forms(live).keys() & set(error.candidates)
-                if not wanted:
-                    raise
             except DetailsNotRead as error:
                 wanted = set(error.wanted)
             except IntegrationsNotRead as error:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from msgspec import Struct
 
-from reconciler.errors import BadUsage
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.address import UNMANAGED_PREFIX, Address, choice, fits_any, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
+from reconciler.model.plan import IDENTITY, Refusal
 from reconciler.model.resource import Resource
 from reconciler.model.text import listed, printable, quoted
 
@@ -154,6 +155,14 @@ class Names:
         wanted = (after if kind is not None else text).strip(" *")
         close = nearest(wanted, list(texts)) if wanted else None
         return texts[close] if close is not None else None
+
+
+def check_clear(texts: Iterable[str], refusals: Iterable[Refusal]) -> None:
+    """Raise ReconcilerError if a text is the address or key of a resource that is ambiguous."""
+    for refusal in refusals:
+        names = {text for it in refusal.addresses for text in (str(it), it.key)}
+        if refusal.rule in IDENTITY and not names.isdisjoint(texts):
+            raise ReconcilerError(refusal.message, hint="use the id of a live object")
 
 
 def kinds_named(text: str, kinds: Sequence[Kind]) -> frozenset[str]:

@@ -35,6 +35,8 @@ _NO_VALUES = {
 DIGEST_VERSION: Final = 2
 """A part of every digest, so that digests of different definitions are never equal."""
 _MOST_DANGERS = 8
+IDENTITY = AMBIGUOUS, UNRESOLVED = "ambiguous", "unresolved"
+"""The rules that refuse resources whose object, project or integration is not known."""
 
 
 class Reason(Term):
@@ -509,6 +511,12 @@ class Plan(Public, frozen=True, dict=True):
         """The changes, each after those that it depends on; `no-op` last."""
         pairs = zip(self.changes, self._digests, strict=True)
         return tuple(PlannedChange(**asdict(change), digest=digest) for change, digest in pairs)
+
+    @property
+    def unclear(self) -> Mapping[Address, Refusal]:
+        """The resources whose object, project or integration is not known: they have no change."""
+        unclear = [refusal for refusal in self.refusals if refusal.rule in IDENTITY]
+        return {address: refusal for refusal in unclear for address in refusal.addresses}
 
     @cached_property
     def _digests(self) -> tuple[str | None, ...]:

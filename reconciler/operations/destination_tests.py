@@ -24,7 +24,7 @@ from reconciler.errors import (
 )
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.naming import Named, Names
+from reconciler.model.naming import Named, Names, check_clear
 from reconciler.model.plan import Change, Plan, Refusal
 from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Resource
@@ -161,6 +161,7 @@ async def _chosen(session: Session, transport: Transport, names: tuple[str, ...]
     plan, live = await session.planned(
         transport, PlanOptions(), session.inventory(PlanRequest(session.options))
     )
+    check_clear(names, plan.refusals)
     kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
     lacking = await missing_feature(transport, kind, organization, live.dialect)
     tests = [*_tests(session, transport, plan, live, kind, lacking)]

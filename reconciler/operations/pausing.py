@@ -38,7 +38,7 @@ class Toggling(Struct, frozen=True):
         """Return the plan that pauses or unpauses the objects, and changes nothing else. Pure.
 
         The rest of the workspace takes part in matching and in the limits of the policy, not in
-        the plan. Raises AmbiguousIdentity.
+        the plan.
         """
         wanted = {address: self._resource(address) for address in self.objects}
         plan = make_plan(

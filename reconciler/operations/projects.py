@@ -118,7 +118,7 @@ Approve = Callable[[ProjectDetails], Awaitable[bool]]
 async def projects(request: ProjectsRequest, runtime: Runtime) -> ProjectReport:
     """Return the live projects, and the number of objects in them, from the lists only.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    Raises InvalidConfiguration, BadUsage, ServiceError.
     """
     session = Session.open(request.workspace, runtime)
     async with session.connected() as transport:
@@ -146,7 +146,7 @@ async def projects(request: ProjectsRequest, runtime: Runtime) -> ProjectReport:
 async def project(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
     """Return one project with all of its fields.
 
-    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    Raises InvalidConfiguration, BadUsage, ServiceError.
     """
     async with _opened(request, runtime) as selected:
         live = await selected.read()
@@ -179,7 +179,7 @@ async def reset_token(
         NotOffered: the server refuses it to API keys; nothing was sent.
         AmbiguousOutcome: no answer, and the project still has the old token.
         ReconcilerError: not approved, and nothing was sent; or the file can't be written.
-        InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+        InvalidConfiguration, BadUsage, ServiceError.
 
     """
     if out is not None and not out.parent.is_dir():

@@ -14,12 +14,11 @@ from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import AmbiguousIdentity
 from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live
 from reconciler.model.pause import Cause, cause_of_pause, pause_began
-from reconciler.model.plan import Plan
+from reconciler.model.plan import UNRESOLVED, Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.run import (
     BILLING,
@@ -357,7 +356,7 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
     """Read live state and return the state of exports.
 
     Raises:
-        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+        InvalidConfiguration, ServiceError.
         BadUsage: a name matches nothing.
 
     """
@@ -368,15 +367,14 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
         calls, now = transport.calls, session.now(transport)
     chosen = targets.chosen(request.names, request.parents)
     connection = session.loaded.reachable()
-    changes = plan.changes if plan is not None else ()
-    differing = {change.address for change in changes if change.action is not Action.NO_OP}
+    compared = {change.address: change.action is not Action.NO_OP for change in plan.changes}
     states = [
         status_of(
             target,
             targets.live.dialect,
             now,
             environment=session.loaded.desired.environment,
-            differs=target.address in differing if plan and target.resource else None,
+            differs=compared.get(target.address),
             page=target.page(connection.base_url),
         )
         for target in chosen
@@ -389,21 +387,13 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
         exports=worst_first(states),
         missing=() if request.names or request.parents else targets.missing,
     )
-    return Reported(report, session.warnings(plan) if plan is not None else (), calls)
+    return Reported(report, session.warnings(plan), calls)
 
 
-async def _plan(session: Session, transport: Transport, live: Live) -> Plan | None:
-    """Return the plan in which fields that lists lack are unchanged.
-
-    Return None, and report it, if the files name integrations that are unknown or not visible.
-    Raises ServiceError.
-    """
-    try:
-        plan, _ = await session.settled(
-            transport, live, lambda live: session.plan(live, PlanOptions())
-        )
-    except AmbiguousIdentity:
-        message = "differences from the configuration are not shown: `plan` fails"
-        session.runtime.listen(Noted(message, important=True))
-        return None
+async def _plan(session: Session, transport: Transport, live: Live) -> Plan:
+    """Return the plan in which fields that lists lack are unchanged. Raises ServiceError."""
+    plan, _ = await session.settled(transport, live, lambda live: session.plan(live, PlanOptions()))
+    for refusal in plan.refusals:
+        if refusal.rule == UNRESOLVED:
+            session.runtime.listen(Noted(session.mask(refusal.message), important=True))
     return plan

@@ -14,9 +14,9 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.naming import Named, Names
+from reconciler.model.naming import Named, Names, check_clear
+from reconciler.model.plan import Refusal
 from reconciler.model.resource import Resource
-from reconciler.planning.matcher import match
 from reconciler.reading.calls import ObjectCalls
 
 _OPTION = "--project"
@@ -58,6 +58,7 @@ class Targets(Struct, frozen=True):
     organization: str
     environment: str
     parents: tuple[Named, ...] = ()
+    unclear: tuple[Refusal, ...] = ()
 
     def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
         """Return the objects that texts name, all without texts.
@@ -107,8 +108,9 @@ class Targets(Struct, frozen=True):
         )
 
     def _check_exists(self, text: str, names: Names) -> None:
-        """Raise ReconcilerError if a text names a resource that has no object."""
+        """Raise ReconcilerError if a text names a resource without an object, or with several."""
         if not names.matching(text):
+            check_clear([text], self.unclear)
             for address in self.missing:
                 if text in (str(address), address.key):
                     raise ReconcilerError(f"{address} does not exist yet", hint="apply it first")
@@ -129,14 +131,10 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
 
     Objects without a resource are among them.
 
-    Raises AmbiguousIdentity, ServiceError.
+    Raises ServiceError.
     """
     desired = session.loaded.desired
-    matching, live = await session.settled(
-        transport,
-        await session.read(transport),
-        lambda live: match(desired, live, policy=session.loaded.policy, kinds=all_kinds()),
-    )
+    matching, live = await session.matched(transport, await session.read(transport))
     kind = kind_with(operation)
     parents = {item.id: item.name for item in live.of(kind.parent)} if kind.parent else {}
     objects = []
@@ -153,7 +151,7 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
     ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
     above = tuple(_parents(live, kind, matching.owners)) if kind.parent else ()
     ours = (desired.organization, desired.environment)
-    return Targets(live, tuple(ordered), tuple(missing), *ours, above)
+    return Targets(live, tuple(ordered), tuple(missing), *ours, above, matching.unclear)
 
 
 def _parents(live: Live, kind: Kind, owners: Mapping[Identity, Address]) -> Iterator[Named]:

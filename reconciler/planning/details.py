@@ -112,9 +112,11 @@ def needed_parents(plan: Plan, live: Live, kinds: Sequence[Kind]) -> AbstractSet
     """Return the objects whose contents a plan depends on and that were not read.
 
     All of them if something is created or sent to another place, since any object may be its
-    duplicate or write there, or if `everything` is needed for what is deleted. Else those that the
-    plan deletes.
+    duplicate or write there, or if the object of a resource is not known. Else those that the plan
+    deletes.
     """
+    if plan.unclear:
+        return live.unread
     variants = {(kind.name, item.name) for kind in kinds for item, _ in kind.variants}
     for change in plan.effective if live.unread else ():
         paths = {(change.address.kind, field.path[0]) for field in change.fields}

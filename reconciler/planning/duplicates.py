@@ -23,10 +23,10 @@ from reconciler.model.plan import Change, Note, Reason, Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted, several, yaml_text
-from reconciler.model.values import MISSING, JSONObject, Path, SecretRef, value_at
+from reconciler.model.values import MISSING, JSONObject, Path, SecretRef
 from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved
-from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.matcher import Match, Matching, about
 from reconciler.planning.places import Parts, Place, Places
 
 _ON_PURPOSE = {Reason.STATE_ABSENT}
@@ -113,7 +113,8 @@ def _candidates(matching: Matching, changes: Iterable[Change]) -> Iterator[LiveO
         if match.resource.state is State.ABSENT or match.resource.address in matching.removed
     )
     claimed = (match.live for match in absent if match.live is not None)
-    for item in (*matching.unmanaged, *matching.ignored, *claimed):
+    undecided = (matching.live.by_identity[identity] for identity in matching.undecided)
+    for item in (*matching.unmanaged, *matching.ignored, *claimed, *undecided):
         if item.identity not in deleted:
             yield item
 
@@ -202,24 +203,12 @@ def refusal_of(duplicate: Duplicate, matching: Matching) -> Refusal:
         what = "which exports the same data to the same place"
     return Refusal(
         POSSIBLE_DUPLICATE,
-        f"{address} would be created beside {live.kind} {name} ({_about(match.kind, live)}), "
-        f"{what}",
+        f"{address} would be created beside {live.kind} {name} ({about(match.kind, live)}), {what}",
         duplicate.addresses,
         match.resource.near(("name",)),
         _ways_on(duplicate),
         objects=(Unmanaged.of(live, matching.parent_name(live.kind, live.parent_id)),),
     )
-
-
-def _about(kind: Kind, live: LiveObject) -> str:
-    """Return the id of an object, when it was created and when it ran last."""
-    parts = [f"id {printable(live.id)}"]
-    if isinstance(created := live.body.get("created_at"), str):
-        parts.append(f"created {printable(created[:10])}")
-    last = value_at(live.body, kind.activity) if kind.activity else MISSING
-    if isinstance(last, str):
-        parts.append(f"last run {printable(last[:16])}")
-    return ", ".join(parts)
 
 
 def _ways_on(duplicate: Duplicate) -> str:

@@ -15,7 +15,7 @@ from reconciler.model.address import Address, joined, near_miss
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of
-from reconciler.model.plan import Change, Refusal, Unmanaged
+from reconciler.model.plan import AMBIGUOUS, Change, Refusal, Unmanaged
 from reconciler.model.policy import (
     UNKNOWN_VALUE,
     to_send_anyway,
@@ -56,6 +56,10 @@ def obstacles(
     ]
     for match in matching.matches.values():
         known += [(match.live, of_declared(match))] if match.live is not None else []
+    known += [
+        (matching.live.by_identity[identity], _of_undecided(addresses))
+        for identity, addresses in matching.undecided.items()
+    ]
     ignored = ("ignore", "which matches `policy.ignore`", "narrow the glob in `policy.ignore`")
     known += [(live, ignored) for live in matching.ignored]
     return ((live.identity, obstacle) for live, obstacle in known)
@@ -69,6 +73,12 @@ def of_declared(match: Match) -> Obstacle:
     return "declared-inside", f"but the configuration has {match.resource.address}", fix
 
 
+def _of_undecided(addresses: Iterable[Address]) -> Obstacle:
+    """Return why an object prevents it that may be that of one of some resources."""
+    text = f"which may be {listed(sorted(addresses), 3)}"
+    return AMBIGUOUS, text, "pin the resource by `id`, or delete the object in the service"
+
+
 def _of_removed(resource: Resource, kept: Mapping[Address, str]) -> Obstacle | None:
     """Return why the object of a removed resource must stay, None if it need not."""
     address = resource.address
@@ -80,6 +90,13 @@ def _of_removed(resource: Resource, kept: Mapping[Address, str]) -> Obstacle | N
 
 
 Guard: TypeAlias = Callable[[Draft], Iterable[Refusal]]
+
+
+def unclear(draft: Draft) -> Iterator[Refusal]:
+    """Refuse resources whose object, project or integration is ambiguous or does not exist."""
+    for refusal in draft.matching.unclear:
+        if not draft.selected.isdisjoint(refusal.addresses):
+            yield refusal
 
 
 def protected(draft: Draft) -> Iterator[Refusal]:
@@ -143,7 +160,7 @@ def _staying(draft: Draft) -> Iterator[tuple[Change, Obstacle | None, str]]:
 
 def nothing_declared(draft: Draft) -> Iterator[Refusal]:
     """Refuse deletions by an environment without resources: its files may be missing."""
-    if draft.destructive and not (draft.matching.matches or draft.matching.untouchable):
+    if draft.destructive and not draft.matching.resources:
         yield Refusal(
             "nothing-declared",
             f"{several(len(draft.destructive), 'deletion')} in an environment without resources",
@@ -414,6 +431,7 @@ def own_rule(draft: Draft) -> Iterable[Refusal]:
 
 
 GUARDS: tuple[Guard, ...] = (
+    unclear,
     protected,
     lost_with_parent,
     nothing_declared,

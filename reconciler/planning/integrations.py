@@ -15,12 +15,12 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.kind import IntegrationField, Integrations, Kind
 from reconciler.model.live import Live
-from reconciler.model.plan import Change, FieldChange
+from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Change, FieldChange, Refusal
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
 from reconciler.planning.differ import is_ignored
-from reconciler.planning.matcher import Ambiguities, Match, Matching
+from reconciler.planning.matcher import Match, Matching
 
 _MOST = 8
 
@@ -37,14 +37,12 @@ def with_integrations(matching: Matching, addresses: Collection[Address]) -> Mat
     """Return a matching whose resources have ids in place of names.
 
     Names that cannot be resolved stay in resources that `addresses` lack, and in those of a parent
-    that does not exist yet.
+    that does not exist yet. Otherwise names that are unknown, ambiguous or not visible to the key
+    make the resource ambiguous.
 
-    Raises:
-        IntegrationsNotRead: the list of a parent is needed.
-        AmbiguousIdentity: names are unknown, ambiguous or not visible to the key.
-
+    Raises IntegrationsNotRead if the list of a parent is needed.
     """
-    problems, unread, live = Ambiguities(), set[str](), matching.live
+    problems, unread, live = list[Refusal](), set[str](), matching.live
     matches: dict[Address, Match] = {}
     for address, match in matching.matches.items():
         has_names = any(names_in(match.kind, match.resource.spec))
@@ -59,12 +57,26 @@ def with_integrations(matching: Matching, addresses: Collection[Address]) -> Mat
             if missing := {parent_id, old_parent or parent_id} - live.integrations.keys():
                 unread |= missing
                 continue
-            for problem, hint in _problems(match, live.integrations[parent_id]):
-                problems.add(problem, hint)
+            problems += _problems(match, live.integrations[parent_id])
     if unread:
         raise IntegrationsNotRead(frozenset(unread))
-    problems.raise_any()
-    return replace(matching, matches={**matching.matches, **matches}) if matches else matching
+    if not matches:
+        return matching
+    refused = {refusal.addresses[0] for refusal in problems}
+    every = {**matching.matches, **matches}
+    ambiguous = {address: every.pop(address) for address in sorted(refused)}
+    undecided = {
+        match.live.identity: (address,)
+        for address, match in ambiguous.items()
+        if match.live is not None
+    }
+    return replace(
+        matching,
+        matches=every,
+        ambiguous={**matching.ambiguous, **ambiguous},
+        undecided={**matching.undecided, **undecided},
+        unclear=(*matching.unclear, *problems),
+    )
 
 
 def _of_former_names(match: Match, matching: Matching) -> set[str]:
@@ -133,8 +145,8 @@ def names_in(kind: Kind, spec: JSONObject) -> Iterator[tuple[Path, IntegrationFi
             yield path, taken, name
 
 
-def _problems(match: Match, table: Integrations) -> Iterator[tuple[str, str]]:
-    """Yield a problem and its fix for every name that is not that of one integration."""
+def _problems(match: Match, table: Integrations) -> Iterator[Refusal]:
+    """Yield a refusal for every name that is not that of one integration."""
     resource = match.resource
     for path, taken, name in names_in(match.kind, resource.spec):
         items = [str(item) for item in table.named(taken.kind, name)]
@@ -155,7 +167,13 @@ def _problems(match: Match, table: Integrations) -> Iterator[tuple[str, str]]:
             problem += f" (an integration of that name has the kind {same[0]})" if same else ""
             known = f"one of {listed(others, _MOST)}" if others else "one that exists"
             hint = f"set `{field}` to {known}, or create it in the service"
-        yield printable(f"{resource.located(path)}: {problem}"), printable(hint)
+        yield Refusal(
+            AMBIGUOUS if items else UNRESOLVED,
+            printable(f"{resource.address}: {problem}"),
+            (resource.address,),
+            resource.near(path),
+            printable(hint),
+        )
 
 
 def with_labels(change: Change, kind: Kind, live: Live) -> Change:

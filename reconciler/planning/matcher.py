@@ -9,84 +9,22 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address, fits_any
 from reconciler.model.inventory import Entry
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Identity, Live, LiveObject, is_same_id, other_tool_of
+from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Refusal, Unmanaged
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.text import printable, quoted
-from reconciler.model.values import MISSING, value_at
+from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.values import MISSING, Path, value_at
 from reconciler.planning.differ import difference
 from reconciler.planning.inventory import Declared, Inventory
 
 _Key = TypeVar("_Key")
 
 
-class Ambiguities(Struct):
-    """The problems of one matching, with their hints and the objects to look at."""
-
-    problems: list[str] = field(default_factory=list)
-    hints: list[str] = field(default_factory=list)
-    candidates: set[tuple[str, str]] = field(default_factory=set)
-
-    def add(self, problem: str, hint: str, candidates: Sequence[LiveObject] = ()) -> None:
-        """Add a problem. `candidates` are the objects of which one may be the right one."""
-        self.problems.append(problem)
-        self.hints.append(hint)
-        self.candidates |= {item.identity for item in candidates}
-
-    def add_choice(
-        self,
-        kind: Kind,
-        resource: Resource,
-        problem: str,
-        objects: Sequence[LiveObject],
-    ) -> None:
-        """Add a choice between objects, which are listed by age. The oldest is in the hint.
-
-        With a single object, the choice is between it and none.
-        """
-        by_age = sorted(objects, key=_age)
-        collection, former_names = kind.collection, resource.lifecycle.renamed_from
-        pin = f"{collection}: {{{resource.address.key}: {{id: {printable(by_age[0].id)}}}}}"
-        names, places = {item.name.strip() for item in by_age}, {item.parent_id for item in by_age}
-        listed = [
-            f"  {printable(_shown(kind, item))}"
-            + (f"   name {quoted(item.name)}" if len(names) > 1 else "")
-            + (f"   {kind.parent} {item.parent_id}" if len(places) > 1 else "")
-            for item in by_age
-        ]
-        hint = f"pin the intended one: {pin}, and declare or delete the other"
-        if len(names) > 1 and names <= set(map(str.strip, former_names)):
-            hint = f"keep only the intended name in `lifecycle.renamed_from`, or pin it: {pin}"
-        if len(by_age) == 1:
-            hint = f"pin it: {pin}, or declare it by another key or delete it"
-        self.add("\n".join([f"{resource.located(('name',))}: {problem}", *listed]), hint, by_age)
-
-    def raise_any(self) -> None:
-        """Raise AmbiguousIdentity for all problems, if there are any."""
-        if self.problems:
-            raise self.error()
-
-    def error(self) -> AmbiguousIdentity:
-        """Return the exception for all problems."""
-        return AmbiguousIdentity(
-            "\n".join(self.problems),
-            hint="\n".join(self.hints),
-            candidates=tuple(sorted(self.candidates)),
-        )
-
-
-def _age(live: LiveObject) -> tuple[str, str]:
-    return (str(live.body.get("created_at")), live.id)
-
-
-def _shown(kind: Kind, live: LiveObject) -> str:
-    last = value_at(live.body, kind.activity) if kind.activity else MISSING
-    run = "" if last in (MISSING, None) else f", last run {last}"
-    return f"id: {live.id}   created {live.body.get('created_at')}{run}"
+_MOST_LISTED = 10
 
 
 class Match(Struct, frozen=True, gc=False):
@@ -126,6 +64,12 @@ class Matching(Struct, frozen=True, dict=True):
         Removed entries whose object does not exist.
     untouchable
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
+    ambiguous
+        Resources that may have one of several objects, or name what does not exist.
+    undecided
+        The objects that may be theirs, with the addresses. No resource has them.
+    unclear
+        What is ambiguous or unknown, with the lines to paste.
     """
 
     live: Live
@@ -135,6 +79,9 @@ class Matching(Struct, frozen=True, dict=True):
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: Mapping[Address, Match]
+    ambiguous: Mapping[Address, Match] = field(default_factory=dict)
+    undecided: Mapping[Identity, Sequence[Address]] = field(default_factory=dict)
+    unclear: tuple[Refusal, ...] = ()
     inventory: Inventory | None = None
     left: Mapping[Address, str] = field(default_factory=dict)
     replaced: Mapping[Address, LiveObject] = field(default_factory=dict)
@@ -153,8 +100,8 @@ class Matching(Struct, frozen=True, dict=True):
 
     @property
     def resources(self) -> Mapping[Address, Match]:
-        """The resources, with those that the policy ignores."""
-        return {**self.matches, **self.untouchable} if self.untouchable else self.matches
+        """The resources, with those that the policy ignores and ambiguous ones."""
+        return {**self.matches, **self.untouchable, **self.ambiguous}
 
     @cached_property
     def _parent_names(self) -> Mapping[tuple[str, str], str]:
@@ -180,14 +127,7 @@ def match(
     kinds: Sequence[Kind],
     inventory: Inventory | None = None,
 ) -> Matching:
-    """Match every resource with its live object.
-
-    Raises:
-        AmbiguousIdentity: two live objects could be one resource, two resources claim one
-            object, a pinned id or a parent does not exist. Lists all of them, with ids and the
-            lines to paste.
-
-    """
+    """Match every resource with its live object."""
     ignored = {
         item.identity: item
         for kind in kinds
@@ -208,8 +148,7 @@ def match(
     for kind in kinds:
         own = [resource for resource in declared if resource.address.kind == kind.name]
         matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
-    matcher.raise_problems()
-    matcher.claim_removed(untouchable)
+    matcher.claim_removed({*untouchable, *matcher.ambiguous})
     unmanaged = tuple(
         item
         for kind in kinds
@@ -226,6 +165,13 @@ def match(
             address: matcher.with_parent(by_name[address.kind], untouchable[address])
             for address in sorted(untouchable)
         },
+        ambiguous=matcher.ambiguous,
+        undecided={
+            identity: addresses
+            for identity, addresses in matcher.claims.items()
+            if not matcher.ambiguous.keys().isdisjoint(addresses)
+        },
+        unclear=tuple(matcher.unclear),
         inventory=inventory,
         left=matcher.left,
         replaced=matcher.replaced,
@@ -257,7 +203,8 @@ class _Matcher(Struct, dict=True):
     left_by_moves: dict[Address, LiveObject] = field(default_factory=dict)
     gone: dict[Address, Entry] = field(default_factory=dict)
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
-    ambiguities: Ambiguities = field(default_factory=Ambiguities)
+    ambiguous: dict[Address, Match] = field(default_factory=dict)
+    unclear: list[Refusal] = field(default_factory=list)
     names: dict[str, Names] = field(default_factory=dict)
 
     def match_kind(self, kind: Kind, resources: Sequence[Resource]) -> None:
@@ -267,12 +214,11 @@ class _Matcher(Struct, dict=True):
         """
         objects = self.live.of(kind.name)
         names = self.names[kind.name] = Names({item.id: item for item in objects})
-        left: list[Match] = []
-        for start in [self.with_parent(kind, resource) for resource in resources]:
+        starts = self._placed([self.with_parent(kind, resource) for resource in resources])
+        left = [start for start in starts if start.resource.pinned_id is None]
+        for start in starts:
             if start.resource.pinned_id is not None:
                 self._match_pinned(start, names.by_id)
-            else:
-                left.append(start)
         for rule in (self._recorded_in_place, self._named, self._recorded, self._of_former_name):
             pairs = [(start, rule(start, left)) for start in left]
             for start, candidates in pairs:
@@ -281,6 +227,12 @@ class _Matcher(Struct, dict=True):
             left = [start for start, candidates in pairs if not candidates]
         for start in left:
             self._claim(start, None)
+        self._refuse_shared(kind)
+        for address, start in self.ambiguous.items():
+            entry = self.inventory.entries.get(address)
+            for live_id in (start.resource.pinned_id, entry.id if entry is not None else None):
+                if address.kind == kind.name and live_id in names.by_id:
+                    self.claims.setdefault((kind.name, live_id or ""), [address])
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""
@@ -331,18 +283,98 @@ class _Matcher(Struct, dict=True):
             if kind.parent == of
         }
 
-    def raise_problems(self) -> None:
-        """Raise AmbiguousIdentity for all problems, if there are any."""
-        shared = [item for item in self.claims.items() if len(item[1]) > 1]
-        for (kind, live_id), addresses in sorted(shared):
-            listed = " and ".join(map(str, sorted(addresses)))
-            resources = [self.matches[address].resource for address in sorted(addresses)]
-            located = " and ".join(item.located(("name",)) for item in resources)
-            self.ambiguities.add(
-                f"{located} claim the same live {kind}, id {printable(live_id)}",
-                f"give all but one of {listed} another name, or pin them by `id`",
+    def _refuse_shared(self, kind: Kind) -> None:
+        """Refuse the resources that have the same object, or one that may be that of another."""
+        for (name, live_id), addresses in sorted(self.claims.items()):
+            if name != kind.name or len(addresses) == 1 or self.ambiguous.keys() >= {*addresses}:
+                continue
+            ordered = sorted(addresses)
+            first = (self.matches.get(ordered[0]) or self.ambiguous[ordered[0]]).resource
+            self.unclear.append(
+                Refusal(
+                    AMBIGUOUS,
+                    f"{listed(ordered, _MOST_LISTED)} match the same live {kind.name}, "
+                    f"id {printable(live_id)}",
+                    tuple(ordered),
+                    first.near(("name",)),
+                    "give all but one of them another name, or pin them by `id`; "
+                    + _without(first),
+                )
             )
-        self.ambiguities.raise_any()
+            for address in ordered:
+                if address in self.matches:
+                    self.ambiguous[address] = self.matches.pop(address)
+
+    def _refuse(
+        self,
+        start: Match,
+        rule: str,
+        problem: str,
+        fix: str,
+        *,
+        at: Path = ("name",),
+        candidates: Sequence[LiveObject] = (),
+    ) -> None:
+        """Leave a resource undecided. `candidates` are the objects of which one may be its own."""
+        resource = start.resource
+        self.ambiguous[resource.address] = start
+        for item in candidates:
+            self.claims.setdefault(item.identity, []).append(resource.address)
+        self.unclear.append(
+            Refusal(
+                rule,
+                f"{resource.address}: {problem}",
+                (resource.address,),
+                resource.near(at),
+                f"{fix}; {_without(resource)}",
+                objects=tuple(Unmanaged.of(item, None) for item in candidates),
+            )
+        )
+
+    def _placed(self, starts: Sequence[Match]) -> list[Match]:
+        """Return the resources whose parent is known or to be created. Refuse the others."""
+        placed: list[Match] = []
+        inside: dict[Address, list[Resource]] = {}
+        for start in starts:
+            ref, kind = start.resource.parent, start.kind
+            ids = self._parent_ids(kind.parent, ref) if kind.parent and ref is not None else [""]
+            if start.parent_address in self.ambiguous:
+                self.ambiguous[start.resource.address] = start
+                inside.setdefault(start.parent_address, []).append(start.resource)
+            elif ref is not None and ref.name is not None and len(ids) != 1:
+                below = str(kind.parent_key)
+                choice = printable(
+                    f"one of {', '.join(ids)}" if ids else "the id of an existing one"
+                )
+                self._refuse(
+                    start,
+                    AMBIGUOUS if ids else UNRESOLVED,
+                    f"{len(ids) or 'no'} live {kind.parent}s are named {quoted(ref.name)}",
+                    f"name it by id: {below}: {{id: …}} with {printable(choice)}",
+                    at=(below,),
+                )
+            elif ref is not None and ref.id is not None and not ids and _is_present(start):
+                below = str(kind.parent_key)
+                self._refuse(
+                    start,
+                    UNRESOLVED,
+                    f"no live {kind.parent} has the id {quoted(ref.id)}",
+                    f"correct the id as the service writes it, or use {below}: {{name: …}}",
+                    at=(below, "id"),
+                )
+            else:
+                placed.append(start)
+        for parent, resources in inside.items():
+            self.unclear.append(
+                Refusal(
+                    AMBIGUOUS,
+                    f"{several(len(resources), 'resource')} in {parent}, which is ambiguous",
+                    tuple(item.address for item in resources),
+                    resources[0].mark,
+                    f"correct {parent} first; to plan without them, pass --exclude for each",
+                )
+            )
+        return placed
 
     def _live_of(self, address: Address) -> LiveObject | None:
         match = self.matches.get(address)
@@ -354,30 +386,14 @@ class _Matcher(Struct, dict=True):
         if ref is None or kind.parent is None:
             return Match(resource, kind)
         address = Address(kind.parent, ref.key) if ref.key is not None else None
-        ids, below = self._parent_ids(kind.parent, ref, address), str(kind.parent_key)
-        if len(ids) != 1 and ref.name is not None:
-            choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
-            self.ambiguities.add(
-                f"{resource.located((below,))}: {len(ids) or 'no'} live {kind.parent}s are named "
-                f"{quoted(ref.name)}",
-                f"name it by id: {below}: {{id: …}} with {choice}",
-            )
-        elif not ids and ref.id is not None and resource.state is State.PRESENT:
-            self.ambiguities.add(
-                f"{resource.located((below, 'id'))}: no live {kind.parent} has the id "
-                f"{quoted(ref.id)}",
-                f"correct the id as the service writes it, or use {below}: {{name: …}}",
-            )
+        ids = self._parent_ids(kind.parent, ref)
         parent_id = ids[0] if len(ids) == 1 else None
         return Match(resource, kind, parent_id=parent_id, parent_address=address)
 
-    def _parent_ids(self, kind: str, ref: ParentRef, address: Address | None) -> list[str]:
-        """Return the ids of the live objects that a reference may mean: several of one name.
-
-        `address` is that of a declared parent.
-        """
-        if address is not None:
-            live = self._live_of(address)
+    def _parent_ids(self, kind: str, ref: ParentRef) -> list[str]:
+        """Return the ids of the live objects that a reference may mean: several of one name."""
+        if ref.key is not None:
+            live = self._live_of(Address(kind, ref.key))
             return [live.id] if live is not None else []
         if ref.id is not None:
             return [ref.id] if ref.id in self.names[kind].by_id else []
@@ -395,27 +411,48 @@ class _Matcher(Struct, dict=True):
         resource, pinned_id = start.resource, str(start.resource.pinned_id)
         live, pinned = by_id.get(pinned_id), quoted(pinned_id)
         other = next((item for item in by_id if live is None and is_same_id(item, pinned_id)), None)
-        if live is None and (other or resource.state is State.PRESENT):
-            remove = f"remove the id of {resource.address} to match it by name or create it"
-            self.ambiguities.add(
-                f"{resource.located(('id',))}: no live {resource.address.kind} has the id {pinned}",
-                f"write it as the service does: `id: {other}`"
-                if other
-                else f"{remove}, or correct the id",
-            )
-        self._claim(start, live)
+        if live is not None or (other is None and not _is_present(start)):
+            self._claim(start, live)
+            return
+        remove = f"remove the id of {resource.address} to match it by name or create it"
+        self._refuse(
+            start,
+            UNRESOLVED,
+            f"no live {resource.address.kind} has the id {pinned}",
+            f"write it as the service does: `id: {other}`"
+            if other
+            else f"{remove}, or correct the id",
+            at=("id",),
+            candidates=[by_id[other]] if other else (),
+        )
 
     def _claim_single(self, start: Match, candidates: Sequence[LiveObject]) -> None:
-        """Claim the only candidate; report several."""
-        if len(candidates) > 1:
-            same = len({item.name.strip() for item in candidates}) == 1
-            those = (
-                f"named {quoted(candidates[0].name)}" if same else "this resource by their names"
-            )
-            count = f"{len(candidates)} live {start.kind.collection}"
-            problem = f"{count} {'are' if same else 'may be'} {those}"
-            self.ambiguities.add_choice(start.kind, start.resource, problem, candidates)
-        self._claim(start, candidates[0] if len(candidates) == 1 else None)
+        """Claim the only candidate. Refuse a choice, whose objects are listed by age."""
+        if len(candidates) == 1:
+            self._claim(start, candidates[0])
+            return
+        kind, address, by_age = start.kind, start.resource.address, sorted(candidates, key=_age)
+        former = {name.strip() for name in start.resource.lifecycle.renamed_from}
+        names, places = {item.name.strip() for item in by_age}, {item.parent_id for item in by_age}
+        those = f"named {quoted(by_age[0].name)}" if len(names) == 1 else "it by their names"
+        shown = [
+            about(kind, item)
+            + (f", name {quoted(item.name)}" if len(names) > 1 else "")
+            + (f", {kind.parent} {item.parent_id}" if len(places) > 1 else "")
+            for item in by_age
+        ]
+        more = f"; and {len(shown) - _MOST_LISTED} more" if len(shown) > _MOST_LISTED else ""
+        pin = f"{kind.collection}: {{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
+        self._refuse(
+            start,
+            AMBIGUOUS,
+            f"{len(by_age)} live {kind.collection} {'are' if len(names) == 1 else 'may be'} "
+            f"{those}: {'; '.join(shown[:_MOST_LISTED])}{more}",
+            f"keep only the intended name in `lifecycle.renamed_from`, or pin it: {pin}"
+            if len(names) > 1 and names <= former
+            else f"pin the intended one: {pin}, and declare or delete the other",
+            candidates=by_age,
+        )
 
     def _claim(self, start: Match, live: LiveObject | None) -> None:
         address = start.resource.address
@@ -492,6 +529,29 @@ class _Matcher(Struct, dict=True):
             and not other_tool_of(item.name)
             and not start.resource.lifecycle.is_beside(item.name, item.address)
         ]
+
+
+def _is_present(match: Match) -> bool:
+    return match.resource.state is State.PRESENT
+
+
+def _without(resource: Resource) -> str:
+    return f"to plan without it, pass --exclude {resource.address}"
+
+
+def _age(live: LiveObject) -> tuple[str, str]:
+    return (str(live.body.get("created_at")), live.id)
+
+
+def about(kind: Kind, live: LiveObject) -> str:
+    """Return the id of an object, when it was created and when it ran last."""
+    parts = [f"id {printable(live.id)}"]
+    if isinstance(created := live.body.get("created_at"), str):
+        parts.append(f"created {printable(created[:10])}")
+    last = value_at(live.body, kind.activity) if kind.activity else MISSING
+    if isinstance(last, str):
+        parts.append(f"last run {printable(last[:16])}")
+    return ", ".join(parts)
 
 
 def _is_in_place(match: Match, live: LiveObject) -> bool:

@@ -61,7 +61,7 @@ def make_plan(
 
     Changes are in the order in which they can be applied, and no-ops follow, by address.
 
-    Raises AmbiguousIdentity, IntegrationsNotRead, DetailsNotRead, and BadUsage for an option that
+    Raises IntegrationsNotRead, DetailsNotRead, and BadUsage for an option that
     selects nothing.
     """
     inventory, options = context.inventory, context.options

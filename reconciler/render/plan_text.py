@@ -273,7 +273,9 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
         hint += "" if options.show_unmanaged else ", list with --show-unmanaged"
     if document.plan.empty:
         count = resources(document.plan)
-        text = f"No changes. Live state matches the configuration ({count}{hint})."
+        unclear = len(document.plan.unclear)
+        rest = f", {unclear} not compared" if unclear else ". Live state matches the configuration"
+        text = f"No changes{rest} ({count}{hint})."
         yield from wrapped(text, "", style, Colour.BOLD)
         return
     summary = f"{document.summary.removesuffix(').')}{hint})."

@@ -22,7 +22,6 @@ import pytest
 import yaml
 from msgspec import convert
 
-from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.decoding import decode
@@ -39,7 +38,6 @@ from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
-from reconciler.render.progress import error_as_text
 from reconciler.workspace.loading import load
 from tests.support.worlds import NOW, inventory_of
 
@@ -109,7 +107,7 @@ def _live(file: Path) -> Live:
 
 
 def plan_of(case: Path) -> Plan:
-    """Plan a case, or raise what its error.txt shows."""
+    """Plan a case."""
     options = _yaml(case / "options.yaml")
     loaded = load(case / "workspace", environment=None, environ=_ENVIRON)
     base = None
@@ -147,11 +145,7 @@ def plan_of(case: Path) -> Plan:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_plan_reads_as_expected(case: Path, golden: Callable[[Path, str], None]) -> None:
     expected = case / "expected"
-    try:
-        plan = plan_of(case)
-    except AmbiguousIdentity as error:
-        golden(expected / "error.txt", error_as_text(error))
-        return
+    plan = plan_of(case)
     encoded = encode(plan)
     saved = decode(encoded)
     assert saved == plan

@@ -148,24 +148,6 @@ def test_plan_v11_a_complete_apply_says_that_it_is_verified(
     assert "Verified: the plan is empty.\n" in ran.err
 
 
-def test_an_ambiguous_name_lists_ids_and_the_lines_to_paste(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
-    project = emulator.call(
-        "POST", f"/api/organizations/{emulator.organization}/projects/", {"name": "Web"}
-    ).json()["id"]
-    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    ids = [
-        emulator.call("POST", f"/api/projects/{project}/batch_exports/", body).json()["id"]
-        for _ in range(2)
-    ]
-    ran = reconciler("plan", "-C", workspace, environ=emulator.environ())
-    assert ran.code == 1
-    assert all(identity in ran.err for identity in ids)
-    assert "created 20" in ran.err
-    assert f"{{lake: {{id: {ids[0]}}}}}" in ran.err
-
-
 def test_a_secret_in_live_state_is_masked_in_a_plan(
     workspace: Path, emulator: RunningEmulator
 ) -> None:

@@ -283,8 +283,8 @@ def test_import_writes_ids_with_names_as_comments(stored: RunningEmulator, tmp_p
 
 def plan_error(service: RunningEmulator, folder: Path) -> str:
     ran = run(service, folder, "plan", "-e", "staging")
-    assert ran.code == 1, ran.out
-    return " ".join(ran.err.split())
+    assert ran.code == 5, ran.out
+    return " ".join(ran.out.split())
 
 
 def test_unknown_and_ambiguous_names(stored: RunningEmulator, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_unknown_and_ambiguous_names(stored: RunningEmulator, tmp_path: Path) ->
     text = resources("aws", "snowflake", "bigquery", aws="flakes", snowflake="flake", bigquery="x")
     error = plan_error(stored, workspace(tmp_path, text))
     assert (
-        "batch_export.aws (a.yaml:3:126): unknown aws-s3 integration 'flakes' in project 1 "
+        "a.yaml:3:126: error: batch_export.aws: unknown aws-s3 integration 'flakes' in project 1 "
         "(an integration of that name has the kind snowflake)"
     ) in error, error
     assert "unknown snowflake integration 'flake' in project 1" in error
@@ -332,7 +332,7 @@ def test_names_that_the_key_does_not_see(
     assert "unknown" not in error
     states = run(service, workspace(tmp_path), "status", "-e", "staging")
     assert (states.code, "No batch exports." in states.out) == (0, True), states.err
-    assert "differences from the configuration are not shown" in states.err
+    assert "aws-s3 integration 'lake' is not visible to this key" in states.err
     by_id = workspace(tmp_path / "ids", resources("aws", aws=100))
     ran = run(service, by_id, "apply", "-e", "staging", "--auto-approve")
     assert ran.code == 0, ran.out + ran.err

@@ -188,13 +188,19 @@ EXCEPTIONS = [
     ),
     Exceptional(
         ("ambiguous",),
+        ("apply * --target orders*",),
+        0,
+        "the selection leaves lake out",
+    ),
+    Exceptional(("ambiguous",), ("plan*", "apply ?*"), 5, "the plan of lake is refused"),
+    Exceptional(
+        ("ambiguous",),
         (
-            *("plan*", "apply ?*", "drift*", "show {*", "policy*", "import*"),
-            *("status*", "runs*", "logs*", "gaps*", "backfill*", "*pause *--auto-approve*"),
-            *("projects*", "doctor ?* --auto-approve"),
+            *("runs lake", "logs lake", "gaps lake*", "backfill lake*", "pause lake --*"),
+            *("doctor lake*", "drift lake", "import", "import --dry-run*", "show {log}*"),
         ),
         1,
-        "one ambiguous resource blocks every command",
+        "lake may be two exports",
     ),
 ]
 """The exceptions. Each concerns at least one cell."""

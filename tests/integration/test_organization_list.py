@@ -175,9 +175,8 @@ def test_an_id_of_no_project_is_an_error_and_never_part_of_a_path(
     world.write()
     world.running.clear_requests()
     ran = world.run("plan")
-    assert ran.code == 1
-    assert "batch_export.new (resources.yaml:" in ran.err
-    assert f"no live project has the id '{written}'" in ran.err
+    assert ran.code == 5
+    assert f"error: batch_export.new: no live project has the id '{written}'" in ran.out
     paths = [request["path"] for request in world.running.requests()]
     assert {path for path in paths if "/batch_exports/" in path} <= {
         "/api/organizations/org/batch_exports/",

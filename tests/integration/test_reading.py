@@ -125,8 +125,8 @@ def test_a_namesake_that_is_pending_deletion_does_not_count(
     running = service_of(seed)
     workspace = write(tmp_path, files({"name": "Web"}, exports=1))
     ran = run("plan", running, workspace)
-    assert ran.code == 1
-    assert "2 live projects are named 'Web'" in ran.err
+    assert ran.code == 5
+    assert "2 live projects are named 'Web'" in ran.out
     pending = {"fault": "body", "merge": {"is_pending_deletion": True}}
     running.admin("PUT", "faults", [{"match": {"path": DETAIL}, **pending}])
     ran = run("plan", running, workspace)

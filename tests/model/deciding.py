@@ -57,9 +57,6 @@ class Planned:
         self.refusals = set[tuple[str, frozenset[str]]]()
         self.leaving, self.loosened = set[str](), set[tuple[str, str]]()
         self.stays, self.unmanaged = set[tuple[str, str]](), set[str]()
-        self.error, self.code = "AmbiguousIdentity", 1
-        if self.identity.is_ambiguous:
-            return
         self.error, self.code = "BadUsage", 64
         candidates = [*self._candidates()]
         if not self._select({change.address for change in candidates}):

@@ -99,14 +99,15 @@ class Identity:
         self.replaced: dict[str, Live] = {}
         self.left_by_moves: dict[str, Live] = {}
         self.gone: set[str] = set()
-        self.is_ambiguous = False
+        self.leads: dict[Live, list[str]] = {}
+        self.ambiguous = set[str]()
+        self.unclear = set[tuple[str, frozenset[str]]]()
         for kind in ("project", "batch_export"):
             self._match([now[key] for key in sorted(now.keys() - self.untouchable)], kind)
-        if not self.is_ambiguous:
-            self._match_removed()
+        self._match_removed()
 
     def is_free(self, item: Live) -> bool:
-        return item not in self.owner and item not in self.ignored
+        return item not in self.leads and item not in self.owner and item not in self.ignored
 
     def _named(self, resource: Resource, *names: str) -> list[Live]:
         """Return the free objects of some names in the project of a resource."""
@@ -125,25 +126,49 @@ class Identity:
         if resource.parent is None:
             return None
         how, text = resource.parent
-        projects = [item for item in self.live if item.kind == "project"]
         if how == "key":
-            found = [self.matched.get(text)]
-        else:
-            found = [item for item in projects if text == (item.id if how == "id" else item.name)]
-        self.is_ambiguous |= len(found) != 1 and not (how == "id" and resource.absent)
-        return found[0].id if found and found[0] else None
+            project = self.matched.get(text)
+            return project.id if project else None
+        found = self._projects(how, text)
+        return found[0].id if len(found) == 1 else None
+
+    def _projects(self, how: str, text: str) -> list[Live]:
+        projects = [item for item in self.live if item.kind == "project"]
+        return [item for item in projects if text == (item.id if how == "id" else item.name)]
+
+    def _is_placed(self, resource: Resource, inside: dict[str, set[str]]) -> bool:
+        """Return whether the project of a resource is clear, and refuse it otherwise."""
+        how, text = resource.parent or ("key", "")
+        if how == "key":
+            if text in self.ambiguous:
+                inside.setdefault(text, set()).add(resource.address)
+                self.ambiguous.add(resource.address)
+            return text not in self.ambiguous
+        found = self._projects(how, text)
+        if len(found) == 1 or (how == "id" and resource.absent):
+            return True
+        return self._refuse("ambiguous" if found else "unresolved", resource.address)
+
+    def _refuse(self, rule: str, *addresses: str) -> bool:
+        self.unclear.add((rule, frozenset(addresses)))
+        self.ambiguous.update(addresses)
+        return False
 
     # The resources
 
     def _match(self, resources: list[Resource], kind: str) -> None:
         """Match by one rule after the other, each for all resources before the next."""
-        resources = [resource for resource in resources if resource.kind == kind]
+        inside: dict[str, set[str]] = {}
+        every = [resource for resource in resources if resource.kind == kind]
+        resources = [resource for resource in every if self._is_placed(resource, inside)]
+        self.unclear |= {("ambiguous", frozenset(addresses)) for addresses in inside.values()}
         for resource in resources:
-            self.parent_of(resource)
             if resource.pinned is not None:
                 found = self._pinned(resource)
-                self.is_ambiguous |= not (found or resource.absent)
-                self._claim(resource, found)
+                if found or resource.absent:
+                    self._claim(resource, found)
+                else:
+                    self._refuse("unresolved", resource.address)
         left = [resource for resource in resources if resource.pinned is None]
         for rule in (self._recorded_here, self._by_name, self._recorded, self._by_former_name):
             pairs = [(resource, rule(resource, left)) for resource in left]
@@ -153,10 +178,30 @@ class Identity:
             left = [resource for resource, found in pairs if not found]
         for resource in left:
             self._claim(resource, [])
+        self._match_ambiguous(every, kind)
+
+    def _match_ambiguous(self, every: list[Resource], kind: str) -> None:
+        """Refuse what leads to one object, and keep what ambiguous resources may have."""
+        for item, addresses in self.leads.items():
+            if item.kind == kind and len(addresses) > 1 and not self.ambiguous >= {*addresses}:
+                self._refuse("ambiguous", *addresses)
+        for resource in every:
+            entry = self.record.entries.get(resource.address)
+            if resource.address in self.ambiguous:
+                self.matched.pop(resource.address, None)
+                for identity in (resource.pinned, entry.id if entry else None):
+                    if identity in self.by_id and self.by_id[identity].kind == kind:
+                        self.leads.setdefault(self.by_id[identity], [resource.address])
+        for item in [item for item, address in self.owner.items() if address in self.ambiguous]:
+            del self.owner[item]
 
     def _claim(self, resource: Resource, found: list[Live]) -> None:
         item = found[0] if len(found) == 1 else None
-        self.is_ambiguous |= len(found) > 1 or item in self.owner
+        for one in found:
+            self.leads.setdefault(one, []).append(resource.address)
+        if len(found) > 1:
+            self._refuse("ambiguous", resource.address)
+            return
         self.matched[resource.address] = item
         if item:
             self.owner[item] = resource.address
@@ -199,7 +244,7 @@ class Identity:
             item, resource = self.by_id.get(entry.id), self.now.get(address)
             if item is None and resource is None:
                 self.gone.add(address)
-            if item is None or item in self.owner:
+            if item is None or item in self.owner or item in self.leads:
                 continue
             must_stay = self._must_stay(address, item)
             if resource is None:

@@ -24,12 +24,28 @@ PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE}
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
     """Return the rules that refuse a plan, each with its addresses."""
-    checks = (_deleted, _replaced, _inside, _limits, _names, _ignored, _exports, _projects)
+    checks = (
+        _unclear,
+        _deleted,
+        _replaced,
+        _inside,
+        _limits,
+        _names,
+        _ignored,
+        _exports,
+        _projects,
+    )
     return {
         (rule, frozenset(addresses))
         for check in (*checks, doubled, broken)
         for rule, *addresses in check(plan)
     }
+
+
+def _unclear(plan: Planned) -> Refusals:
+    for rule, addresses in plan.identity.unclear:
+        if not addresses <= plan.left_out:
+            yield rule, *addresses
 
 
 def _deleted(plan: Planned) -> Refusals:
@@ -77,6 +93,8 @@ def _why(plan: Planned, item: Live) -> str:
     identity, address = plan.identity, plan.identity.owner.get(item, "")
     if item in identity.ignored:
         return "ignore"
+    if not identity.ambiguous.isdisjoint(identity.leads.get(item, ())):
+        return "ambiguous"
     if address in plan.now:
         return "not-selected" if plan.now[address].absent else "declared-inside"
     was = plan.record.applied.get(address)

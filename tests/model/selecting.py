@@ -35,7 +35,7 @@ class Thing(NamedTuple):
 def things_of(plan: Planned) -> dict[str, Thing]:
     """Return everything that an option may name, by address."""
     identity, things = plan.identity, list[Thing]()
-    for address in identity.untouchable | identity.matched.keys():
+    for address in identity.untouchable | identity.ambiguous | identity.matched.keys():
         resource, live = plan.now[address], identity.matched.get(address)
         names = frozenset({resource.name, *({live.name} if live else ())})
         parents = frozenset({identity.parent_of(resource), *(resource.parent or ())[1:]})
@@ -45,7 +45,7 @@ def things_of(plan: Planned) -> dict[str, Thing]:
         names = frozenset({was.name if was else item.name, item.name})
         things.append(Thing(address, names, item, frozenset({item.parent})))
     for item in plan.live:
-        if item not in identity.owner:
+        if item not in identity.owner and item not in identity.leads:
             names, parents = frozenset({item.name}), frozenset({item.parent})
             things.append(Thing(item.address, names, item, parents, is_unmanaged=True))
     return {thing.address: thing for thing in things}

@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.errors import AmbiguousIdentity, BadUsage
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
@@ -54,7 +54,7 @@ def settled(
 def plan_or_problem(make: Callable[[], Plan]) -> Plan | str:
     try:
         return make()
-    except (AmbiguousIdentity, BadUsage) as error:
+    except BadUsage as error:
         return str(error)
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.applying.checks import modifications
-from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.inventory import Entry
@@ -54,10 +53,7 @@ def inventory_of(applied: Desired, live: Live | None, now: Desired | None = None
     """
     present = {a: r for a, r in applied.resources.items() if r.state is State.PRESENT}
     was = replace(applied, resources=present)
-    try:
-        matches = match(was, live, policy=Policy(), kinds=KINDS).matches if live else {}
-    except AmbiguousIdentity:
-        matches = {}
+    matches = match(was, live, policy=Policy(), kinds=KINDS).matches if live else {}
     entries = {
         address: Entry(
             pair.live.id if pair.live else f"gone-{address.key}",

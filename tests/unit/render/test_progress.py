@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from reconciler.diagnostics import OfEnvironment
-from reconciler.errors import AmbiguousIdentity, ReconcilerError
+from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.event import (
     Done,
@@ -96,7 +96,7 @@ def test_errors_are_escaped_and_every_line_is_labelled() -> None:
 
 
 def test_several_problems_are_several_errors() -> None:
-    problems = AmbiguousIdentity("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
+    problems = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
     assert error_as_text(problems) == (
         "error: a: 2 are named 'A'\n  id: 1\n  id: 2\nerror: b: none has the id 3\n"
     )
@@ -111,7 +111,7 @@ def test_several_problems_are_several_errors() -> None:
     ],
 )
 def test_a_hint_for_each_problem_is_below_it(hint: str, lines: list[str]) -> None:
-    text = error_as_text(AmbiguousIdentity("a\n  id: 1\nb", hint=hint))
+    text = error_as_text(ReconcilerError("a\n  id: 1\nb", hint=hint))
     assert text.splitlines() == lines
 
 
@@ -133,7 +133,7 @@ def test_an_error_fits_a_terminal_and_its_commands_stay_whole() -> None:
 
 
 def test_a_problem_with_details_is_one_of_several_environments() -> None:
-    error = AmbiguousIdentity("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
+    error = ReconcilerError("a: 2 are named 'A'\n  id: 1\n  id: 2\nb: none has the id 3")
     item = OfEnvironment[Plan]("dev", error=error)
     assert item.problems == ("a: 2 are named 'A'; id: 1; id: 2", "b: none has the id 3")
 
