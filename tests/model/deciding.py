@@ -134,8 +134,8 @@ class Planned:
         for address, item in self.identity.matched.items():
             was = self.record.declared(item)
             if not self.world.no_inventory:
-                known = was or self.record.trusted.get(address)
-                self.loosened |= {(text, address) for text in loosened(self.now[address], known)}
+                texts = loosened(self.now[address], was, self.record.trusted.get(address))
+                self.loosened |= {(text, address) for text in texts}
             if item and not self.now[address].absent and address not in self.left_out:
                 fields = dropped(was, self.now[address], item)
                 self.stays |= {(address, path) for path, is_reset in fields if not is_reset}

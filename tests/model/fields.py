@@ -80,7 +80,8 @@ def _permits(resource: Resource) -> set[str]:
     return found if resource.protected else found | {"protect"}
 
 
-def loosened(resource: Resource, was: Resource | None) -> set[str]:
-    """Return what a resource permits now and its applied declaration did not."""
-    own = _permits(resource)
-    return own - _permits(was) if was else {text for text in own if text.startswith("beside")}
+def loosened(resource: Resource, was: Resource | None, merged: Resource | None) -> set[str]:
+    """Return what a resource permits and did not when it was applied, or merged if it is new."""
+    before = was or merged
+    own = _permits(resource) - (_permits(before) if before else set())
+    return own if was else {text for text in own if text.startswith("beside")}

@@ -53,7 +53,7 @@ FAULTS = (
         "I4",
         "an object to delete is called unmanaged",
         "reconciler/planning/duplicates.py",
-        "stays = [item for item in items if item.live.identity not in self.draft.deleted]",
+        "stays = [item for item in items if item.identity not in draft.deleted]",
         "stays = items",
     ),
     Fault(
@@ -238,8 +238,9 @@ FAULTS = (
         "N12",
         "a move that was cut short deletes a protected object",
         "reconciler/planning/guards.py",
-        '(change.address.kind, change.live_id or ""), change.address)',
-        "(), change.address)",
+        'inventory.by_object.get((kind.name, change.live_id or ""), address)',
+        "address",
+        also=(("live is not None and inventory.is_protected(address, live, parent)", "False"),),
     ),
     Fault(
         "N13",
