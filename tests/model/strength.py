@@ -46,8 +46,8 @@ FAULTS = (
         "I2",
         "`ignore` and a rename make a second export",
         "reconciler/planning/duplicates.py",
-        "(*matching.unmanaged, *matching.ignored, *claimed)",
-        "(*matching.unmanaged, *claimed)",
+        "(*matching.unmanaged, *matching.ignored, *claimed, *undecided)",
+        "(*matching.unmanaged, *claimed, *undecided)",
     ),
     Fault(
         "I4",

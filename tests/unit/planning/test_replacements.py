@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.errors import AmbiguousIdentity
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
@@ -244,5 +243,5 @@ def test_model_422_a_cut_move_of_what_is_to_be_deleted_is_ambiguous() -> None:
     record = inventory_of(BASE, moved_live(live_export("e1")))
     live = moved_live(live_export("e1"), live_export("e2", parent=2))
     absent = desired_of(WEB, APP, export(parent="app", state=State.ABSENT))
-    with pytest.raises(AmbiguousIdentity, match="e2"):
-        planned(absent, live, options=ALLOWED, base=record)
+    plan = planned(absent, live, options=ALLOWED, base=record)
+    assert ([item.rule for item in plan.refusals], plan.empty) == (["ambiguous"], True)
