@@ -18,6 +18,7 @@ from reconciler.model.inventory import Entry
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import listed, printable, shortened
+from reconciler.model.values import SecretRef, leaves_of
 from reconciler.planning.inventory import Inventory, Record, entries_after, hash_of_secrets
 from reconciler.workspace.elsewhere import declared_in_others
 from reconciler.workspace.git.base import shallow_hint, trusted_branch
@@ -93,7 +94,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         whose commit HEAD lacks.
         """
         repository, head = self.repository, self.head
-        hashes = dict(self._hashes())
+        today = dict(self._contents())
+        hashes = dict(self._hashes(today))
         if head is None:
             return Inventory(hashes=hashes)
         tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
@@ -121,6 +123,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             behind=behind,
             elsewhere=dict(self._elsewhere(entries, parents)),
             trusted=trusted,
+            contents=dict(self._contents_of(entries, applied, today)),
             former=former,
             times=times,
             every=every,
@@ -164,9 +167,9 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 )
                 yield address, f"its commit {entry.commit[:7]} is not in {where}"
 
-    def _hashes(self) -> Iterator[tuple[Address, str]]:
+    def _hashes(self, contents: Mapping[str, str]) -> Iterator[tuple[Address, str]]:
         """Yield the hashes of the secrets of today's resources."""
-        desired, contents = self.loaded.desired, dict(self._contents())
+        desired = self.loaded.desired
         for address in {at for users in desired.secret_users.values() for at in users}:
             if (digest := hash_of_secrets(desired.resources[address], contents)) is not None:
                 yield address, digest
@@ -181,6 +184,23 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         for origin, name in names.items():
             if source.contains(name) and (self.folder / name).is_file():
                 yield origin, content_id((self.folder / name).read_bytes())
+
+    def _contents_of(
+        self, entries: _Entries, applied: Mapping[Address, Resource], today: Mapping[str, str]
+    ) -> Iterator[tuple[tuple[str | None, str], str]]:
+        """Yield those of today, if there are any, and those at the commits of entries."""
+        yield from (((None, origin), content) for origin, content in today.items())
+        files = {
+            (entries[address].commit or "", source)
+            for address, was in applied.items()
+            for ref in (leaves_of(was.spec, SecretRef) if today else ())
+            for source in ref.sources
+            if source.source == "file"
+        }
+        for commit, source in sorted(files):
+            at_commit = GitSource(self._blobs, self._trees[commit])
+            if (content := at_commit.id_of(source.argument)) is not None:
+                yield (commit, source.origin), content
 
     def _elsewhere(
         self, entries: _Entries, parents: Mapping[Address, Resource]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from enum import StrEnum
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -181,8 +182,8 @@ class Variant(Struct, frozen=True, dict=True):
     """Tags whose objects are in no list, with their first dialect: they can be read by id only."""
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Fields of the body that say where an object writes, by tag, and words for them."""
-    outermost: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """The sort (`Novelty`) of a place and what it is called, by the word of its address."""
+    outermost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The sort (`Novelty`) of a place by tag, and the parts of its text, with words as fields."""
     addressed_by: Mapping[str, str] = field(default_factory=dict)
     """The extra that may hold the address of the place instead of the body, by tag."""
     summaries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -204,7 +205,7 @@ class Variant(Struct, frozen=True, dict=True):
         if parts is None:
             line = ", ".join(f"{name} {text}" for name, text in shown.items())
         else:
-            line = "".join(filter(None, (_filled(part, shown) for part in parts)))
+            line = filled(parts, shown)
         extras = [
             f"{extra.name} {given}"
             for extra in self.extras
@@ -267,12 +268,13 @@ def _plain_values(body: JSON, fields: tuple[Field, ...]) -> dict[str, str]:
     }
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str | None:
-    """Return a template with its fields filled in, None if a field has no value."""
-    try:
-        return template.format_map(values)
-    except KeyError:
-        return None
+def filled(parts: Iterable[str], values: Mapping[str, str]) -> str:
+    """Return templates with their fields filled in, without those of which one has no value."""
+    text = ""
+    for part in parts:
+        with suppress(KeyError):
+            text += part.format_map(values)
+    return text
 
 
 class Field(Struct, frozen=True):

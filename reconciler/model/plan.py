@@ -183,6 +183,7 @@ class Novelty(Term):
     BUCKET = "bucket", "A bucket, a container, a catalog or a project of a warehouse."
     QUERY = "query", "Another query, model or selection of events for a place."
     REFERENCE = "reference", "Another reference of a secret."
+    OBJECT = "object", "Another name of a recorded object, or an object in place of a deleted one."
 
 
 class NewPlace(Public, frozen=True):

@@ -27,7 +27,7 @@ from reconciler.model.values import MISSING, JSONObject, Path, SecretRef
 from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved
 from reconciler.planning.matcher import Match, Matching, about
-from reconciler.planning.places import Parts, Place, Places
+from reconciler.planning.places import Parts, Place, Places, patched
 
 _ON_PURPOSE = {Reason.STATE_ABSENT}
 """Why an object is deleted that a created one may replace. Pruning is no such reason: it may be the
@@ -344,7 +344,8 @@ def _users(matching: Matching, places: Mapping[str, Places]) -> Mapping[Parts, S
         resource = match.resource
         if resource.state is not State.ABSENT:
             live = match.live.body if match.live is not None else {}
-            for parts in _shared(places[match.kind.name].of_body(resource.spec, live)):
+            spec = patched(match.kind, resource.spec, live)
+            for parts in _shared(places[match.kind.name].of_body(spec)):
                 users[parts].append(resource)
     return users
 

@@ -18,7 +18,7 @@ from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import quoted
-from reconciler.model.values import path_text, secret_refs
+from reconciler.model.values import SecretSource, path_text, secret_refs
 
 
 class Declared(Struct, frozen=True):
@@ -51,6 +51,9 @@ class Inventory(Struct, frozen=True, dict=True):
         Removed addresses that other files may declare, with the reason.
     trusted
         The resources of the trusted branch, none if it is unknown.
+    contents
+        The ids of the contents of tracked files that secrets come from, by commit and reference,
+        those of today's files without a commit.
     former, times
         The configuration of the newest applied commit, and the times of the commits of entries.
     every
@@ -65,6 +68,7 @@ class Inventory(Struct, frozen=True, dict=True):
     behind: Mapping[Address, str] = field(default_factory=dict)
     elsewhere: Mapping[Address, str] = field(default_factory=dict)
     trusted: Mapping[Address, Resource] = field(default_factory=dict)
+    contents: Mapping[tuple[str | None, str], str] = field(default_factory=dict)
     former: Desired | None = None
     times: Mapping[str, datetime] = field(default_factory=dict)
     record: Record | None = None
@@ -74,6 +78,11 @@ class Inventory(Struct, frozen=True, dict=True):
     def by_object(self) -> Mapping[Identity, Address]:
         """The address of each recorded object."""
         return {(address.kind, entry.id): address for address, entry in self.entries.items()}
+
+    def ids_of(self, source: SecretSource, at: str | None = None) -> tuple[SecretSource | str, ...]:
+        """Return what a secret is known by: its reference, and the content of a tracked file."""
+        content = self.contents.get((at, source.origin))
+        return (source, content) if content is not None else (source,)
 
     def counted(self, live: Live, kinds: Mapping[str, Kind]) -> Inventory:
         """Return it without entries that the files at their commit do not declare."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
-from msgspec.structs import replace
-
 from reconciler.diagnostics import Diagnostic
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
@@ -35,7 +33,6 @@ PAUSED_BY_SERVICE = "paused-by-service"
 """The note, and the consequence of an unpause, that the service paused an export."""
 _MOST = 20
 _MOST_NAMED, _MOST_SECRETS = 10, 3
-_ITEM = attrgetter("sort", "text")
 _SETTINGS = attrgetter("lifecycle", "pinned_id")
 _OF_NEW = "`lifecycle.beside"
 """What loosens also a new resource."""
@@ -47,7 +44,6 @@ def notes_of(draft: Draft) -> Iterator[Note]:
         yield from _without_inventory(draft)
     else:
         yield from _of_inventory(draft, draft.matching.inventory)
-        yield from _never_live(draft)
     yield from _of_other_tools(draft)
     yield from look_alike_notes(draft)
     yield from collision_notes(draft)
@@ -222,25 +218,6 @@ def _of_other_tools(draft: Draft) -> Iterator[Note]:
         yield Note(
             OTHER_TOOL,
             f"managed by {OTHER_TOOL}, so neither renamed nor pruned: {listed(objects, _MOST)}",
-        )
-
-
-def _never_live(draft: Draft) -> Iterator[Note]:
-    """Yield what is new to the service, and was applied before: the worst of each change."""
-    known = replace(draft.known, only_live=True)
-    users: dict[str, list[Address]] = {}
-    for change in draft.changes if not known.is_first else ():
-        match, at_base = draft.matching.matches.get(change.address), {*map(_ITEM, change.new)}
-        if match is not None and change.address not in draft.refused:
-            _, new = known.reached(change, match, None)
-            for item in [item for item in new if _ITEM(item) not in at_base][:1]:
-                users.setdefault(item.text, []).append(change.address)
-    if users:
-        new_texts = [f"{printable(text)} ({listed(by, _MOST_NAMED)})" for text, by in users.items()]
-        yield Note(
-            "applied-not-live",
-            f"applied and not live, so it was changed in the service: "
-            f"{listed(new_texts, _MOST_NAMED)}",
         )
 
 

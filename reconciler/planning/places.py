@@ -1,10 +1,13 @@
-"""Where objects write, what they export, where their credentials go, and what of it is new."""
+"""Where objects send, what they export, where their credentials go, and what of it is new.
+
+docs/output.md has the rule. Everything is compared by live ids.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
@@ -13,13 +16,15 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
-from reconciler.model.kind import Action, Field, Kind, Variant
-from reconciler.model.plan import Change, NewPlace, Novelty, SecretUse
-from reconciler.model.resource import Resource, State
+from reconciler.model.inventory import Entry
+from reconciler.model.kind import Action, Kind, Variant, filled
+from reconciler.model.live import LiveObject
+from reconciler.model.plan import Change, NewPlace, Novelty
+from reconciler.model.resource import Resource
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
+from reconciler.model.text import quoted
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -34,12 +39,14 @@ from reconciler.model.values import (
 )
 from reconciler.planning.differ import with_live_values
 from reconciler.planning.integrations import resolved
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Match, Matching
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
-UNKNOWN = "*"
-"""The name of all secrets of a type that is unknown."""
-_PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
+# A dotted name, an IP address, HOST:PORT, USER@HOST, //HOST or \\HOST, anywhere in a text.
+_ADDRESS = re.compile(r"//|\\\\|@|::|[^\W\d_][\w-]*:\d|[\w-]\.[\w-]*[^\W\d_]|(?:\d+\.){3}\d")
+_ALL = frozenset({"*"})
+"""The secrets of a type that is unknown."""
 _HOSTS = ("host", "endpoint", "address")
 PARENT = "source"
 """The word for the parent whose data an object exports."""
@@ -48,12 +55,16 @@ INSIDE = ("prefix", "database", "schema", "dataset", "table")
 
 Parts: TypeAlias = tuple[tuple[str, str], ...]
 """Words for the parts of a place, with their values, the address first."""
+_Key: TypeAlias = tuple[str, ...]
+"""A place, or a place with what is exported to it."""
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
 _MOST_FORMER = 2
+_TO = " -> "
+_BESIDE = (Novelty.BUCKET, Novelty.INTEGRATION)
 
 
 class Place(NamedTuple):
-    """A place: the field with variants that names it, its tag, and its parts.
+    """Exactly where an object writes: the field with variants, its tag, and the parts.
 
     `is_exact`: data of two objects there is mixed. Behind a mere address may be many places.
     """
@@ -65,87 +76,150 @@ class Place(NamedTuple):
 
 
 class Reach(Struct, frozen=True):
-    """What an object reaches and collects.
+    """Where an object sends, and what.
 
-    data, shown
-        What it exports, to compare and to show: what differs from everything of the default.
     places
-        Where it writes, without what is inside of it.
+        Where its data goes, the main place first.
+    data
+        What it exports, compared and shown: what differs from everything of the default.
     address, tokens
         Where its credentials are sent, as far as answers have it, and the secret rest.
     inside
         Where it writes inside of the first place, such as `prefix web/`.
     secrets
-        The names of the secrets that it may store, `UNKNOWN` for those of an unknown type.
+        The names of the secrets that it may store, `*` for those of an unknown type.
     """
 
-    data: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
-    places: dict[str, Novelty] = {}
+    places: Mapping[str, Novelty] = {}
+    data: Mapping[str, str] = {}
     address: str = ""
-    tokens: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
+    tokens: Sequence[str] = ()
+    inside: Sequence[str] = ()
     secrets: AbstractSet[str] = frozenset()
 
     @property
-    def pair(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Where and what."""
-        return tuple(self.places), self.data
+    def exported(self) -> str:
+        """What it exports, as text."""
+        return ", ".join(self.data.values()) or "everything"
 
     @property
     def receiver(self) -> str:
         """Where its credentials are sent, with secret addresses."""
         return ", ".join((self.address, *self.tokens))
 
+    @property
+    def keys(self) -> Iterator[_Key]:
+        """Every place, alone and with the data."""
+        for place in self.places:
+            yield (place,)
+            yield (place, _TO, *self.data)
+
 
 class Places(Struct, frozen=True):
-    """The places of one kind. Made once, since ten thousand objects are asked for theirs."""
+    """The places of one kind, made once for ten thousand objects.
+
+    `parts` are the names, words and defaults of its fields by tag, `others` the names of fields
+    below which other addresses are.
+    """
 
     kind: Kind
-    holders: tuple[_Holder, ...]
+    name: str
+    variant: Variant
+    parts: Mapping[str, Sequence[tuple[str, str, str]]]
+    others: Mapping[str, AbstractSet[str]]
 
     @classmethod
     def of(cls, kind: Kind) -> Places:
-        """Return the places of a kind."""
-        return cls(kind, tuple(_Holder.of(field, variant) for field, variant in kind.variants))
+        """Return the places of a kind, whose objects send nowhere if it has no variants."""
+        name, variant = next(((f.name, v) for f, v in kind.variants), ("", Variant("", "", {})))
+        parts, others = {}, {}
+        for tag, fields in variant.variants.items():
+            named, words = {item.name: item for item in fields}, variant.places.get(tag, {})
+            parts[tag] = [(n, w, str(comparable(named[n], None) or "")) for n, w in words.items()]
+            others[tag] = {
+                name
+                for name in named.keys() - words.keys()
+                if looks_like_address(name) or isinstance(named[name].type, OpenObject)
+            }
+        return cls(kind, name, variant, parts, others)
 
-    def of_body(self, body: JSONObject, live: JSONObject | None = None) -> Iterator[Place]:
-        """Yield where an object writes. Values of `live` count where a declared body has none.
+    def of_body(self, body: JSONObject) -> Iterator[Place]:
+        """Yield where an object writes exactly. A secret equals no live value."""
+        outer = mapping_of(body.get(self.name))
+        if parts := self._parts(outer):
+            tag = str(outer.get(self.variant.tag))
+            yield Place(self.name, tag, parts, len(self.parts[tag]) > 1)
 
-        A secret reference can't be compared with a live value, so its place is unknown.
-        """
-        for holder in self.holders:
-            name = holder.field.name
-            declared = body.get(name) if live is not None else holder.field.live_value(body)
-            place = holder.place(declared, live.get(name) if live else None)
-            if place is not None:
-                yield place
+    def _parts(self, outer: JSONObject) -> Parts:
+        tag, config = str(outer.get(self.variant.tag)), mapping_of(outer.get(self.variant.body))
+        given = [(word, config.get(n), text) for n, word, text in self.parts.get(tag, ())]
+        if extra := self.variant.addressed_by.get(tag):
+            given.append((extra, outer.get(extra), ""))
+        parts = [(word, default if v is None else _part(word, v)) for word, v, default in given]
+        has_address = parts and (parts[0][1] or (extra and parts[-1][1]))
+        return tuple((word, text) for word, text in parts if text) if has_address else ()
 
     def reach(self, body: JSONObject) -> Reach:
-        """Return what an object reaches and collects, by a body with the names of fields."""
-        overlap = self.kind.behaviour().overlap
-        paths = (*overlap.source, *overlap.selection)
-        data = [item for path in paths if (item := self._exported(path, body)) is not None]
-        data.sort(key=lambda item: len(item[1]))
-        reach = Reach(tuple(key for key, _ in data), tuple(text for _, text in data))
-        for holder in self.holders:
-            if (value := body.get(holder.field.name)) is not None:
-                reach = holder.reach(value, reach)
-        return reach
+        """Return where an object sends and what, by a body with the names of fields."""
+        overlap, variant = self.kind.behaviour().overlap, self.variant
+        exported = (self._exported(path, body) for path in (*overlap.source, *overlap.selection))
+        data = dict(sorted(filter(None, exported), key=lambda item: len(item[1])))
+        if (value := body.get(self.name)) is None:
+            return Reach(data=data)
+        outer, parts = mapping_of(value), dict(self._parts(mapping_of(value)))
+        tag, is_known = str(outer.get(variant.tag)), str(outer.get(variant.tag)) in self.parts
+        others = list(self._others(tag, mapping_of(outer.get(variant.body))))
+        sort, *form = variant.outermost.get(tag, ("host",))
+        main, endpoint = filled(form, parts).removeprefix(" by "), parts.get("endpoint")
+        hosts = [f"{tag} {text}" for novelty, text in others if novelty is Novelty.HOST]
+        held = {e.name: f"{e.name} {outer[e.name]}" for e in variant.extras if outer.get(e.name)}
+        address = [main] if main and sort == "host" else [endpoint] if main else hosts
+        address += (
+            []
+            if address == [main]
+            else [text for name, text in held.items() if name in parts or not is_known]
+        )
+        novelty = Novelty.HOST if endpoint else Novelty(sort)
+        places = {main: Novelty.INTEGRATION if held.keys() & parts else novelty} if main else {}
+        places |= dict.fromkeys(hosts, Novelty.HOST)
+        places |= {text: Novelty.INTEGRATION for name, text in held.items() if name not in parts}
+        places |= {text: novelty for novelty, text in others if novelty in _BESIDE}
+        return Reach(
+            places if places or is_known else {tag: Novelty.HOST},
+            data,
+            ", ".join(filter(None, address)) or tag,
+            [text for novelty, text in others if novelty is Novelty.SECRET],
+            [f"{word} {text}" for word, text in parts.items() if word in INSIDE],
+            {item.name for item in variant.fields_of(value) if item.secret} if is_known else _ALL,
+        )
 
-    def tokens(self, body: JSONObject) -> tuple[str, ...]:
-        """Return the secret addresses of a body with the names of fields."""
-        for holder in reversed(self.holders):
-            if (value := body.get(holder.field.name)) is not None:
-                return holder.tokens(value)
-        return ()
+    def _others(self, tag: str, config: JSONObject) -> Iterator[tuple[Novelty, str]]:
+        """Yield the addresses, buckets and roles that are no parts, at any depth.
+
+        Those of an unknown type are in any field, and in keys. An address that is secret is in no
+        answer of the service.
+        """
+        names = self.others.get(tag, config.keys()) & config.keys()
+        for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
+            words = [part for part in path if isinstance(part, str)]
+            name, text = words[-1], canonical_host(_shown(leaf))
+            yield from ((Novelty.HOST, _shown(word)) for word in words if _ADDRESS.search(word))
+            if leaf in (None, "") or leaf.__class__ is bool:
+                continue
+            if looks_like_address(name):
+                yield Novelty.SECRET if looks_secret(name) else Novelty.HOST, text
+            elif looks_secret(name):
+                if len(path) > 1 and not isinstance(leaf, SecretRef):
+                    yield Novelty.INTEGRATION, f"{name} {text}"
+            elif "bucket" in name:
+                yield Novelty.BUCKET, f"s3://{text}"
+            elif _ADDRESS.search(text) and not isinstance(leaf, (int, float)):
+                yield Novelty.HOST, text
 
     def _exported(self, path: Path, body: JSONObject) -> tuple[str, str] | None:
         """Return the value at a path of what is exported, to compare and to show, or None."""
         value = value_at(body, path)
-        if value is MISSING or not value:
-            return None
-        field = self.kind.field_at(path, body)
+        field = self.kind.field_at(path, body) if value is not MISSING and value else None
         if field is None or value == field.default or is_default(field, value):
             return None
         wanted = comparable(field, value)
@@ -158,236 +232,103 @@ class Places(Struct, frozen=True):
         return text, text
 
 
-class _Part(NamedTuple):
-    """A field that says where an object writes, a word for it, and its default as text."""
-
-    field: Field
-    word: str
-    default: str
-
-    @classmethod
-    def of(cls, field: Field, word: str) -> _Part:
-        """Return the part of a field."""
-        default = comparable(field, None)
-        return cls(field, word, "" if default is None else str(default))
-
-    def text(self, declared: Mapping[str, JSON], live: Mapping[str, JSON]) -> str | None:
-        """Return the value as text, "" without one, None if it can't be compared."""
-        name = self.field.name
-        value = declared[name] if name in declared else live.get(name)
-        if value is None:
-            return self.default
-        if not isinstance(value, (str, int)):
-            return None
-        # Servers return some numbers as text.
-        return self._same(str(value))
-
-    def _same(self, text: str) -> str:
-        """Return the text that all texts for the same have."""
-        if self.word == "prefix":
-            return f"{folder}/" if (folder := text.strip("/")) else ""
-        if self.word in _HOSTS:
-            text = canonical_host(text)
-        return text.rstrip("/") if self.word == "endpoint" else text
+def _part(word: str, value: JSON) -> str:
+    """Return the text that all texts for the same part have."""
+    text = _shown(value)
+    if word == "prefix":
+        return f"{folder}/" if (folder := text.strip("/")) else ""
+    text = canonical_host(text) if word in _HOSTS else text
+    return text.rstrip("/") if word == "endpoint" else text
 
 
-class _Holder(Struct, frozen=True):
-    """A field with variants: the parts of its places by tag, and the extras that hold addresses.
+def _shown(value: JSON) -> str:
+    """Return a value as text, of a secret the reference, of a literal the host of an address.
 
-    `others` are the names of the fields below which other addresses are, `secrets` of those that
-    are secret.
+    Letters that look like those of ASCII are escaped. Servers return some numbers as text.
     """
-
-    field: Field
-    variant: Variant
-    parts: dict[str, tuple[_Part, ...]]
-    extras: Mapping[str, _Part]
-    others: dict[str, AbstractSet[str]]
-    secrets: dict[str, AbstractSet[str]]
-
-    @classmethod
-    def of(cls, field: Field, variant: Variant) -> _Holder:
-        """Return the places of a field."""
-        extras = {extra.name: extra for extra in variant.extras}
-        held = {tag: _Part.of(extras[name], name) for tag, name in variant.addressed_by.items()}
-        holder = cls(field, variant, {}, held, {}, {})
-        for tag, fields in variant.variants.items():
-            words, named = variant.places.get(tag, {}), {item.name: item for item in fields}
-            holder.parts[tag] = tuple(_Part.of(named[name], word) for name, word in words.items())
-            holder.others[tag] = {
-                name
-                for name, item in named.items()
-                if isinstance(item.type, OpenObject)
-                or (looks_like_address(name) and name not in words)
-            }
-            holder.secrets[tag] = {name for name, item in named.items() if item.secret}
-        return holder
-
-    def place(self, declared: JSON, live: JSON) -> Place | None:
-        """Return where an object writes, None if that is unknown."""
-        outer, live_outer = mapping_of(declared), mapping_of(live)
-        tag = outer.get(self.variant.tag, MISSING)
-        parts = self.parts.get(str(tag))
-        if not parts:
-            return None
-        if live_outer.get(self.variant.tag, MISSING) != tag:
-            live_outer = {}
-        extra = self.extras.get(str(tag))
-        held = extra.text(outer, live_outer) if extra is not None else ""
-        body = mapping_of(outer.get(self.variant.body))
-        live_body = mapping_of(live_outer.get(self.variant.body))
-        values = [part.text(body, live_body) for part in parts]
-        if held is None or None in values or not (values[0] or held):
-            return None
-        place = [(part.word, text) for part, text in zip(parts, values, strict=True) if text]
-        if extra is not None and held:
-            place.append((extra.word, held))
-        return Place(self.field.name, str(tag), tuple(place), len(parts) > 1)
-
-    def reach(self, value: JSON, reach: Reach) -> Reach:
-        """Return what is reached, with the places and the address of a value."""
-        outer, tag = mapping_of(value), str(value_at(value, (self.variant.tag,)))
-        config = mapping_of(outer.get(self.variant.body))
-        parts, below = self._parts(tag, outer, config), [*self._below(tag, config)]
-        names = [extra.name for extra in self.variant.extras]
-        held = [f"{name} {outer[name]}" for name in names if outer.get(name)]
-        by = held if tag in self.extras or tag not in self.variant.variants else []
-        hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
-        word, form = self.variant.outermost.get(next(iter(parts), ""), ("host", ""))
-        sort = Novelty(word)
-        main = form.format_map(parts) or (f"{tag} {hosts}" if hosts else "")
-        endpoint = parts.get("endpoint", "")
-        address = [main if sort is Novelty.HOST else "", endpoint, *by]
-        if endpoint:
-            sort, main = Novelty.HOST, f"{main} at {endpoint}"
-        if by:
-            sort, main = Novelty.INTEGRATION, " by ".join(filter(None, [main, *by]))
-        texts = {main: sort, **{text: sort for sort, text in below if sort in _PLACES}}
-        texts |= dict.fromkeys(held if not by else (), Novelty.INTEGRATION)
-        return replace(
-            reach,
-            places=reach.places | {text: sort for text, sort in texts.items() if text},
-            address=", ".join(filter(None, address)) or tag,
-            tokens=_tokens(below),
-            inside=tuple(f"{word} {text}" for word, text in parts.items() if word in INSIDE),
-            secrets=self.secrets.get(tag, {UNKNOWN}),
-        )
-
-    def tokens(self, value: JSON) -> tuple[str, ...]:
-        """Return the secret addresses of a value."""
-        tag = str(value_at(value, (self.variant.tag,)))
-        return _tokens(self._below(tag, mapping_of(mapping_of(value).get(self.variant.body))))
-
-    def _parts(self, tag: str, outer: JSONObject, config: JSONObject) -> Mapping[str, str]:
-        """Return the parts of a place by their words, of secrets the references."""
-        named = self.variant.places.get(tag, {})
-        shown = {name: _shown(config[name]) for name in named if name in config}
-        place = self.place({**outer, self.variant.body: shown}, None)
-        return dict(place.parts) if place is not None else {}
-
-    def _below(self, tag: str, config: Mapping[str, JSON]) -> Iterator[tuple[Novelty, str]]:
-        """Yield the addresses, buckets and integrations that are no parts of a place.
-
-        They are found by name, at any depth. An address that is secret is in no answer.
-        """
-        names = self.others.get(tag, config.keys()) & config.keys()
-        for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
-            name = next(part for part in reversed(path) if isinstance(part, str))
-            if leaf in (None, ""):
-                continue
-            if looks_like_address(name):
-                sort = Novelty.SECRET if looks_secret(name) else Novelty.HOST
-                yield sort, canonical_host(str(_shown(leaf)))
-            elif len(path) > 1 and looks_secret(name) and not isinstance(leaf, SecretRef):
-                yield Novelty.INTEGRATION, f"{name} {leaf}"
-            elif "bucket" in name:
-                yield Novelty.BUCKET, f"s3://{leaf}"
+    if isinstance(value, SecretRef) and value.is_literal:
+        hosts = filter(None, (source.argument.partition("=")[2] for source in value.sources))
+        return f"({' '.join(('literal', *hosts))})"
+    return str(value).encode("ascii", "backslashreplace").decode()
 
 
-def _tokens(below: Iterable[tuple[Novelty, str]]) -> tuple[str, ...]:
-    return tuple(text for sort, text in below if sort is Novelty.SECRET)
+class _Applied(NamedTuple):
+    """An applied declaration, with its entry, its live object if there is one, and its reach."""
 
-
-def _shown(value: JSON) -> JSON:
-    """Return a value, of a secret the reference, of a literal the host if it is an address.
-
-    Letters that look like those of ASCII are escaped.
-    """
-    if isinstance(value, str):
-        return value.encode("ascii", "backslashreplace").decode()
-    if value.__class__ is not SecretRef:
-        return value
-    if not value.is_literal:
-        return str(value)
-    hosts = filter(None, (source.argument.partition("=")[2] for source in value.sources))
-    return f"({' '.join(('literal', *hosts))})"
-
-
-_Key: TypeAlias = str | tuple[object, ...]
-"""A place, or places with what of which parent is exported to them."""
-_Users: TypeAlias = Mapping[_Key, Sequence[Address]]
+    resource: Resource
+    entry: Entry
+    live: LiveObject | None
+    reach: Reach
+    runs: bool
 
 
 # With a dict, since cached properties need one.
 class Known(Struct, frozen=True, dict=True):
-    """What is known of places: from what was applied, and from the live objects of resources.
-
-    `only_live`: what the base declares is known as far as it is live.
-    """
+    """What is known of places: from the objects of live projects, and from what was applied."""
 
     matching: Matching
     now: datetime
-    only_live: bool = False
-
-    @cached_property
-    def is_first(self) -> bool:
-        """Whether neither the base nor live state reaches anything."""
-        matches = self.matching.matches.values()
-        is_live = any(match.live and any(match.kind.variants) for match in matches)
-        return not (is_live or self.index[0])
 
     @cached_property
     def of_kind(self) -> Mapping[str, Places]:
         """The places of each kind."""
         return {name: Places.of(kind) for name, kind in self.matching.kinds.items()}
 
+    @property
+    def inventory(self) -> Inventory:
+        """What was applied, empty if that is not known."""
+        return self.matching.inventory or Inventory()
+
     @cached_property
-    def index(self) -> tuple[_Users, Mapping[SecretSource, Collection[str]]]:
-        """What the objects of the base that run reach, and where their secrets are sent.
-
-        What the base declares and no apply sends is not known: absent and ignored values.
-        """
-        users: dict[_Key, list[Address]] = defaultdict(list)
-        receivers: dict[SecretSource, dict[str, None]] = defaultdict(dict)
-        matching, inventory = self.matching, self.matching.inventory
-        pairs = {**matching.removed, **matching.matches}.values() if inventory is not None else ()
+    def _applied(self) -> Sequence[_Applied]:
+        """The applied declarations, with live values in place of ignored ones."""
+        matching, applied = self.matching, []
+        pairs = {**matching.removed, **matching.matches}.values()
         owners = {pair.live.identity: pair for pair in pairs if pair.live is not None}
-        for address, resource in inventory.applied.items() if inventory is not None else ():
-            places = self.of_kind.get(address.kind)
-            if places is None or not places.holders or resource.state is State.ABSENT:
-                continue
-            entry = inventory.entries[address]  # type: ignore[union-attr]
-            match = owners.get((address.kind, entry.id))
-            is_live = self.only_live or bool(resource.lifecycle.ignore_changes)
-            live = _fields(match) if match and is_live else {}
-            declared = resolved(match, resource, matching.live, as_live=True) if match else resource
-            spec, lifecycle = live if self.only_live else declared.spec, resource.lifecycle
-            reach = places.reach(
-                with_live_values(spec, live, lifecycle) if lifecycle.ignore_changes else spec
-            )
-            if self.runs(places.kind, spec):
-                users[*reach.pair, entry.parent or ""].append(address)
-                for place in reach.places:
-                    users[place].append(address)
-            for source in _sources(resource):
-                receivers[source][reach.receiver] = None
-        return users, receivers
+        for address, was in self.inventory.applied.items():
+            places, entry = self.of_kind[address.kind], self.inventory.entries[address]
+            if places.name:
+                pair = owners.get((address.kind, entry.id))
+                live = matching.live.by_identity.get((address.kind, entry.id))
+                spec = resolved(pair, was, matching.live, as_live=True).spec if pair else was.spec
+                if was.lifecycle.ignore_changes:
+                    spec = with_live_values(spec, _fields(places, live), was.lifecycle)
+                reach, runs = places.reach(spec), self._runs(places, spec)
+                applied.append(_Applied(was, entry, live, reach, runs))
+        return applied
 
-    def runs(self, kind: Kind, body: JSONObject) -> bool:
+    @cached_property
+    def users(self) -> Mapping[_Key, AbstractSet[str]]:
+        """The ids of what runs by project and what it sends, now or as applied."""
+        users: dict[_Key, set[str]] = defaultdict(set)
+        for one in self._applied:
+            parent = one.live.parent_id if one.live is not None else one.entry.parent
+            for key in one.reach.keys if one.runs else ():
+                users[parent or "", *key].add(one.entry.id)
+        for name, places in self.of_kind.items():
+            for item in self.matching.live.of(name) if places.name else ():
+                if self._runs(places, _fields(places, item)):
+                    for key in _reach_of(places, item).keys:
+                        users[item.parent_id or "", *key].add(item.id)
+        return users
+
+    @cached_property
+    def receivers(self) -> Mapping[SecretSource | str, Collection[str]]:
+        """Where declarations and their objects send a secret, by its reference and content."""
+        receivers: dict[SecretSource | str, dict[str, None]] = defaultdict(dict)
+        for was, entry, live, reach, _ in self._applied:
+            own = _reach_of(self.of_kind[was.address.kind], live) if live is not None else reach
+            texts = dict.fromkeys((reach.receiver, replace(own, tokens=reach.tokens).receiver))
+            for source in (source for _, ref in secret_refs(was.spec) for source in ref.sources):
+                for item in self.inventory.ids_of(source, entry.commit):
+                    receivers[item] |= texts
+        return receivers
+
+    def _runs(self, places: Places, body: JSONObject) -> bool:
         """Return whether an object runs, as far as a body says."""
-        switches = (item.name for item in kind.fields if item.toggle is not None)
+        switches = (item.name for item in places.kind.fields if item.toggle is not None)
         is_off = any(body.get(name) is True for name in switches)
-        return not (is_off or kind.behaviour().overlap.has_ended(body, self.now))
+        return not (is_off or places.kind.behaviour().overlap.has_ended(body, self.now))
 
     def reached(
         self, change: Change, match: Match, applied: Resource | None
@@ -396,151 +337,152 @@ class Known(Struct, frozen=True, dict=True):
 
         `applied` is how the object was applied, None if that is not known.
         """
-        kind, places = match.kind, self.of_kind[match.kind.name]
+        places, live = self.of_kind[match.kind.name], match.live
         if change.action not in _REACHING:
             return (), ()
-        if not places.holders:
-            reach = Reach(address=str(change.address))
-            return (), tuple(_Judge(self, change, reach, Reach(), Reach(), None).references())
-        live = _fields(match)
-        after = _after(change, match, live)
-        own = match.live.once(Places.reach, places, live) if match.live is not None else Reach()
+        fields, own = _fields(places, live), _reach_of(places, live)
         was = places.reach(applied.spec) if applied is not None else Reach()
+        after = _after(change, match, fields)
         # Neither an answer nor a PATCH of other fields has the secret addresses.
-        tokens = places.tokens(match.resource.spec) or was.tokens
-        reach = replace(places.reach(after), tokens=tokens)
-        judge = _Judge(self, change, reach, own, was, applied)
-        again = bool(live) and not self.runs(kind, live)
-        again = again and (change.action is Action.UNPAUSE or self.runs(kind, after))
-        new_places = tuple(judge.places(again=again))
-        new = [*judge.secrets(), *judge.references(), *new_places]
-        new += [] if self.is_first else judge.data(again=again, has_new_place=bool(new_places))
-        return (*reach.places, *reach.shown), tuple(sorted(new, key=lambda item: item.sort.rank))
+        tokens = places.reach(match.resource.spec).tokens or was.tokens
+        reach = places.reach(after)
+        reach = replace(reach, address=reach.address or str(change.address), tokens=tokens)
+        again = live is not None and not self._runs(places, fields)
+        again = again and (change.action is Action.UNPAUSE or self._runs(places, after))
+        judge = _Judge(self, change, match, reach, own, was)
+        new = [*judge.references(), *judge.objects()]
+        new += (*judge.secrets(), *judge.places(again=again)) if places.name else ()
+        new.sort(key=lambda item: item.sort.rank)
+        return (*reach.places, *reach.data.values()), tuple(new)
 
 
 class _Judge(Struct, frozen=True):
-    """One change: what it reaches, what its object reaches now, and what it did at the base."""
+    """One change: what it reaches, what its object reaches now, and what it did as applied."""
 
     known: Known
     change: Change
+    match: Match
     reach: Reach
     own: Reach
     was: Reach
-    applied: Resource | None
 
     def places(self, *, again: bool) -> Iterator[NewPlace]:
-        """Yield the places that are new."""
-        queries = (", ".join(self.reach.shown),) if self.known.is_first and self.reach.shown else ()
-        inside = (*self.reach.inside, *queries)
-        for place, sort in self.reach.places.items():
-            if self._is_new(place, again=again, is_own=place in self.own.places):
-                yield NewPlace(sort, place, self.reach.address, inside=inside, again=again)
+        """Yield the places that are new to the project, and data that is new to a place."""
+        change, live, reach, own = self.change, self.match.live, self.reach, self.own
+        # A project that does not exist yet sends nothing.
+        is_created = self.match.resource.parent is not None and change.parent_id is None
+        is_own = live is not None and not again and live.parent_id == change.parent_id
+        but = {live.id} if live is not None and again else set()
 
-    def data(self, *, again: bool, has_new_place: bool) -> Iterator[NewPlace]:
-        """Yield what is exported to a place that did not get it.
+        def is_new(*key: str) -> bool:
+            if is_created or (is_own and key in {*own.keys}):
+                return is_created
+            return not self.known.users.get((change.parent_id or "", *key), set()) - but
 
-        `has_new_place`: its places have entries of their own.
-        """
-        reach, own = self.reach, self.own
-        parent, old_parent = self.change.parent_id, self.change.old_parent_id
-        is_own = reach.pair == own.pair and old_parent in (None, parent)
-        key = (*reach.pair, parent or "")
-        if not reach.places or not self._is_new(key, again=again, is_own=is_own):
+        new = [place for place in reach.places if is_new(place)]
+        source = (f"{PARENT} {change.parent_name}",) if change.parent_name else ()
+        for place in new:
+            inside = (*source, *reach.inside)
+            yield NewPlace(reach.places[place], place, reach.address, inside=inside, again=again)
+        others = [place for place in reach.places if is_new(place, _TO, *reach.data)]
+        if others := [place for place in others if reach.data or place not in new]:
+            is_other = bool(own.places) and own.data.keys() != reach.data.keys()
+            text = f"{reach.exported}{_TO}{', '.join(others)}"
+            before, inside = (own.exported, ()) if is_other else ("", source)
+            yield NewPlace(Novelty.QUERY, text, reach.address, before, inside=inside, again=again)
+
+    def objects(self) -> Iterator[NewPlace]:
+        """Yield the recorded object that gets another name, or the one in place of it."""
+        live, change, text = self.match.live, self.change, ""
+        entry = self.known.inventory.entries.get(change.address)
+        if entry is None or live is None or self.match.resource.pinned_id is not None:
             return
-        is_other = bool(own.places) and own.data != reach.data
-        if reach.shown or is_other or not has_new_place:
-            text = ", ".join(reach.shown) or "everything"
-            text += "" if has_new_place else f" -> {', '.join(reach.places)}"
-            before = (", ".join(own.shown) or "everything") if is_other else ""
-            is_named = bool(self.change.parent_name) and not is_other
-            source = (f"{PARENT} {self.change.parent_name}",) if is_named else ()
-            yield NewPlace(Novelty.QUERY, text, reach.address, before, inside=source, again=again)
-
-    def _is_new(self, key: _Key, *, again: bool, is_own: bool) -> bool:
-        """Return whether nothing reached it. What does not run did not, so only others count."""
-        if is_own and not again:
-            return False
-        mine = {self.change.address, self.applied.address if self.applied else None}
-        users = self.known.index[0].get(key, ())
-        return all(again and address in mine for address in users)
+        if live.id == entry.id and any(item.path == ("name",) for item in change.fields):
+            text = f"{quoted(live.name)} (id {live.id}){_TO}{quoted(change.name)}"
+        elif (live.kind, entry.id) not in self.known.matching.live.by_identity:
+            text = f"{quoted(entry.name)} (id {entry.id}){_TO}{quoted(live.name)} (id {live.id})"
+        if text:
+            yield NewPlace(Novelty.OBJECT, text, f"{live.kind} {live.id}")
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""
-        has_new_token = self.applied is not None and self.reach.tokens != self.was.tokens
+        has_new_token = bool(self.was.places) and self.reach.tokens != self.was.tokens
         notes = [note for note in self.change.secrets if note.use.sent or has_new_token]
         sources = dict.fromkeys(source for note in notes for source in note.ref.sources)
-        sent = [source for source in sources if self._is_exposed(source)]
-        names = ", ".join(source.origin for source in sent)
-        what = [f"{'secret' if len(sent) == 1 else 'secrets'} {names}"] if sent else []
-        if self.change.action is Action.UPDATE and self._sends_stored():
+        former = {source.origin: self._former(source) for source in sources}
+        sent = [origin for origin, texts in former.items() if texts]
+        what = [f"{'secret' if len(sent) == 1 else 'secrets'} {', '.join(sent)}"] if sent else []
+        # The service uses at another address what it stores.
+        given = {str(note.path[-1]) for note in self.change.secrets if note.use.sent}
+        kept = (self.own.secrets & self.reach.secrets) - given - (_ALL if given else set())
+        is_moved = self.reach.address not in (self.own.address, self.was.address)
+        if self.change.action is Action.UPDATE and kept and is_moved:
             what.append("stored credentials")
         if what:
-            known = self.known.index[1]
-            former = dict.fromkeys(text for source in sent for text in known.get(source, ()))
+            others = dict.fromkeys(text for texts in former.values() for text in texts)
             is_moved = self.own.address not in ("", self.reach.address)
-            before = [self.own.address] if is_moved else list(former)[:_MOST_FORMER]
-            text = f"{' and '.join(what)} -> {self.reach.receiver}"
-            yield NewPlace(Novelty.SECRET, text, self.reach.address, ", ".join(before))
+            before = self.own.address if is_moved else ", ".join([*others][:_MOST_FORMER])
+            text = f"{' and '.join(what)}{_TO}{self.reach.receiver}"
+            yield NewPlace(Novelty.SECRET, text, self.reach.address, before)
 
-    def _is_exposed(self, source: SecretSource) -> bool:
-        """Return whether a secret is known, and not known to be sent to the address."""
-        reach, own, was = self.reach, self.own, self.was
-        if self.known.matching.inventory is None:
-            return own.address != reach.address and bool(own.secrets)
-        receivers = self.known.index[1].get(source)
-        if not receivers or reach.receiver in receivers:
-            return False
-        # The live address counts for what the object stores.
-        is_own = self.applied is not None and source in _sources(self.applied)
-        return not (is_own and reach.address == own.address and reach.tokens == was.tokens)
-
-    def _sends_stored(self) -> bool:
-        """Return whether the service uses credentials at another address that it stores."""
-        sent = {str(note.path[-1]) for note in self.change.secrets if note.use.sent}
-        kept = (self.own.secrets & self.reach.secrets) - sent - ({UNKNOWN} if sent else set())
-        return bool(kept) and self.reach.address not in (self.own.address, self.was.address)
+    def _former(self, source: SecretSource) -> Collection[str]:
+        """Return where a known secret is sent, none if it is unknown or sent there already."""
+        known, reach, own = self.known, self.reach, self.own
+        if known.inventory.record is None:
+            return [own.address] if own.address != reach.address and own.secrets else ()
+        ids = known.inventory.ids_of(source)
+        receivers = [text for item in ids for text in known.receivers.get(item, ())]
+        return () if reach.receiver in receivers else receivers
 
     def references(self) -> Iterator[NewPlace]:
         """Yield the references of secrets that differ from the applied ones.
 
-        Where a place is a mere address, a secret says where behind it: one that is new counts, too.
+        Where a place is a mere address, a secret says where behind it: one that no applied
+        declaration uses, by its reference or its content, counts, too.
         """
-        sent = [note for note in self.change.secrets if note.use.sent]
-        # Most changes send none, and the index of ten thousand objects takes a while.
-        users, receivers = self.known.index if sent else ({}, {})
-        is_mere = self.reach.address in users and not self.reach.inside
-        for note in sent:
-            is_new = is_mere and (
-                # The content of a tracked file may be another secret under the same reference.
-                note.use is SecretUse.RESENT
-                or any(source not in receivers for source in note.ref.sources)
-            )
-            if note.ref.sources and (note.former or is_new):
+        known, reach, parent = self.known, self.reach, self.change.parent_id or ""
+        for note in self.change.secrets if known.inventory.record is not None else ():
+            ids = (item for ref in note.ref.sources for item in known.inventory.ids_of(ref))
+            if (
+                note.use.sent
+                and note.ref.sources
+                and (
+                    note.former
+                    or (
+                        not reach.inside
+                        and (parent, reach.address) in known.users
+                        and any(item not in known.receivers for item in ids)
+                    )
+                )
+            ):
                 names = ", ".join(source.origin for source in note.ref.sources)
-                text = f"{note.path[-1]} {names} -> {self.reach.receiver}"
-                yield NewPlace(Novelty.REFERENCE, text, self.reach.address, note.former)
+                text = f"{note.path[-1]} {names}{_TO}{reach.receiver}"
+                yield NewPlace(Novelty.REFERENCE, text, reach.address, note.former)
 
 
-def _sources(resource: Resource) -> Iterator[SecretSource]:
-    return (source for _, ref in secret_refs(resource.spec) for source in ref.sources)
-
-
-def _fields(match: Match) -> JSONObject:
+def _fields(places: Places, live: LiveObject | None) -> JSONObject:
     """Return the live fields by name, without those that are absent."""
-    return match.live.once(live_fields, match.kind, match.live.body) if match.live else {}
+    return live.once(live_fields, places.kind, live.body) if live is not None else {}
 
 
-def _after(change: Change, match: Match, live: JSONObject) -> dict[str, JSON]:
+def _reach_of(places: Places, live: LiveObject | None) -> Reach:
+    return live.once(places.reach, _fields(places, live)) if live is not None else Reach()
+
+
+def patched(kind: Kind, sent: JSONObject, live: JSONObject) -> dict[str, JSON]:
+    """Return the fields of an object after a PATCH, which keeps what it does not contain."""
+    whole = {**live, **sent}
+    for field, variant in kind.variants:
+        old, new = (mapping_of(body.get(field.name)) for body in (live, sent))
+        body = {**mapping_of(old.get(variant.body)), **mapping_of(new.get(variant.body))}
+        whole[field.name] = {**old, **new, variant.body: body}
+    return whole
+
+
+def _after(change: Change, match: Match, live: JSONObject) -> JSONObject:
     """Return the fields of an object after its resource is applied."""
     names, given = match.kind.names_sent, {**(change.body or {}), **(change.after_create or {})}
     sent = {names[name]: value for name, value in given.items() if name in names}
-    if change.body is None:
-        sent = dict(match.resource.spec)
-    if change.action in (Action.CREATE, Action.REPLACE):
-        return sent
-    for field, variant in match.kind.variants:
-        # A PATCH keeps what it does not contain.
-        old, new = (mapping_of(body.get(field.name)) for body in (live, sent))
-        body = {**mapping_of(old.get(variant.body)), **mapping_of(new.get(variant.body))}
-        sent[field.name] = {**old, **new, variant.body: body}
-    return {**live, **sent}
+    sent = dict(match.resource.spec) if change.body is None else sent
+    is_new = change.action in (Action.CREATE, Action.REPLACE)
+    return sent if is_new else patched(match.kind, sent, live)

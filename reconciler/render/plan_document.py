@@ -29,7 +29,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.planning.notes import NO_INVENTORY
-from reconciler.planning.places import INSIDE, PARENT
+from reconciler.planning.places import INSIDE
 from reconciler.render.plan_entries import Entry, Remark, entries_of
 from reconciler.render.words import counted_nouns, nouns, parent_of, summary, with_names
 
@@ -41,7 +41,7 @@ _LONGEST_PLACE = 300
 _LONGEST_BEFORE = 80
 _MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
-_PLURALS = {"prefix": "prefixes", "query": "queries"}
+_PLURALS = {"prefix": "prefixes"}
 _SHORT_COMMIT = 7
 _SHORT_ID = 8
 _LONGEST_BRANCH = 80
@@ -283,11 +283,11 @@ def _new_line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
 
 
 def _counts(inside: Sequence[str]) -> Iterator[str]:
-    """Yield how many parts of each sort are inside a place, if there are several, and queries."""
+    """Yield how many parts of each sort are inside a place, if there are several, and a source."""
     words: dict[str, list[str]] = {}
     for part in dict.fromkeys(inside):
         word = part.partition(" ")[0]
-        words.setdefault(word if word in (*INSIDE, PARENT) else "query", []).append(part)
+        words.setdefault(word, []).append(part)
     for word, parts in words.items():
         if len(parts) > 1:
             yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"

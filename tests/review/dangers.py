@@ -442,7 +442,7 @@ _CARELESS = (
     ),
     Danger(
         "export of a partner moved to another project",
-        (f"everything -> s3://{_PARTNER}", "shop"),
+        (f"s3://{_PARTNER}", "shop"),
         "moves",
         (
             export(s3(bucket_name=_PARTNER), lifecycle={"allow_replace": True}),

@@ -97,7 +97,7 @@ def _has_ended(body: JSONObject, now: datetime) -> bool:
 _OVERLAP = Overlap(
     source=(("model",),),
     selection=(
-        *(("sql_query",), ("filters",)),
+        *(("sql_query",), ("filters",), ("hogql_modifiers",)),
         *(("destination", "config", name) for name in _EVENT_LISTS),
     ),
     has_ended=_has_ended,

@@ -58,16 +58,18 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 What computes or signs in is not a place: `warehouse` and `role` of Snowflake, `http_path` of
 Databricks, `copy_inputs` of Redshift. Nor is `region`, which a bucket cannot change.
 """
-OUTERMOST: Mapping[str, tuple[str, str]] = {
-    "host": ("host", "{host}:{port}"),
-    "account": ("host", "Snowflake account {account}"),
-    "address": ("host", "{address}"),
-    "bucket": ("bucket", "s3://{bucket}"),
-    "container": ("bucket", "Azure container {container}"),
-    "BigQuery project": ("bucket", "BigQuery project {BigQuery project}"),
-    "catalog": ("bucket", "Databricks catalog {catalog}"),
+_BY = " by integration {integration}"
+_IN_CLOUD = ("bucket", "s3://{bucket}", " at {endpoint}", _BY)
+OUTERMOST: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_BUCKETS, _IN_CLOUD),
+    "AzureBlob": ("bucket", "Azure container {container}", _BY),
+    "BigQuery": ("bucket", "BigQuery project {BigQuery project}", _BY),
+    "Databricks": ("bucket", "Databricks catalog {catalog}", _BY),
+    "HTTP": ("host", "{address}"),
+    **dict.fromkeys(_SERVERS, ("host", "{host}:{port}", _BY)),
+    "Snowflake": ("host", "Snowflake account {account}", _BY),
 }
-"""The sort of a place and what it is called without what is inside, by the word of its address."""
+"""The sort of a place by type, and its text without what is inside."""
 ADDRESSED_BY: Mapping[str, str] = dict.fromkeys(
     ("S3Compatible", "AzureBlob", "BigQuery", "Databricks", "Postgres", "Redshift", "Snowflake"),
     "integration",

@@ -464,6 +464,11 @@ class GitSource(Struct, frozen=True, dict=True):
         """Return whether there is a file of a name."""
         return self._blob(name) is not None
 
+    def id_of(self, name: str) -> str | None:
+        """Return the id of the content of a file, None if there is none of this name."""
+        blob = self._blob(name)
+        return content_id(self.blobs.read(blob, name)) if blob is not None else None
+
     def has(self, name: str, content: str) -> bool:
         """Return whether a file has the content of an id. Git reads it only if its own id differs.
 

@@ -47,7 +47,8 @@ def plan_of(*destinations: Any) -> Plan:
         (s3(), s3(prefix="q/"), False),
         (s3(), {**s3(), "type": "AwsS3"}, True),
         (s3(), s3(endpoint_url="https://minio.example"), False),
-        (s3(bucket_name=SecretRef.of("env", "B")), s3(bucket_name=SecretRef.of("env", "B")), False),
+        (s3(bucket_name=SecretRef.of("env", "B")), s3(bucket_name=SecretRef.of("env", "B")), True),
+        (s3(bucket_name=SecretRef.of("env", "B")), s3(bucket_name=SecretRef.of("env", "C")), False),
         (
             of_type("Postgres", host="h", database="d", schema="public", table_name="t"),
             of_type("Postgres", host="h", database="d", table_name="t"),

@@ -1,20 +1,23 @@
-"""What a change reaches or collects, and neither the git base nor its object does."""
+"""What a project sends after a change, and neither now nor as applied."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import NewPlace, Novelty, Plan
 from reconciler.model.policy import PlanOptions, Policy
-from reconciler.model.resource import Lifecycle, Resource
+from reconciler.model.resource import Lifecycle, ParentRef, Resource
 from reconciler.model.values import SecretRef, SecretSource
 from tests.support.worlds import (
+    COMMIT,
     desired_of,
     export,
+    inventory_of,
     live_export,
     live_of,
     live_project,
@@ -437,18 +440,144 @@ def test_an_unpaused_export_shows_what_it_reaches() -> None:
     assert change.reach == ("s3://b", "model persons")
 
 
-def test_a_first_apply_has_places_only() -> None:
-    plan = changed(export(model="persons"), export("other", sql_query="select 1"))
-    assert {item.sort for item in new_in(plan)} == {Novelty.BUCKET}
-    assert [item.inside for item in new_in(plan)] == [
-        ("prefix p/", "model persons"),
-        ("prefix p/", "query over ?: select 1"),
-    ]
+def test_a_first_apply_lists_what_is_not_everything() -> None:
+    plan = changed(export(model="persons"), export("other", sql_query="select 1"), export("all"))
+    queries = ["model persons -> s3://b", "query over ?: select 1 -> s3://b"]
+    assert texts(plan, Novelty.QUERY) == queries
+    (_, *others) = [item for item in new_in(plan) if item.sort is Novelty.BUCKET]
+    assert [item.inside for item in others] == [("source Web", "prefix p/")] * 2
 
 
-def test_without_a_base_only_the_object_itself_is_known() -> None:
-    plan = changed(export(interval="day"), export("pond"), before=(export(),), base=False)
+@pytest.mark.parametrize(
+    ("parent", "paused", "expected"),
+    [(1, False, []), (1, True, ["s3://b"]), (2, False, ["s3://b"])],
+)
+def test_what_the_live_project_sends_is_known(
+    *, parent: int, paused: bool, expected: list[str]
+) -> None:
+    """An object that nothing manages counts, in the same project and while it runs."""
+    unmanaged = live_export("x", "X", parent=parent, paused=paused, interval="day")
+    live = live_of(live_project(), live_project(2, "Shop"), unmanaged)
+    assert texts(planned(desired_of(WEB, export(prefix="q/")), live)) == expected
+
+
+def test_in_a_project_that_the_plan_creates_every_place_is_new() -> None:
+    known, created = export(), export("new", parent="shop")
+    live = live_of(live_project(), live_of_export(known))
+    plan = planned(
+        desired_of(WEB, known, project("shop"), created), live, base=desired_of(WEB, known)
+    )
     assert texts(plan) == ["s3://b"]
+
+
+PARTNER = s3(bucket_name="partner-drop")
+
+
+def by_name(key: str, name: str) -> Resource:
+    return replace(export(key, destination=PARTNER), parent=ParentRef(name=name))
+
+
+REPOINTED: dict[str, tuple[tuple[Resource, ...], tuple[Resource, ...], dict[str, str]]] = {
+    "by a pinned id": (
+        (project("web"), export(destination=PARTNER), project("hr", name="HR")),
+        (
+            replace(project("web", name="HR"), pinned_id="2"),
+            replace(project("shop", name="Web"), pinned_id="1"),
+            export("people", destination=PARTNER),
+            export(parent="shop", destination=PARTNER),
+        ),
+        {"1": "Web", "2": "HR"},
+    ),
+    "by names that the service changed": (
+        (by_name("lake", "Web"),),
+        (by_name("people", "Web"), by_name("lake", "Old")),
+        {"1": "Old", "2": "Web"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPOINTED)
+def test_r1_what_another_project_sends_under_the_same_name_or_key_is_new(case: str) -> None:
+    """R1: a re-pointed key of a project hid where its data goes."""
+    before, after, names = REPOINTED[case]
+    lake = live_export(destination=PARTNER)
+    base = inventory_of(desired_of(*before), live_of(live_project(), live_project(2, "HR"), lake))
+    projects = (live_project(int(number), name) for number, name in names.items())
+    plan = planned(desired_of(*after), live_of(*projects, lake), base=base)
+    found = {
+        str(change.address): [item.text for item in change.new if item.sort is Novelty.BUCKET]
+        for change in plan.effective
+    }
+    assert found == {"batch_export.people": ["s3://partner-drop"]}
+
+
+UNKNOWN: list[tuple[dict[str, Any], list[str]]] = [
+    ({"target": "https://evil.example/x"}, ["https://evil.example/x"]),
+    ({"site": "EVIL.example"}, ["evil.example"]),
+    ({"hook": "kafka:9092"}, ["kafka:9092"]),
+    ({"path": "//evil/share"}, ["//evil/share"]),
+    ({"path": "\\\\evil\\share"}, ["\\\\evil\\share"]),
+    ({"routes": [{"to": "a.example"}, {"to": ["10.0.0.1"]}]}, ["a.example", "10.0.0.1"]),
+    ({"routes": {"evil.example": {"topic": "t"}}}, ["evil.example"]),
+    ({"line": "host=evil.example port=1"}, ["host=evil.example port=1"]),
+    ({"to": "me@evil", "v6": "2001:db8::1"}, ["me@evil", "2001:db8::1"]),
+    ({"host": "evil", "port": 9}, ["evil", "9"]),
+    ({"topic": "orders", "size": 1.5, "on": True, "none": None, "time": "10:30"}, []),
+]
+
+
+@pytest.mark.parametrize(("config", "expected"), UNKNOWN, ids=lambda item: str(item)[:40])
+def test_r7_every_address_of_an_unknown_type_is_a_place(
+    config: dict[str, Any], expected: list[str]
+) -> None:
+    """R7: an address under a name that says nothing was no new place."""
+    known = export(destination={"type": "Kafka", "config": {"target": "known.example"}})
+    now = export(destination={"type": "Kafka", "config": {"target": "known.example", **config}})
+    plan = changed(now, before=(known,))
+    listed = [text for text in texts(plan) if text.startswith("Kafka ")]
+    assert listed == [f"Kafka {text}" for text in expected]
+    assert texts(changed(now, before=(now,))) == []
+
+
+def test_an_unknown_type_without_an_address_is_a_place() -> None:
+    assert texts(changed(export(destination={"type": "Kafka", "config": {}}))) == ["Kafka"]
+
+
+def test_other_modifiers_at_a_known_place_are_new() -> None:
+    def query(mode: str) -> Resource:
+        modifiers = {"personsOnEventsMode": mode}
+        return export(model="hogql", hogql_query="select 1", hogql_modifiers=modifiers)
+
+    plan = changed(query("b"), before=(query("a"),), dialect=Dialect.V2026)
+    (item,) = new_in(plan)
+    assert item.sort is Novelty.QUERY
+    assert 'hogql modifiers {"personsOnEventsMode":"b"}' in item.text
+
+
+def test_the_content_of_a_secret_file_is_known_under_another_name() -> None:
+    """T2: the content decides, not the name of the file."""
+    eu, copied = SecretRef.of("file", "eu.txt"), SecretRef.of("file", "copy.txt")
+    lake = export(destination=postgres(user="u", password=eu))
+    pond = export("pond", destination=postgres(EVIL, user="u", password=copied))
+    live = live_of(live_project(), live_of_export(lake))
+    base = inventory_of(desired_of(WEB, lake), live, desired_of(WEB, lake, pond))
+    for content, expected in (("same", ["secret file:copy.txt -> evil.example:5432"]), ("new", [])):
+        contents = {(COMMIT, "file:eu.txt"): "same", (None, "file:copy.txt"): content}
+        plan = planned(desired_of(WEB, lake, pond), live, base=replace(base, contents=contents))
+        assert texts(plan, Novelty.SECRET) == expected
+
+
+def test_a_recorded_object_with_another_name_is_shown_with_both() -> None:
+    lake, live = export(), [live_project(), live_export()]
+    base = inventory_of(desired_of(WEB, lake), live_of(*live), desired_of(WEB, lake))
+    renamed = desired_of(project(name="HR"), export(name="Sea"))
+    plan = planned(renamed, live_of(*live), base=base)
+    assert texts(plan, Novelty.OBJECT) == ["'Web' (id 1) -> 'HR'", "'Lake' (id e1) -> 'Sea'"]
+    other = live_of(live_project(), live_export("e2", interval="day"))
+    plan = planned(desired_of(WEB, lake), other, base=base)
+    assert texts(plan, Novelty.OBJECT) == ["'Lake' (id e1) -> 'Lake' (id e2)"]
+    pinned = export(name="Sea", pinned_id="e1")
+    assert not texts(planned(desired_of(WEB, pinned), live_of(*live), base=base), Novelty.OBJECT)
 
 
 @pytest.mark.parametrize("key", ["lake", "renamed"])

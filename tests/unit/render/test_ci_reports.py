@@ -19,6 +19,7 @@ from tests.support.worlds import (
     live_project,
     planned,
     project,
+    s3,
 )
 
 ROOT = RenderOptions(root="infra")
@@ -31,7 +32,8 @@ def wrong(message: str, at: Mark | None = None, level: Level = Level.ERROR) -> D
 
 def changing() -> Plan:
     """Return a plan that creates an export, and updates and pauses another."""
-    resources = (project(), export("new"), export(interval="day", paused=True))
+    created = export("new", destination=s3(bucket_name="new"))
+    resources = (project(), created, export(interval="day", paused=True))
     return planned(desired_of(*resources), live_of(live_project(), live_export()))
 
 

@@ -37,7 +37,7 @@ POLICY = Policy(max_deletes=Limit(0), marks={"max_deletes": RULE})
 def document(*, verbose: bool = False) -> Document:
     desired = desired_of(
         project(),
-        replace(export("new"), mark=Mark("a.yaml", 2, 3, 3)),
+        replace(export("new", destination=s3(bucket_name="new")), mark=Mark("a.yaml", 2, 3, 3)),
         replace(export("old", state=State.ABSENT), mark=Mark("b.yaml", 9)),
         export("slow", interval="day"),
     )

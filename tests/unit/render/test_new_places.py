@@ -108,9 +108,10 @@ def test_a_first_apply_has_one_line_for_each_host_with_counts() -> None:
     section = plan_as_text(plan, TEXT).split("\n\n")[1]
     assert section.split("\n") == [
         "New places and queries",
-        "   ! db.example:5432  batch_export.lake",
-        "   ! s3://b           31 batch exports: crm, x0, x1 and 28 more; 31 prefixes;",
-        "       model persons",
+        "   ! db.example:5432          batch_export.lake; source Web",
+        "   ! s3://b                   31 batch exports: crm, x0, x1 and 28 more; source",
+        "       Web; 31 prefixes",
+        "   ! model persons -> s3://b  batch_export.crm; source Web",
     ]
 
 
