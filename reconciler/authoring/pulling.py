@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from reconciler.authoring.placing import Place, edited_texts, placing_of
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.diagnostics import Mark
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
@@ -32,6 +32,7 @@ from reconciler.planning.integrations import named, with_value
 from reconciler.planning.inventory import Inventory
 from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
+from reconciler.workspace.yaml.loader import parse
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
@@ -128,7 +129,7 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
     nothing does.
 
     Raises:
-        InvalidConfiguration: the files have errors, or would have.
+        InvalidConfiguration: the files have errors, or would have elsewhere.
         ServiceError, GitUnavailable.
         BadUsage: neither names nor an inventory.
 
@@ -149,7 +150,11 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
         for item in drift.objects
         for field in item.fields
     ]
-    differing = _differing(session, live, inventory, request, values)
+    try:
+        differing = _differing(session, live, inventory, request, values)
+    except InvalidConfiguration as error:
+        values = _without_errors(session, values, error.diagnostics)
+        differing = _differing(session, live, inventory, request, values)
     values = [
         replace(value, reason=value.reason or _NO_EFFECT)
         if (value.address, value.field.change.path) in differing
@@ -222,6 +227,31 @@ def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
             for place in value.places
         ),
     )
+
+
+def _without_errors(
+    session: Session, values: Sequence[_Value], errors: Iterable[Diagnostic]
+) -> list[_Value]:
+    """Return the values, those left out to which errors of the edited files point."""
+    texts = _texts(session, values)
+    documents = {name: parse(texts[name].encode(), name, DiagnosticCollector()) for name in texts}
+    messages = {
+        (mark.file, mark.line): error.message
+        for error in errors
+        for mark in (error.at, *(mark for mark, _ in error.related))
+        if mark is not None
+    }
+    kept: list[_Value] = []
+    for value in values:
+        marks = [
+            documents[place.document.file].mark(place.edit.path)
+            for place in value.places
+            if place.document.file in documents
+        ]
+        found = (messages.get((mark.file, mark.line)) for mark in marks)
+        reason = value.reason or next(filter(None, found), None)
+        kept.append(replace(value, reason=reason))
+    return kept
 
 
 def _differing(

@@ -263,6 +263,25 @@ def test_a_place_that_cannot_be_edited_is_left_out(
     ]
 
 
+def test_a_value_that_makes_the_files_invalid_is_left_out(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    projects = "projects:\n  web:\n    name: Web\n    timezone: UTC\n  app: {name: App}\n"
+    files = {"reconciler.yaml": "version: 1\n", "projects.yaml": projects}
+    applied = Applied.of(tmp_path / "w", emulator, files)
+    ids = {item["name"]: item["id"] for item in emulator.state()["projects"]}
+    for name, body in (
+        ("App", {"name": "Old"}),
+        ("Web", {"name": "App", "timezone": "Asia/Tokyo"}),
+    ):
+        emulator.call("PATCH", f"/api/projects/{ids[name]}/", body).raise_for_status()
+    pulled = applied.pull("web").report
+    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
+        ("name", "project.web and project.app have the same name 'App'")
+    ]
+    assert "timezone: Asia/Tokyo" in applied.text("projects.yaml")
+
+
 def test_a_conflict_is_left_out(applied: Applied) -> None:
     applied.change("Only", interval="day")
     write(applied.folder, {"resources.yaml": FILE.replace("'hour'   #", "week   #")})
