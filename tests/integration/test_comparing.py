@@ -222,13 +222,13 @@ def test_promote_writes_nothing_that_is_invalid_in_the_other_environment(folder:
     assert (folder / "exports.yaml").read_text() == text
 
 
-def test_an_anchor_that_is_used_elsewhere_keeps_its_value(folder: Path) -> None:
+def test_an_anchor_that_is_used_elsewhere_is_refused_with_its_place(folder: Path) -> None:
     text = FILES["exports.yaml"].replace(
         "production:\n        paused: true", "dev: &quiet {paused: true}"
     )
     text = text.replace("production: {interval: week}", "production: *quiet")
     write(folder, {"exports.yaml": text})
-    assert promote(folder, "both").code == 0
-    after = (folder / "exports.yaml").read_text()
-    assert "dev: &quiet {paused: true}" in after
-    assert run(folder, "compare", "staging", "production", "both").code == 0
+    ran = promote(folder, "both")
+    assert ran.code == 1
+    assert "exports.yaml:28:43: cannot edit a value with an anchor" in ran.err
+    assert (folder / "exports.yaml").read_text() == text
