@@ -6,26 +6,15 @@ A failure skips only the changes that depend on it. A run always ends with a rep
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Mapping, Sequence
-from math import inf
+from collections.abc import Awaitable, Iterable, Sequence
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
 
 from msgspec import Struct, field
 
-from reconciler.applying.change_run import (
-    ChangeRun,
-    Check,
-    levels_of,
-    steps_of,
-)
-from reconciler.applying.checks import Checks
-from reconciler.applying.scopes import Scopes
-from reconciler.applying.search import NOT_SEARCHED, Search
-from reconciler.applying.worker import Worker
-from reconciler.client import Stop, Transport
+from reconciler.applying.actions import Actions, Work
+from reconciler.applying.lists import Lists
+from reconciler.client import Stop, Transport, together
 from reconciler.errors import (
     AmbiguousOutcome,
     Interrupted,
@@ -52,6 +41,7 @@ from reconciler.model.values import secret_refs
 
 INTERRUPTED = "the run was interrupted"
 _REFUSALS = (400, 401, 403, 409, 415, 422)
+_REPORT = "this is an error of reconciler; please report it"
 _REST = "plan again: the plan then does the rest of the replacement"
 
 
@@ -76,15 +66,9 @@ async def execute(
     # Listeners mask the plan, which requires that every secret is resolved.
     listen(Planned(plan))
     mask = transport.secrets.mask
-    scopes = Scopes(transport, plan.source.organization, live)
-    run = _Run(
-        scopes,
-        Worker(scopes, mask, Checks(scopes, mask, plan.deleted_inside)),
-        Search(scopes),
-        listen,
-        mask,
-        plan.deleted_inside,
-    )
+    lists = Lists(transport, plan.source.organization, live)
+    actions = Actions(lists, mask, plan.deleted_inside)
+    run = _Run(transport, actions, listen, mask)
     announcement = asyncio.create_task(_announce(transport.stop, listen))
     try:
         for level in levels_of(plan.sending):
@@ -105,56 +89,36 @@ async def _announce(stop: Stop, listen: Listener) -> None:
 
 
 class _Run(Struct):
-    """The state of a run.
+    """The state of a run. `halted` is why no new change is started, None if they are."""
 
-    unknown
-        The creates with an unknown outcome, whose objects are to be searched for.
-    inside
-        `Plan.deleted_inside`.
-    halted
-        Why no new change is started, None if they are.
-    """
-
-    scopes: Scopes
-    worker: Worker
-    search: Search
+    transport: Transport
+    actions: Actions
     listen: Listener
     mask: Mask
-    inside: Mapping[str, Sequence[Change]]
     ended: dict[str, Result] = field(default_factory=dict)
-    unknown: list[ChangeRun] = field(default_factory=list)
     halted: str | None = None
 
-    async def apply(self, changes: Sequence[Change]) -> None:
-        """Apply the changes of a level, and search for creates whose outcome is unknown."""
-        queue = deque(sorted(map(self._run_of, changes), key=self._turn))
-        self.scopes.checks = Counter(
-            self.worker.scope_of_checked(run.change)
-            for run in queue
-            if isinstance(run.steps[0], Check) and run.change.action is not Action.REPLACE
-        )
-        scopes = [self.worker.scope_of(run.change) for run in queue if run.creates]
-        self.scopes.pending = Counter(scope for scope in scopes if scope is not None)
-        await self._work(queue)
-        await self._search()
+    async def apply(self, changes: Iterable[Change]) -> None:
+        """Make the changes of a level, scope by scope, some at once."""
+        # Changes of a scope share lists, which must not become too old.
+        changes = sorted(changes, key=lambda change: str(self.actions.scope_of(change)))
+        looking = (change for change in changes if change.action is not Action.DELETE)
+        self.actions.lists.expect(map(self.actions.scope_of, looking))
+        places = asyncio.Semaphore(self.transport.settings.parallelism)
 
-    def _run_of(self, change: Change) -> ChangeRun:
-        """Return the run of a change. What the plan was made from is a look at its object.
+        async def made(work: Work) -> None:
+            async with places:
+                if (because := self._obstacle(work.change)) is not None:
+                    self._end(Skipped(work.change, because))
+                else:
+                    self.listen(Started(work.change))
+                    await self._end_of(work, self.actions.make(work))
 
-        That is not enough for deletions but of a parent, whose contents are listed before, and for
-        replacements.
-        """
-        kind, steps = change.address.kind, steps_of(change)
-        looked = change.action in (Action.UPDATE, Action.PAUSE, Action.UNPAUSE) or (
-            change.action is Action.DELETE and self.scopes.has_children(kind)
-        )
-        seen_at = self.scopes.live.seen_at(kind, change.live_id or "") if looked else -inf
-        return ChangeRun(change, steps, checked_at=seen_at)
-
-    def _turn(self, run: ChangeRun) -> tuple[bool, str, str]:
-        """Return a key to sort by: what needs no check any more, then scope by scope."""
-        scope = self.worker.scope_of_checked(run.change)
-        return not self.worker.checks.is_recent(run), scope.kind, scope.parent_id or ""
+        works = [Work(change) for change in changes]
+        await together(map(made, works))
+        # One list shows all objects of a scope: all are searched for at the same time.
+        unknown = (work for work in works if work.unknown is not None)
+        await together(self._end_of(work, self.actions.finish(work)) for work in unknown)
 
     def halt(self, error: Exception) -> None:
         """Start nothing new after an error of this program."""
@@ -170,36 +134,14 @@ class _Run(Struct):
             done=tuple(end for end in ends if isinstance(end, Done)),
             failed=tuple(end for end in ends if isinstance(end, Failed)),
             skipped=tuple(end for end in ends if isinstance(end, Skipped)),
-            interrupted=self.scopes.transport.stop.requested.is_set(),
+            interrupted=self.transport.stop.requested.is_set(),
         )
-
-    async def _work(self, queue: deque[ChangeRun]) -> None:
-        """Advance changes concurrently, until the queue is empty."""
-        running: set[asyncio.Task[None]] = set()
-        try:
-            while queue or running:
-                while queue and len(running) < self.scopes.transport.settings.parallelism:
-                    run = queue.popleft()
-                    because = None if run.started else self._obstacle(run.change)
-                    if because is not None:
-                        self._end(Skipped(run.change, because))
-                    else:
-                        running.add(asyncio.create_task(self._advance(run)))
-                if not running:
-                    return
-                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in ended:
-                    task.result()
-        finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
 
     def _obstacle(self, change: Change) -> str | None:
         """Return why a change can't be started, None if it can."""
-        if self.scopes.transport.stop.requested.is_set():
+        if self.transport.stop.requested.is_set():
             return INTERRUPTED
-        if because := self.halted or self.scopes.transport.given_up:
+        if because := self.halted or self.transport.given_up:
             return because
         ends = (self.ended[needed] for needed in change.depends_on if needed in self.ended)
         return next(filter(None, map(self._not_done, ends)), None)
@@ -215,82 +157,48 @@ class _Run(Struct):
                 return None
         return f"{end.change.action} of {end.change.address} {ended}"
 
-    async def _advance(self, run: ChangeRun) -> None:
-        """Take the next steps of a change, and note how it ended."""
-        if not run.started:
-            run.started = True
-            self.listen(Started(run.change))
+    async def _end_of(self, work: Work, making: Awaitable[None]) -> None:
+        """Note how a change ended, unless it is unknown so far whether it was made."""
+        change = work.change
         try:
-            await self.worker.advance(run)
+            await making
         except Interrupted:
-            self._end(stopped(run, INTERRUPTED))
+            skipped = Skipped(change, INTERRUPTED)
+            self._end(failed(work, INTERRUPTED) if work.made else skipped)
         except ReconcilerError as error:
-            if isinstance(error, AmbiguousOutcome) and run.outcome_unknown:
-                run.cause = error.message
-                self.unknown.append(run)
-            else:
-                self._end(failed(run, error, self.mask))
+            # Errors may contain live values.
+            end = failed(
+                work,
+                self.mask(error.message),
+                self.mask(error.hint) if error.hint is not None else None,
+                unknown=isinstance(error, AmbiguousOutcome),
+                refused=isinstance(error, ServiceError) and error.status in _REFUSALS,
+                stale=isinstance(error, StalePlan) and not work.made,
+            )
+            self._end(end)
         except Exception as error:  # noqa: BLE001 - a run always ends with a report
             self.halt(error)
-            self._end(unexpected(run, error))
+            text = text_of_unexpected(error)
+            self._end(failed(work, text, _REPORT, unknown=work.writing, unexpected=True))
         else:
-            self._end(run.done())
-
-    async def _search(self) -> None:
-        """Find the objects of creates whose outcome is unknown, and finish these creates."""
-        runs, self.unknown = self.unknown, []
-        if not runs:
-            return
-        problems = dict.fromkeys((run.change.id for run in runs), NOT_SEARCHED)
-        try:
-            problems = await self.search.run(runs)
-        except Interrupted:
-            pass
-        except Exception as error:  # noqa: BLE001 - a run always ends with a report
-            self.halt(error)
-        adopted = deque[ChangeRun]()
-        for run in runs:
-            if run.creation is None or run.outcome_unknown:
-                problem = problems.get(run.change.id, NOT_SEARCHED)
-                self._end(unknown_create(run, self.mask(f"{run.cause}; {problem}")))
-            else:
-                adopted.append(run)
-        await self._work(adopted)
+            if work.unknown is None:
+                live_id = work.live_id or change.live_id
+                self._end(Done(change, live_id, tuple(work.notices), adopted=work.adopted))
 
     def _end(self, end: Result) -> None:
         self.ended[end.change.id] = end
         self.listen(end)
-        for change in self.inside.get(end.change.id, ()):
+        for change in self.actions.inside.get(end.change.id, ()):
             if change.id not in self.ended:
                 self._end(deleted_with(change, end, self._not_done(end)))
 
 
-def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:
-    """Return the end of a change that failed. Errors may contain live values: masked."""
-    hint = _REST if _is_half_replaced(run) else error.hint
-    return Failed(
-        run.change,
-        mask(_with_parts(run, error.message)),
-        mask(hint) if hint is not None else None,
-        unknown=isinstance(error, AmbiguousOutcome),
-        refused=isinstance(error, ServiceError) and error.status in _REFUSALS,
-        stale=isinstance(error, StalePlan) and not run.made,
-        **_created(run),
-    )
-
-
-def unknown_create(run: ChangeRun, message: str) -> Failed:
-    """Return the end of a create of which no object was found."""
-    hint = "plan again in some minutes: what exists by then is compared with the configuration"
-    return Failed(run.change, message, hint, unknown=True)
-
-
-def stopped(run: ChangeRun, because: str, hint: str | None = None) -> Failed | Skipped:
-    """Return the end of a change that is not continued."""
-    if not run.made:
-        return Skipped(run.change, because)
-    hint = _REST if hint is None and _is_half_replaced(run) else hint
-    return Failed(run.change, _with_parts(run, because), hint, **_created(run))
+def failed(work: Work, problem: str, hint: str | None = None, **how: bool) -> Failed:
+    """Return the end of a change that failed, with what was done before."""
+    if work.made:
+        problem = f"{', '.join(work.made)}, not finished: {problem}"
+        hint = _REST if work.change.action is Action.REPLACE and hint != _REPORT else hint
+    return Failed(work.change, problem, hint, live_id=work.live_id, adopted=work.adopted, **how)
 
 
 def deleted_with(change: Change, end: Result, because: str | None) -> Result:
@@ -302,36 +210,39 @@ def deleted_with(change: Change, end: Result, because: str | None) -> Result:
     return Skipped(change, because)
 
 
-def unexpected(run: ChangeRun, error: Exception) -> Failed:
-    """Return the end of a change that failed by an error of this program."""
-    return Failed(
-        run.change,
-        _with_parts(run, text_of_unexpected(error)),
-        "this is an error of reconciler; please report it",
-        unknown=run.writing,
-        unexpected=True,
-        **_created(run),
-    )
-
-
 def text_of_unexpected(error: Exception) -> str:
     """Return the type and the place of an error. Its text may contain values."""
     place = extract_tb(error.__traceback__)[-1]
     return f"unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
 
 
-def _with_parts(run: ChangeRun, problem: str) -> str:
-    """Return a message with what was done before, since the change is neither made nor not."""
-    return f"{', '.join(run.made)}, not finished: {problem}" if run.made else problem
+def levels_of(changes: Sequence[Change]) -> tuple[tuple[Change, ...], ...]:
+    """Return the changes by the number of changes that must come before, one after another.
+
+    Deletions are in levels after all others, unless one of those needs them. The changes must be in
+    an order in which each comes after those that it depends on.
+    """
+    needed: set[str] = set()
+    last: list[Change] = []
+    others: list[Change] = []
+    for change in reversed(changes):
+        if change.action is Action.DELETE and change.id not in needed:
+            last.append(change)
+        else:
+            needed.update(change.depends_on)
+            others.append(change)
+    return (*_by_depth(reversed(others)), *_by_depth(reversed(last)))
 
 
-def _is_half_replaced(run: ChangeRun) -> bool:
-    return run.change.action is Action.REPLACE and bool(run.made)
-
-
-def _created(run: ChangeRun) -> dict[str, Any]:
-    """Return what is known of the new object."""
-    if run.creation is None:
-        return {}
-    is_found = run.adopted and not run.outcome_unknown
-    return {"live_id": run.creation.live_id, "adopted": is_found}
+def _by_depth(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...]:
+    depths: dict[str, int] = {}
+    levels: list[list[Change]] = []
+    for change in changes:
+        depth = max(
+            (depths[needed] + 1 for needed in change.depends_on if needed in depths), default=0
+        )
+        depths[change.id] = depth
+        if depth == len(levels):
+            levels.append([])
+        levels[depth].append(change)
+    return tuple(map(tuple, levels))

@@ -38,7 +38,7 @@ CASES = {
         310,
     ),
     "update exports": (ONE + exports("hour"), ONE + exports("day"), 115),
-    "delete exports": (ONE + exports("hour"), ONE + exports("hour", ABSENT), 120),
+    "delete exports": (ONE + exports("hour"), ONE + exports("hour", ABSENT), 210),
     "delete projects": (projects(), projects(ABSENT), 310),
     "delete projects with an export each": (
         projects() + exports("hour", in_one=False),

@@ -129,7 +129,7 @@ async def _race(service: PureService, desired: Desired, prompts: list[float]) ->
     running = (_applied(service, desired, prompt) for prompt in prompts)
     reports = await asyncio.gather(*running)
     # What a stale read of another run showed is over.
-    await asyncio.sleep(service.lag)
+    await asyncio.sleep(service.lag + 1)
     return list(reports)
 
 

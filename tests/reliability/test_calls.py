@@ -106,6 +106,28 @@ def test_performance_creates_use_a_window_whole(tmp_path: Path) -> None:
     assert calls[-1].at - calls[0].at <= 1.1 * floor
 
 
+def changed_exports_of(scenario: Scenario, **fields: Any) -> Scenario:
+    exports = {key: {**own, **fields} for key, own in scenario.head["batch_exports"].items()}
+    return replace(scenario, head={**scenario.head, "batch_exports": exports})
+
+
+@pytest.mark.parametrize(
+    ("fields", "method", "most"),
+    [({"interval": "day"}, "PATCH", 1.2), ({"state": "absent"}, "DELETE", 3)],
+)
+def test_changes_that_wait_for_the_rate_cost_few_calls(
+    tmp_path: Path, fields: dict[str, Any], method: str, most: float
+) -> None:
+    """Each look at the exports is too old after one window of the rate. Two plans are ten lists."""
+    scenario = changed_exports_of(projects_of(4, exports=30), **fields)
+    window = Window(60, 60)
+    ran, calls = applied(scenario, tmp_path, (window.calls, window.seconds), rate=(window,))
+    assert ran.code == 0, ran
+    changed = {call.path for call in calls if call.method == method}
+    assert len(changed) == 120
+    assert len(calls) <= most * 120 + 10
+
+
 def test_performance_updates_that_wait_are_checked_by_lists(tmp_path: Path) -> None:
     """300 details, 300 updates, and lists."""
     window, scenario = Window(480, 60), projects_of(300)

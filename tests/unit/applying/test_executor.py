@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.applying import execute, worker
+from reconciler.applying import actions, execute
 from reconciler.client import Stop
 from reconciler.errors import SecretUnavailable
 from reconciler.model.connection import Window
@@ -132,7 +132,7 @@ def test_an_error_of_this_program_is_reported_and_stops_new_work(
     def broken(*_: object) -> bool:
         raise KeyError("hunter2")
 
-    monkeypatch.setattr(worker, "lacks_fields", broken)
+    monkeypatch.setattr(actions, "lacks_fields", broken)
     report = world.apply(plan)
     assert ends(report) == 6
     assert [failed.unexpected for failed in report.failed] == [True, True]
