@@ -22,10 +22,7 @@ from reconciler.model.values import Path, mapping_of, value_at
 from reconciler.workspace.schema.validation import CheckContext, check, shortened
 from reconciler.workspace.sources import (
     MAX_FILES,
-    MAX_PATTERNS,
     MAX_TOTAL_BYTES,
-    MAX_TOTAL_NODES,
-    MAX_WILDCARD_PATTERNS,
     WORKSPACE_FILE,
     YAML_SUFFIXES,
     Source,
@@ -65,18 +62,10 @@ class ResourceFiles(Struct, frozen=True):
 
     def documents(self) -> list[Document]:
         """Return every resource file, parsed, sorted by name. Those after a limit are unread."""
-        files: list[Document] = []
-        nodes = 0
-        for name, raw in self.contents():
-            if raw is None or nodes > MAX_TOTAL_NODES:
-                files.append(Document(name, unread=True))
-                continue
-            document = self.parse(raw, name, self.problems)
-            files.append(document)
-            nodes += document.nodes
-            if nodes > MAX_TOTAL_NODES:
-                self._report_end(f"{MAX_TOTAL_NODES:,} values", name)
-        return files
+        return [
+            self.parse(raw, name, self.problems) if raw is not None else Document(name, unread=True)
+            for name, raw in self.contents()
+        ]
 
     def contents(self) -> Iterator[tuple[str, bytes | None]]:
         """Yield the name and bytes of every resource file, sorted; None for unreadable bytes."""
@@ -91,7 +80,9 @@ class ResourceFiles(Struct, frozen=True):
             if raw is not None:
                 size += len(raw)
                 if size > MAX_TOTAL_BYTES:
-                    self._report_end(f"{MAX_TOTAL_BYTES:,} bytes", name)
+                    limit = f"more than {MAX_TOTAL_BYTES:,} bytes in all files"
+                    message = f"{limit}: those after {name} are not read"
+                    self.problems.error("workspace-too-large", message, at=Mark(name))
 
     def note_skipped(self) -> None:
         """Add one note about all skipped files without an error of their own."""
@@ -142,10 +133,6 @@ class ResourceFiles(Struct, frozen=True):
             )
         return raw
 
-    def _report_end(self, limit: str, name: str) -> None:
-        message = f"more than {limit} in all files: those after {name} are not read"
-        self.problems.error("workspace-too-large", message, at=Mark(name))
-
 
 def resource_globs(workspace: Workspace) -> tuple[str, ...]:
     """Return the patterns of resource files, `./` left out; by default every YAML file."""
@@ -188,15 +175,6 @@ def selected_files(
     """Return the names of the resource files, sorted. Report errors in their patterns."""
     globs = resource_globs(workspace)
     at = workspace.mark(("resources",))
-    wildcards = sum(map(has_wildcard, globs))
-    if len(globs) > MAX_PATTERNS or wildcards > MAX_WILDCARD_PATTERNS:
-        problems.error(
-            "bad-pattern",
-            f"{len(globs):,} patterns, {wildcards:,} with wildcards: the limits are "
-            f"{MAX_PATTERNS:,} and {MAX_WILDCARD_PATTERNS}",
-            at=at,
-        )
-        return ()
     try:
         matches = files_by_glob(source, globs)
     except TooComplex as error:
@@ -251,12 +229,7 @@ def _hint(glob: str, source: Source) -> str | None:
             return f"folders with the name {part} are not read"
         if _exists(source, f"{folder}/{WORKSPACE_FILE}"):
             return f"{folder} is another workspace, with its own {WORKSPACE_FILE}: use -C {folder}"
-    names = [name for name in source.names() if not _is_workspace(name)]
-    for candidate in _candidates(glob, names):
-        with suppress(TooComplex):
-            if _matching(names, candidate):
-                return f"did you mean '{candidate}'?"
-    return None
+    return _near_miss(glob, [name for name in source.names() if not _is_workspace(name)])
 
 
 def _exists(source: Source, name: str) -> bool:
@@ -266,28 +239,22 @@ def _exists(source: Source, name: str) -> bool:
         return True
 
 
-def _candidates(glob: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield patterns that are similar to one without a match."""
-    folders = sorted({str(folder) for name in names for folder in PurePosixPath(name).parents[:-1]})
-    yield glob.replace("\\", "/")
-    if glob in folders or not glob:
-        yield f"{glob}/**/*.yaml".lstrip("/")
-        yield f"{glob}/**/*.yml".lstrip("/")
-    for old, new in (YAML_SUFFIXES, YAML_SUFFIXES[::-1]):
-        if glob.endswith(old):
-            yield f"{glob.removesuffix(old)}{new}"
-    if not has_wildcard(glob):
-        beside = str(PurePosixPath(glob).parent)
-        siblings = [name for name in names if str(PurePosixPath(name).parent) == beside]
-        yield nearest(glob, (siblings or names)[:_MOST_COMPARED]) or ""
-    parts = glob.split("/")
-    fixed = next(number for number, part in enumerate([*parts, "*"]) if has_wildcard(part))
-    fixed = min(fixed, len(parts) - 1)
-    close = nearest("/".join(parts[:fixed]), folders[:_MOST_COMPARED]) if fixed else None
-    if close is not None:
-        yield "/".join([close, *parts[fixed:]])
-    if not has_wildcard(parts[-1]):
-        yield f"**/{parts[-1]}"
+def _near_miss(glob: str, names: Sequence[str]) -> str | None:
+    """Return a hint with the pattern of a file or a folder that is most similar to one."""
+    patterns: dict[str, str] = {}
+    for name in [name for name in names if name.endswith(YAML_SUFFIXES)][:_MOST_COMPARED]:
+        path = PurePosixPath(name)
+        patterns[name] = name
+        for folder in map(str, path.parents[:-1]):
+            beside, below = (f"{folder}/{part}*{path.suffix}" for part in ("", "**/"))
+            patterns |= {beside: beside, below: below, folder: below}
+        patterns.setdefault(path.name, f"**/{path.name}")
+    wanted = glob.replace("\\", "/").rstrip("/")
+    if wanted in ("", "."):
+        return f"did you mean '{_ALL_YAML[0]}'?"
+    similar = [pattern for pattern in patterns if has_wildcard(pattern) == has_wildcard(wanted)]
+    close = wanted if wanted in patterns else nearest(wanted, similar)
+    return f"did you mean '{patterns[close]}'?" if close is not None else None
 
 
 @cache

@@ -26,14 +26,9 @@ MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 200_000_000
 MAX_ENTRIES = 1_000_000
 """Entries of all folders below the workspace, whatever they are."""
-MAX_FOLDER_DEPTH = 100
-MAX_ENVIRONMENTS = 500
-MAX_PATTERNS = 1_000
-MAX_WILDCARD_PATTERNS = 100
 
 MAX_NODES = 1_000_000
 """Values of a file with aliases expanded: an alias bomb is small as text and huge as a value."""
-MAX_TOTAL_NODES = 10_000_000
 MAX_DEPTH = 60
 
 MAX_REFERENCE = 1_000
@@ -108,8 +103,6 @@ class FolderSource:
                     waiting.append(f"{prefix}{entry.name}/")
 
     def _entries(self, prefix: str) -> Sequence[os.DirEntry[str]]:
-        if prefix.count("/") > MAX_FOLDER_DEPTH:
-            raise ReconcilerError(f"folder {prefix} is more than {MAX_FOLDER_DEPTH} levels deep")
         try:
             with os.scandir(self._root / prefix) as entries:
                 return list(entries)

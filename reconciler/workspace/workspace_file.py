@@ -20,7 +20,7 @@ from reconciler.model.policy import RULE_PREFIX, Policy
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.model.values import JSON, Path, holds_reference, leaves, mapping_of, value_at
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, shortened
-from reconciler.workspace.sources import MAX_ENVIRONMENTS, WORKSPACE_FILE, Source, workspace_above
+from reconciler.workspace.sources import WORKSPACE_FILE, Source, workspace_above
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
 
@@ -100,13 +100,6 @@ def checked_workspace(raw: bytes, problems: DiagnosticCollector, parse: Parse = 
     workspace = Workspace(document, document.value)
     for path in workspace.policies:
         check_rules(workspace.section(*path, "rules"), context, (*path, "rules"))
-    if (number := len(workspace.environments)) > MAX_ENVIRONMENTS:
-        problems.error(
-            "workspace-too-large",
-            f"{number:,} environments: the limit is {MAX_ENVIRONMENTS}",
-            at=document.mark(("environments",)),
-        )
-        return Workspace(document, {})
     return workspace
 
 

@@ -182,10 +182,8 @@ _ODD: Mapping[str, Mapping[str, bytes]] = {
         "lake.bin": b"\xff\xfe\x00lake",
         "lake.yaml": b"projects: {lake: {name: '${file:lake.bin}'}}\n",
     },
-    "patterns-101": {"reconciler.yaml": b"version: 1\nresources:\n" + b"  - '*.yaml'\n" * 101},
-    "environments-501": {
-        "reconciler.yaml": b"version: 1\nenvironments:\n"
-        + b"".join(b"  e%d: {}\n" % number for number in range(501))
+    "pattern-of-501-characters": {
+        "reconciler.yaml": b"version: 1\nresources: [" + b"a" * 501 + b"]\n"
     },
     "variables-tenfold": {
         "reconciler.yaml": b"version: 1\nvars:\n  v0: lake\n"

