@@ -236,6 +236,13 @@ def _tag(side: Side, address: Address, name: str | int, tag: str) -> JSON:
     return value_at(resource.spec if resource else side.overrides(address), (name, tag))
 
 
+class Promoted(Struct, frozen=True):
+    """The changes of files, and the resources that are paused in the second environment."""
+
+    changes: Mapping[str, FileChange]
+    paused: tuple[Address, ...]
+
+
 def promote(
     options: WorkspaceOptions,
     pair: Pair,
@@ -243,8 +250,8 @@ def promote(
     *,
     prune: bool = False,
     write: bool = True,
-) -> Mapping[str, FileChange]:
-    """Edit overrides and lists of environments, in all files or in none, and return the changes.
+) -> Promoted:
+    """Edit overrides and lists of environments, in all files or in none.
 
     Only of the resources that names select, all without names. `prune` takes resources out of the
     second environment that the first does not have. Without `write`, nothing is changed.
@@ -274,7 +281,12 @@ def promote(
     check_files(options.folder, pair[0].environ, texts)
     if write:
         write_files(options.folder, texts)
-    return file_changes((document for document, _ in pairs), texts)
+    paused = tuple(
+        address
+        for address, own in edits.items()
+        if own.get(("overrides", pair[1].name, "paused")) is True
+    )
+    return Promoted(file_changes((document for document, _ in pairs), texts), paused)
 
 
 def _with_parents(pair: Pair, addresses: Iterable[Address]) -> set[Address]:

@@ -196,7 +196,9 @@ def promote_command(
 
     workspace = workspace_of(options)
     pair = open_pair(workspace, (first, second), runtime())
-    changes = promote(workspace, pair, names, prune=options["prune"], write=not diff)
-    write_result(differences_as_text(changes, style_of(sys.stdout)))
-    if not changes:
+    promoted = promote(workspace, pair, names, prune=options["prune"], write=not diff)
+    write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
+    for address in promoted.paused:
+        write_note(f"note: {address} gets `paused: true` in {printable(second)}, too\n")
+    if not promoted.changes:
         write_note(f"Nothing to promote; see `compare {printable(f'{first} {second}')}`\n")

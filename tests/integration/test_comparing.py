@@ -205,6 +205,13 @@ def test_promote_edits_what_is_not_intended_and_keeps_comments(folder: Path) -> 
     assert again.err == "Nothing to promote; see `compare staging production`\n"
 
 
+def test_x11_promote_says_what_it_pauses(folder: Path) -> None:
+    text = FILES["exports.yaml"].replace("interval: day  # a trial", "paused: true  # broken")
+    write(folder, {"exports.yaml": text.replace("      production:\n        paused: true\n", "")})
+    ran = promote(folder, "lake", "--diff")
+    assert ran.err == "note: batch_export.lake gets `paused: true` in production, too\n"
+
+
 def test_promote_takes_names_and_the_projects_that_they_need(folder: Path) -> None:
     assert promote(folder, "batch_export.beta").code == 0
     text = (folder / "exports.yaml").read_text()
