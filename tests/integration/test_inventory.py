@@ -692,3 +692,190 @@ def test_r3_beside_of_a_new_resource_is_loosened(repo: Repo) -> None:
     assert repo.notes().keys() & {"loosened", "same-place"} == set()
     repo.apply()
     assert repo.notes() == {}
+
+
+def test_a_change_that_is_reverted_before_its_apply_is_nothing(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.commit(a={"interval": "day"})
+    repo.commit("revert", a={}, b={})
+    assert repo.changes() == []
+
+
+def test_an_amended_or_squashed_commit_is_current_if_nothing_changed(repo: Repo) -> None:
+    first = repo.commit(a={}, b={})
+    repo.apply()
+    if not repo.env:
+        repo.git.run("commit", "--quiet", "--amend", "-m", "other words")
+        assert repo.changes() == []
+        repo.write(a={})
+        repo.git.run("commit", "--quiet", "--amend", "--all", "-m", "without b")
+        assert repo.changes() == []
+        assert f"HEAD lacks the applied commit {first[:7]}" in repo.left()["batch_export.b"]
+        assert repo.changes("--no-inventory") == []
+        repo.apply("--rollback")
+        assert repo.exports() == {"a"}
+
+
+def test_a_job_does_not_believe_a_commit_that_was_forced_away(repo: Repo) -> None:
+    """A force-push: the applied commit is no first parent of the trusted branch any more."""
+    start = repo.git.head()
+    applied = repo.commit(a={}, b={})
+    repo.apply()
+    repo.git.run("reset", "--quiet", "--hard", start)
+    repo.commit("other history", a={})
+    assert repo.changes() == []
+    if repo.env:
+        assert (
+            f"its commit {applied[:7]} is not in the first parents" in repo.notes()["not-counted"]
+        )
+    else:
+        assert f"HEAD lacks the applied commit {applied[:7]}" in repo.left()["batch_export.b"]
+    assert repo.exports() == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"commit": "--all"}, {"commit": "main"}, {"commit": "f" * 40}, {"name": "x"}, {"parent": "9"}],
+    ids=str,
+)
+def test_a_forged_entry_deletes_nothing(repo: Repo, forged: dict[str, str]) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    forge(repo, "batch_export.b", **forged)
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert "batch_export.b" in repo.notes()["not-counted"]
+
+
+def test_an_entry_of_an_unmerged_branch_deletes_nothing(repo: Repo) -> None:
+    """A forged entry that names a commit which anybody could push."""
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.running.call(
+        "PATCH", f"/api/projects/{repo.running.exports()['b']['team_id']}/", {"name": "Web"}
+    )
+    live = repo.running.exports()["b"]["id"]
+    repo.git.run("switch", "--quiet", "-c", "side")
+    repo.write(a={}, evil={"name": "b"})
+    side = repo.git.commit("side")
+    repo.git.run("switch", "--quiet", "main")
+    entries = repo.entries()
+    parent = entries.pop("batch_export.b")["parent"]
+    entries["batch_export.evil"] = {"id": live, "name": "b", "parent": parent, "commit": side}
+    put(repo, entries)
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert repo.exports() == {"a", "b"}
+
+
+def forge(repo: Repo, address: str, **fields: str) -> None:
+    """Change an entry as whoever may push can."""
+    entries = repo.entries()
+    entries[address] |= fields
+    put(repo, entries)
+
+
+def put(repo: Repo, entries: dict[str, dict[str, str]]) -> None:
+    """Write the inventory."""
+    where = repo.origin if repo.env else repo.git
+    write_inventory(where.folder, repo.ref, where.run("rev-parse", f"{repo.ref}^1"), entries)
+    if repo.env:
+        repo.git.run("fetch", "--quiet", "origin", "+refs/reconciler/*:refs/reconciler/*")
+
+
+def test_a_restored_service_is_drift_and_is_found_again(repo: Repo) -> None:
+    """A backup has older values, and other ids for what was made since."""
+    repo.commit(a={"interval": "day"}, b={})
+    repo.apply()
+    exports = repo.running.exports()
+    for name, body in (("a", {"interval": "hour"}), ("b", None)):
+        path = f"/api/projects/{exports[name]['team_id']}/batch_exports/{exports[name]['id']}/"
+        repo.running.call("PATCH" if body else "DELETE", path, body)
+    assert sorted(repo.changes()) == ["create batch_export.b", "update batch_export.a"]
+    assert repo.run("drift").code == 2
+    repo.apply()
+    assert repo.changes() == []
+    assert repo.entries()["batch_export.b"]["id"] == repo.running.exports()["b"]["id"]
+
+
+def test_two_workspaces_delete_their_own(repo: Repo) -> None:
+    """Each has a reference of its own, and so have `staging` here and the folder `staging`: I2."""
+    other = replace(repo, folder=repo.git.folder / "w-2")
+    write(other.folder, {"reconciler.yaml": SETTINGS})
+    repo.write(a={}, b={})
+    other.write(c={"project": {"name": "Web"}}, d={"project": {"name": "Web"}})
+    repo.commit(a={}, b={})
+    repo.apply()
+    other.apply()
+    where = repo.origin if repo.env else repo.git
+    refs = where.run("for-each-ref", "--format=%(refname)", "refs/reconciler").split()
+    assert len(refs) == 2
+    other.write(c={"project": {"name": "Web"}})
+    repo.commit(a={}, b={})
+    assert repo.changes() == []
+    assert other.changes() == ["delete batch_export.d"]
+
+
+def test_a_sparse_checkout_deletes_nothing(repo: Repo) -> None:
+    repo.commit(a={}, b={})
+    repo.apply()
+    write(repo.folder, {"more.yaml": declared(b={}).replace('"projects"', '"x-projects"')})
+    repo.commit(a={})
+    repo.git.run("update-index", "--skip-worktree", "w/more.yaml")
+    (repo.folder / "more.yaml").unlink()
+    assert repo.changes() == []
+    assert "sparse checkout" in repo.left()["batch_export.b"]
+
+
+def test_a_rotation_with_an_unknown_outcome_is_sent_again(repo: Repo) -> None:
+    repo.commit(a=secret_in("ONE"))
+    repo.apply()
+    repo.commit(a=secret_in("TWO"))
+    rule = {"match": {"method": "PATCH"}, "fault": "drop", "when": "after"}
+    repo.running.admin("PUT", "faults", [rule])
+    repo.apply(code=3)
+    repo.running.admin("DELETE", "faults")
+    assert "secrets" not in repo.entries()["batch_export.a"]
+    repo.commit(a=secret_in("ONE"))
+    assert repo.changes() == ["update batch_export.a"]
+    repo.apply()
+    assert repo.changes() == []
+
+
+def test_a_fetch_that_prunes_lets_the_plan_say_so(repo: Repo) -> None:
+    """`fetch.prune` drops the local record if the remote has none; the plan deletes nothing."""
+    if repo.env:
+        pytest.skip("a job fetches into an empty clone")
+    repo.commit(a={}, b={})
+    repo.apply()
+    repo.git.run("fetch", "--quiet", "--prune", "origin", "+refs/reconciler/*:refs/reconciler/*")
+    repo.commit(a={})
+    assert repo.changes() == []
+    assert "not fetched" in repo.notes()["no-inventory"]
+
+
+def test_i6_the_first_apply_after_the_first_commit_is_no_drift(repo: Repo) -> None:
+    """I6: it was called drift, and its new places were hidden."""
+    repo.write(a=secret_in("ONE"))
+    before = repo.plan()
+    repo.commit(a=secret_in("ONE"))
+    after = repo.plan()
+    assert [item.get("new") for item in after["changes"]] == [
+        item.get("new") for item in before["changes"]
+    ]
+    repo.apply()
+    assert repo.run("drift").code == 0
+
+
+def test_a_branch_behind_main_shows_changes_in_reverse_and_is_not_applied(repo: Repo) -> None:
+    first = repo.commit(a={})
+    repo.apply()
+    repo.commit(a={"interval": "day"})
+    repo.apply()
+    repo.git.run("checkout", "--quiet", "-b", "feature", first)
+    repo.write(a={"paused": True})
+    repo.git.commit("feature")
+    assert "update batch_export.a" in repo.changes()
+    assert repo.notes()["behind"].startswith("HEAD lacks 1 applied commit: merge it")
+    assert "HEAD lacks applied commits" in repo.run("apply", "--auto-approve").err
