@@ -15,13 +15,7 @@ from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import Annotations, Command, plain_json, several, shortened
 from reconciler.render.diagnostics import counted, first_of, message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan_document import (
-    HEADING,
-    document_of,
-    new_places_of,
-    violations_of,
-    within_budget,
-)
+from reconciler.render.plan_document import Part, document_of
 from reconciler.render.plan_entries import Entry
 from reconciler.render.words import SEVERITIES, totals_of
 from reconciler.version import __version__
@@ -30,8 +24,8 @@ _KINDS = ("error", "warning", "notice")
 _MOST = 10
 """Annotations of each kind that GitHub shows for a step."""
 _MOST_LINES = 8
-_MOST_NEW = 20
 _LONGEST_LINE = 300
+_LONGEST_ITEM = 2_000
 _SEVERITIES = {Level.ERROR: "major", Level.WARNING: "minor", Level.NOTE: "info"}
 _WITHOUT_PLACE = "reconciler.yaml"
 """The file of a diagnostic without a place: GitLab requires one."""
@@ -59,23 +53,27 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     warnings; others are notices.
     """
     document = document_of(plan)
+    joined: list[Command] = []
     commands: list[Command] = []
-    commands += (_of_diagnostic(violation, options) for violation in violations_of(plan))
-    if document.loosened:
-        texts = tuple(shortened(text, _LONGEST_LINE) for text in document.loosened)
-        commands.append(Command("warning", {"title": "loosened since the apply"}, texts))
-    commands += (_of_entry(entry, options) for entry in document.worst_first)
+    for section in document.sections:
+        if section.part in (Part.NEW, Part.LOOSENED):
+            words = (
+                shortened("  ".join(filter(None, (item.subject, item.text))), _LONGEST_ITEM)
+                for item in section.within_budget()
+            )
+            joined.append(Command("warning", {"title": section.part.lower()}, tuple(words)))
+        elif section.part in (Part.REFUSED, Part.LATER):
+            commands += (_of_diagnostic(item, options) for item in section.diagnostics())
+    commands += (_of_entry(entry, options) for entry in document.entries)
     by_kind = {kind: [item for item in commands if item.name == kind] for kind in _KINDS}
-    lines, others = within_budget(document.new, _MOST_NEW)
-    words = (*(f"{line.text}  {line.users}" for line in lines), *filter(None, [others]))
-    new = [Command("warning", {"title": HEADING.lower()}, words)] if words else []
+    notes = [item.text for item in document.section(Part.NOTES).items]
     shown = [command for kind in _KINDS for command in by_kind[kind][:_MOST]]
     rest = [
         several(len(every) - _MOST, f"more {kind}")
         for kind, every in by_kind.items()
         if len(every) > _MOST
     ]
-    return Annotations.of([*new, *shown, *document.notes, *rest, document.summary])
+    return Annotations.of([*joined, *shown, *notes, *rest, document.summary])
 
 
 def _of_diagnostic(diagnostic: Diagnostic, options: RenderOptions) -> Command:
@@ -178,7 +176,8 @@ def diagnostics_as_sarif(
 
 def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     """Return what is new in a plan, then its violations."""
-    return diagnostics_as_sarif((*new_places_of(plan), *violations_of(plan)), options)
+    parts = (document_of(plan).section(part) for part in (Part.NEW, Part.REFUSED, Part.LATER))
+    return diagnostics_as_sarif([item for part in parts for item in part.diagnostics()], options)
 
 
 def _rule(code: str, level: str) -> Mapping[str, Any]:

@@ -24,7 +24,6 @@ from reconciler.render.plan_entries import Entry
 from reconciler.render.plan_fields import field_lines
 from reconciler.render.words import SEVERITIES, SIGNS, counted, title
 
-_MOST_NEW = 40
 _LONGEST_RUN = 40
 _CODE = re.compile("`([^`]+)`")
 _SPACE = re.compile(r"\s")
@@ -42,12 +41,10 @@ _COLOURS = {
 def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     """Return a page: violations, dangers, filters, then every change in the order of the plan."""
     document = plan_document.document_of(plan)
-    worst = {_worst(entry) for entry in document.worst_first}
+    worst = {_worst(entry) for entry in document.entries}
     return _written(
         "plan",
         document=document,
-        heading=plan_document.HEADING,
-        new=plan_document.within_budget(document.new, _MOST_NEW),
         ids=_ids(document),
         counts={action.value: text for action, text in counted(plan).items()},
         severities=[severity.value for severity in SEVERITIES if severity.value in worst],
@@ -117,7 +114,7 @@ def _ids(document: plan_document.Document) -> Mapping[str, str]:
     """Return the id of every change on the page: its address, or with the action if taken."""
     ids: dict[str, str] = {}
     taken: set[str] = set()
-    for entry in (*document.entries, *document.drift):
+    for entry in document.entries:
         for change in entry.changes:
             names = (_SPACE.sub("_", printable(name)) for name in (str(change.address), change.id))
             ids[change.id] = next((name for name in names if name not in taken), "")

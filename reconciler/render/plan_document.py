@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
+from operator import attrgetter
 from uuid import UUID
 
 from msgspec import Struct
@@ -24,16 +26,14 @@ from reconciler.model.plan import (
     Plan,
     PlanSource,
     Reason,
-    Refusal,
     Severity,
 )
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.planning.notes import NO_INVENTORY
 from reconciler.planning.places import INSIDE
-from reconciler.render.plan_entries import Entry, Remark, entries_of
+from reconciler.render.plan_entries import Entry, entries_of
 from reconciler.render.words import counted_nouns, nouns, parent_of, summary, with_names
 
-HEADING = "New places and queries"
 _TO = " -> "
 _LONGEST_TEXT = 200
 _LONGEST_PLACE = 300
@@ -41,6 +41,7 @@ _LONGEST_PLACE = 300
 _LONGEST_BEFORE = 80
 _MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
+_MOST_NEW = 20
 _PLURALS = {"prefix": "prefixes"}
 _SHORT_COMMIT = 7
 _SHORT_ID = 8
@@ -51,35 +52,84 @@ _NOT_USED = "not compared: the plan has only what the command requests"
 _FEWEST_OBJECTS = 10
 
 
-class NewLine(Struct, frozen=True):
-    """Something new, and the changes that reach it, also as text."""
+class Part(StrEnum):
+    """The sections of a plan in the order of a reviewer, with their titles."""
 
-    sort: Novelty
+    NEW = "New places and queries"
+    REFUSED = "Refused by policy. Nothing will be applied."
+    LATER = "Danger: takes effect after the merge."
+    LOOSENED = "Loosened since the apply"
+    DANGERS = "Dangers"
+    CHANGES = "Changes"
+    DRIFT = "Drift"
+    NOTES = "Notes"
+
+
+class Item(Struct, frozen=True):
+    """A message of a section.
+
+    `subject` is what it is about, and `entry` that if it is a change. `code` is the rule.
+    `names` are addresses that the text does not have. `host` is where a new place is.
+    """
+
     text: str
-    users: str
-    host: str
-    changes: tuple[Change, ...]
-
-    @property
-    def at(self) -> Mark | None:
-        """The place of a single change."""
-        return self.changes[0].at if len(self.changes) == 1 else None
+    severity: Severity = Severity.WARNING
+    subject: str = ""
+    code: str = ""
+    at: Mark | None = None
+    hint: str | None = None
+    names: str = ""
+    host: str = ""
+    change: Change | None = None
+    entry: Entry | None = None
 
     @property
     def is_danger(self) -> bool:
-        """Whether it is a known secret that goes to another address."""
-        return self.sort is Novelty.SECRET
+        """Whether it is a danger."""
+        return self.severity is Severity.DANGER
+
+
+class Section(Struct, frozen=True):
+    """A section of a plan: messages or changes."""
+
+    part: Part
+    items: tuple[Item, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst severity of its messages, None without one."""
+        return min((item.severity for item in self.items), key=attrgetter("rank"), default=None)
+
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """Yield its messages for annotations: errors if the plan is refused, else warnings."""
+        level = Level.ERROR if self.part is Part.REFUSED else Level.WARNING
+        before = "takes effect after the merge: " if self.part is Part.LATER else ""
+        for item in self.items:
+            text = before + ": ".join(filter(None, (item.subject, item.text)))
+            text += f" ({item.names})" if item.names else ""
+            yield Diagnostic(item.code, level, text, item.at, item.hint)
+
+    def within_budget(self, most: int = _MOST_NEW) -> tuple[Item, ...]:
+        """Return the first messages, with every danger, and one that counts the others by host."""
+        most = max(most, sum(item.is_danger for item in self.items))
+        counts = Counter(item.host for item in self.items[most:] if item.host)
+        if not counts:
+            return self.items
+        hosts = (
+            f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
+            for host, count in counts.most_common()
+        )
+        rest = f"… {counts.total():,} more: {listed(hosts, _MOST_HOSTS)}"
+        return (*self.items[:most], Item(rest))
 
 
 class Document(Struct, frozen=True):
-    """The sections of a plan. A section without content is empty.
+    """A plan for readers: its head, its sections, and what is counted.
 
-    `new` are the new places and queries. `entries` are the changes, the worst first, `drift` those
-    that only set back what changed outside of the configuration. `applied` is the newest applied
-    commit, `versions` that and what is planned, such as `1a2b3c4 (2 hours, 3 commits ago): 41 of 42
-    resources → feature@9f8e7d6`. `loosened` is what the files permit now and did not when they
-    were applied, or no longer manage.
-    `unmanaged` has a line for each unmanaged object.
+    `sections` are those with content. `applied` is the newest applied commit, `versions` that and
+    what is planned, such as `1a2b3c4 (2 hours, 3 commits ago): 41 of 42 resources →
+    feature@9f8e7d6`. `unmanaged` has a line for each unmanaged object.
     """
 
     plan: Plan
@@ -88,26 +138,18 @@ class Document(Struct, frozen=True):
     versions: str
     id: str
     summary: str
-    new: tuple[NewLine, ...]
-    entries: tuple[Entry, ...]
-    drift: tuple[Entry, ...]
+    sections: tuple[Section, ...]
     projects: Mapping[str, Mapping[Action, int]]
-    loosened: tuple[str, ...]
-    notes: tuple[str, ...]
     unmanaged: tuple[str, ...]
 
-    @property
-    def worst_first(self) -> tuple[Entry, ...]:
-        """All entries for a reviewer, those with drift in between."""
-        return _ordered((*self.entries, *self.drift))
+    def section(self, part: Part) -> Section:
+        """Return a section, an empty one if the plan has nothing for it."""
+        return next((item for item in self.sections if item.part is part), Section(part))
 
     @property
-    def dangerous(self) -> Iterator[tuple[Entry, Remark]]:
-        """The dangers with their entries, for a reviewer, except those that `new` says."""
-        for entry in self.worst_first:
-            for remark in entry.remarks:
-                if remark.severity is Severity.DANGER and not entry.has_as_new(remark):
-                    yield entry, remark
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries for a reviewer, the worst first, those with drift in between."""
+        return _ordered(entry for section in self.sections for entry in section.entries)
 
     @property
     def dangers(self) -> int:
@@ -135,6 +177,16 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     ordered, source = _ordered(entries), plan.source
     applied, head = applied_as_text(plan), _named(source.head_ref, source.head)
     head += " + uncommitted" if head and source.uncommitted else ""
+    loosened = (note.message for note in plan.notes if note.code == "loosened")
+    sections = (
+        Section(Part.NEW, tuple(_new(plan))),
+        *(Section(part, tuple(_refusals(plan, part))) for part in (Part.REFUSED, Part.LATER)),
+        Section(Part.LOOSENED, tuple(map(Item, (*loosened, *_leaving(plan))))),
+        Section(Part.DANGERS, tuple(_dangers(ordered))),
+        Section(Part.CHANGES, entries=tuple(entry for entry in ordered if not entry.drifted)),
+        Section(Part.DRIFT, entries=tuple(entry for entry in ordered if entry.drifted)),
+        Section(Part.NOTES, tuple(Item(note, Severity.INFO) for note in (*shared, *notes))),
+    )
     return Document(
         plan=plan,
         environment=environment_as_text(source, full=verbose),
@@ -142,15 +194,8 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         versions=f"{applied} → {head}" if head else applied,
         id=f"plan {plan.plan_id[:_SHORT_ID]}",
         summary=summary(plan),
-        new=new_lines(plan),
-        entries=tuple(entry for entry in ordered if not entry.drifted),
-        drift=tuple(entry for entry in ordered if entry.drifted),
+        sections=tuple(item for item in sections if item.items or item.entries),
         projects=projects_of(plan, always=brief),
-        loosened=(
-            *(note.message for note in plan.notes if note.code == "loosened"),
-            *_leaving(plan),
-        ),
-        notes=(*shared, *notes),
         unmanaged=tuple(_unmanaged(plan)),
     )
 
@@ -237,8 +282,43 @@ def _age(start: str, end: str) -> str:
     return next(ages, "")
 
 
-def new_lines(plan: Plan) -> tuple[NewLine, ...]:
-    """Return what is new, the worst first."""
+def _dangers(entries: Iterable[Entry]) -> Iterator[Item]:
+    """Yield the dangers of entries, except those that only say what is new."""
+    for entry in entries:
+        for remark in entry.remarks:
+            if remark.severity is Severity.DANGER and not entry.has_as_new(remark):
+                change = entry.change
+                yield Item(
+                    remark.full,
+                    Severity.DANGER,
+                    f"{change.action.value} {entry.title}",
+                    remark.rule,
+                    None if entry.grouped else change.at,
+                    change=change,
+                    entry=entry,
+                )
+
+
+def _refusals(plan: Plan, part: Part) -> Iterator[Item]:
+    """Yield what policy refuses, now or after the merge."""
+    later = part is Part.LATER
+    severity = Severity.WARNING if later else Severity.DANGER
+    for refusal in plan.refusals:
+        if refusal.after_merge is later:
+            names = [str(address) for address in refusal.addresses]
+            unnamed = any(name not in refusal.message for name in names)
+            yield Item(
+                refusal.message,
+                severity,
+                code=refusal.rule,
+                at=refusal.at,
+                hint=refusal.allow,
+                names=listed(names, _MOST_IN_DANGER) if unnamed else "",
+            )
+
+
+def _new(plan: Plan) -> Iterator[Item]:
+    """Yield what is new, the worst first."""
     groups: dict[tuple[Novelty, str], list[tuple[Change, NewPlace]]] = {}
     for change in plan.effective:
         receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
@@ -248,23 +328,11 @@ def new_lines(plan: Plan) -> tuple[NewLine, ...]:
                 shown = replace(item, text=with_names(item.text, change))
                 groups.setdefault((item.sort, shown.text), []).append((change, shown))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
-    return tuple(_new_line(members) for _, members in ranked)
+    yield from (_new_item(members) for _, members in ranked)
 
 
-def within_budget(lines: Sequence[NewLine], most: int) -> tuple[Sequence[NewLine], str]:
-    """Return the first lines, with every danger, and a text that counts the others by host."""
-    most = max(most, sum(line.is_danger for line in lines))
-    counts = Counter(line.host for line in lines[most:])
-    hosts = (
-        f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
-        for host, count in counts.most_common()
-    )
-    rest = f"… {counts.total():,} more: {listed(hosts, _MOST_HOSTS)}" if counts else ""
-    return lines[:most], rest
-
-
-def _new_line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
-    """Return the line of equal items."""
+def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
+    """Return equal items as one: a danger if a known secret goes to another address."""
     first, item = members[0]
     changes = list({change.address: change for change, _ in members}.values())
     before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
@@ -279,7 +347,15 @@ def _new_line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
-    return NewLine(item.sort, text, "; ".join([users, *details]), item.host, tuple(changes))
+    return Item(
+        "; ".join([users, *details]),
+        Severity.DANGER if item.sort is Novelty.SECRET else Severity.WARNING,
+        text,
+        f"new-{item.sort}",
+        first.at if len(changes) == 1 else None,
+        host=item.host,
+        change=first,
+    )
 
 
 def _counts(inside: Sequence[str]) -> Iterator[str]:
@@ -293,37 +369,6 @@ def _counts(inside: Sequence[str]) -> Iterator[str]:
             yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
         elif word not in INSIDE:
             yield shortened(printable(parts[0]), _LONGEST_BEFORE)
-
-
-def violations_of(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Return an error for every violation, and a warning for one that takes effect later."""
-    return tuple(map(_diagnostic, plan.refusals))
-
-
-def new_places_of(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Return a warning for each new place and query."""
-    return tuple(
-        Diagnostic(f"new-{line.sort}", Level.WARNING, f"{line.text}: {line.users}", line.at)
-        for line in new_lines(plan)
-    )
-
-
-def unnamed_in(violation: Refusal) -> str:
-    """Return the first addresses of a violation, "" if its message has them all."""
-    addresses = [str(address) for address in violation.addresses]
-    if all(address in violation.message for address in addresses):
-        return ""
-    return listed(addresses, _MOST_IN_DANGER)
-
-
-def _diagnostic(violation: Refusal) -> Diagnostic:
-    message = violation.message
-    if violation.after_merge:
-        message = f"takes effect after the merge: {message}"
-    if names := unnamed_in(violation):
-        message += f" ({names})"
-    level = Level.WARNING if violation.after_merge else Level.ERROR
-    return Diagnostic(violation.rule, level, message, violation.at, violation.allow)
 
 
 def projects_of(plan: Plan, *, always: bool = False) -> Mapping[str, Mapping[Action, int]]:

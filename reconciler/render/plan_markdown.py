@@ -9,20 +9,22 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
-from reconciler.model.plan import Plan, Refusal, Severity
+from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import listed, printable, several, shortened
+from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import code, inline, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_document import (
-    HEADING,
     Document,
-    NewLine,
+    Item,
+    Part,
+    Section,
     document_of,
-    within_budget,
 )
 from reconciler.render.plan_entries import Entry, Remark
 from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
@@ -30,13 +32,13 @@ from reconciler.render.words import SIGNS, counted, counted_nouns, deleted_in, r
 
 _MARGIN = 600
 _LONGEST_LINE = 500
+_LONGEST_ITEM = 2_000
 _LONGEST_BLOCK = 8_000
 _LONGEST_GROUP = 30_000
 _LONGEST_NAME = 120
 _LONGEST_CELL = 160
 _MOST_IN_CELL = 5
 _MOST_MEMBERS = 500
-_MOST_NEW = 40
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 
@@ -113,13 +115,14 @@ def _sections(
     document: Document, options: RenderOptions
 ) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
     """Yield the pieces of each section, its share of the space left, and how to count the rest."""
-    entries = document.worst_first
+    entries = document.entries
     hint = "`reconciler show FILE` prints the whole plan"
     hint += f", [the job]({options.page}) has it." if options.page else "."
-    lines, rest = within_budget(document.new, _MOST_NEW)
-    yield _new(lines, rest), 1, lambda n: f"- … and {n} more"
-    yield _violations(document), 3, lambda n: f"> - … and {n} more"
-    yield _dangers(document), 3, lambda n: f"> - … and {n} more"
+    for section in document.sections:
+        if section.items and section.part is not Part.NOTES:
+            share = 1 if section.part is Part.NEW else 3
+            quote = "" if section.part is Part.NEW else "> "
+            yield _messages(section), share, partial("{}- … and {} more".format, quote)
     yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not in this table"
     yield (
         map(_details, entries),
@@ -129,26 +132,27 @@ def _sections(
     yield _notes(document), 1, lambda _: ""
 
 
-def _new(lines: Sequence[NewLine], rest: str) -> Iterator[str]:
-    if lines:
-        yield f"**{HEADING}**\n"
-    for line in lines:
-        icon = f"{_ICONS[Severity.DANGER]} " if line.is_danger else ""
-        place = f" ({inline(line.at.file)})" if line.at is not None else ""
-        yield f"- {icon}{code(line.text)}: {inline(line.users)}{place}"
-    if rest:
-        yield f"- {inline(rest)}"
+def _messages(section: Section) -> Iterator[str]:
+    """Yield the messages of a section, in an alert unless they are new places."""
+    quote = "" if section.part is Part.NEW else "> "
+    title = "" if section.part is Part.DANGERS else f"{quote}**{section.part}**"
+    if quote:
+        alert = "CAUTION" if section.severity is Severity.DANGER else "WARNING"
+        title = f"> [!{alert}]\n{title}".rstrip("\n")
+    yield title if quote else f"{title}\n"
+    for item in section.within_budget():
+        yield f"{quote}- {_message(item, plain=not quote)}"
 
 
-def _dangers(document: Document) -> Iterator[str]:
-    dangerous = list(document.dangerous)
-    if dangerous:
-        yield "> [!CAUTION]"
-    for entry, remark in dangerous:
-        action = entry.change.action.value.capitalize()
-        place = "" if entry.grouped or entry.change.at is None else entry.change.at.file
-        where = f" ({inline(place)})" if place else ""
-        yield f"> - **{action}** {_name(entry)}: {short_markup(remark.full)}{where} `{remark.rule}`"
+def _message(item: Item, *, plain: bool) -> str:
+    subject = code(item.subject) if item.subject else ""
+    if item.entry is not None:
+        subject = f"**{item.entry.change.action.value.capitalize()}** {_name(item.entry)}"
+    icon = f"{_ICONS[Severity.DANGER]} " if plain and item.is_danger else ""
+    text = icon + ": ".join(filter(None, (subject, marked_up(shortened(item.text, _LONGEST_ITEM)))))
+    text += f" ({inline(place_as_text(item.at))})" if item.at is not None else ""
+    text += f" `{item.code}`" if item.code and not plain else ""
+    return f"{text}<br>hint: {short_markup(item.hint)}" if item.hint else text
 
 
 def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
@@ -200,27 +204,6 @@ def _changed(entry: Entry) -> str:
     more = len(entry.lines) - _MOST_IN_CELL
     parts += [f"… {more} more"] if more > 0 else []
     return "<br>".join(parts)
-
-
-def _violations(document: Document) -> Iterator[str]:
-    violations = document.plan.refusals
-    refused = [violation for violation in violations if not violation.after_merge]
-    later = [violation for violation in violations if violation.after_merge]
-    if refused:
-        yield "> [!CAUTION]\n> **Refused by policy. Nothing will be applied.**"
-        yield from map(_violation, refused)
-    if later:
-        yield "\n" * bool(refused) + "> [!WARNING]\n> **Danger: takes effect after the merge.**"
-        yield from map(_violation, later)
-    if document.loosened:
-        yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the apply**"
-        yield from (f"> - {short_markup(text)}" for text in document.loosened)
-
-
-def _violation(violation: Refusal) -> str:
-    place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
-    allow = f"<br>hint: {short_markup(violation.allow)}" if violation.allow else ""
-    return f"> - `{violation.rule}`{place}: {short_markup(violation.message)}{allow}"
 
 
 def _details(entry: Entry) -> str:
@@ -277,6 +260,6 @@ def _fence(lines: list[str]) -> str:
 
 
 def _notes(document: Document) -> Iterator[str]:
-    yield from (f"- {marked_up(note)}" for note in document.notes)
+    yield from (f"- {marked_up(item.text)}" for item in document.section(Part.NOTES).items)
     if document.unmanaged:
         yield f"- {document.unmanaged_count}"

@@ -18,11 +18,9 @@ from reconciler.render.options import (
     width_of,
 )
 from reconciler.render.plan_document import (
-    HEADING,
     Document,
+    Part,
     document_of,
-    unnamed_in,
-    within_budget,
 )
 from reconciler.render.plan_entries import Entry, Remark
 from reconciler.render.plan_fields import FieldLine, LineKind
@@ -38,8 +36,8 @@ _LONGEST_NAME = 36
 _INDENT = 6
 _REASONS = {Reason.STATE_ABSENT: "state: absent"}
 _MOST_PROJECTS = 12
-_MOST_NEW = 20
 _LONGEST_PROJECT = 30
+_LEVELS = {Part.LATER: "danger, takes effect after the merge", Part.REFUSED: "error"}
 _DRIFT = (
     "Drift (live state changed since the apply). This plan sets it back; `drift --write` keeps it."
 )
@@ -67,15 +65,13 @@ def _blocks(document: Document, options: RenderOptions) -> Iterator[Iterable[str
     style, whole = options.style, not options.summary
     yield _header(document, style)
     yield _new(document, style)
-    for entry in document.entries if whole else ():
-        yield entry_lines(entry, options)
-    if document.drift and whole:
-        yield wrapped(_DRIFT, "", style, Colour.BOLD)
-        yield from (entry_lines(entry, options) for entry in document.drift)
+    for section in document.sections if whole else ():
+        if section.part is Part.DRIFT:
+            yield wrapped(_DRIFT, "", style, Colour.BOLD)
+        yield from (entry_lines(entry, options) for entry in section.entries)
     if whole:
-        yield (
-            line for note in document.notes for line in wrapped(note, "note: ", style, Colour.DIM)
-        )
+        notes = document.section(Part.NOTES).items
+        yield (line for item in notes for line in wrapped(item.text, "note: ", style, Colour.DIM))
     else:
         yield _dangers(document, options)
     if document.unmanaged and options.show_unmanaged and whole:
@@ -97,16 +93,17 @@ def _header(document: Document, style: Style) -> Iterator[str]:
 
 def _new(document: Document, style: Style) -> Iterator[str]:
     """Yield what is new: texts, and in a second column who reaches it, if both fit."""
-    lines, rest = within_budget(document.new, _MOST_NEW)
-    if lines:
-        yield style.paint(Colour.BOLD, HEADING)
-    texts = [width_of(line.text) for line in lines]
-    size = max((width for width in texts if width <= style.width // 2), default=0)
-    for line in lines:
-        label = SEVERITIES[Severity.DANGER if line.is_danger else Severity.WARNING]
-        text = f"{padded(line.text, size)}  {line.users}"
+    items = document.section(Part.NEW).within_budget()
+    if items:
+        yield style.paint(Colour.BOLD, Part.NEW)
+    widths = [width_of(item.subject) for item in items]
+    size = max((width for width in widths if width <= style.width // 2), default=0)
+    for item in items:
+        if not item.subject:
+            yield from wrapped(item.text, "     ", style, Colour.DIM)
+            continue
+        label, text = SEVERITIES[item.severity], f"{padded(item.subject, size)}  {item.text}"
         yield from wrapped(text, f"{label.text:>4} ", style, label.colour, indent=7)
-    yield from wrapped(rest, "     ", style, Colour.DIM)
 
 
 def entry_lines(
@@ -227,10 +224,11 @@ def _remark(remark: Remark, entry: Entry, style: Style) -> Iterator[str]:
 
 def _dangers(document: Document, options: RenderOptions) -> Iterator[str]:
     """Yield the entries with dangers without their fields, and the number of notes."""
-    for entry in (*document.entries, *document.drift):
-        yield from entry_lines(entry, options, dangers_only=True)
-    if document.notes:
-        yield f"{several(len(document.notes), 'note')}: omit --summary to read"
+    for section in document.sections:
+        for entry in section.entries:
+            yield from entry_lines(entry, options, dangers_only=True)
+    if notes := document.section(Part.NOTES).items:
+        yield f"{several(len(notes), 'note')}: omit --summary to read"
 
 
 def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
@@ -253,17 +251,17 @@ def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:
-    for text in document.loosened:
-        yield from wrapped(text, "loosened: ", style, Colour.YELLOW)
-    for violation in document.plan.refusals:
-        place = f"{violation.at}: " if violation.at is not None else ""
-        level = "danger, takes effect after the merge" if violation.after_merge else "error"
-        headline = f"{place}{level}: {violation.message} [{violation.rule}]"
-        yield from wrapped(headline, "", style, Colour.BOLD_RED, indent=4)
-        if violation.allow is not None:
-            yield from wrapped(violation.allow, "  hint: ", style)
-        if names := unnamed_in(violation):
-            yield from wrapped(names, "  resources: ", style, indent=4)
+    for item in document.section(Part.LOOSENED).items:
+        yield from wrapped(item.text, "loosened: ", style, Colour.YELLOW)
+    for part, level in _LEVELS.items():
+        for item in document.section(part).items:
+            place = f"{item.at}: " if item.at is not None else ""
+            headline = f"{place}{level}: {item.text} [{item.code}]"
+            yield from wrapped(headline, "", style, Colour.BOLD_RED, indent=4)
+            if item.hint is not None:
+                yield from wrapped(item.hint, "  hint: ", style)
+            if item.names:
+                yield from wrapped(item.names, "  resources: ", style, indent=4)
 
 
 def _end(document: Document, options: RenderOptions) -> Iterator[str]:
