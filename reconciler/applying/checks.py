@@ -13,7 +13,7 @@ from reconciler.model.comparison import field_leaves, is_equal, live_values, sta
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Change
-from reconciler.model.redaction import Mask, redact_value
+from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
 
@@ -23,9 +23,7 @@ def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -
     live = live_values(kind, body) | stamp_of(kind, body)
     texts = []
     for path, value in sorted((change.seen or {}).items()):
-        before, after = (
-            canonical_text(redact_value(item, mask)) for item in (value, live.get(path))
-        )
+        before, after = (canonical_text(masked_in(item, mask)) for item in (value, live.get(path)))
         if before != after:
             texts.append(f"{path}: {before} -> {after}")
     return printable("; ".join(texts))

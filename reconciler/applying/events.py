@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
@@ -14,9 +14,8 @@ from typing import BinaryIO, Protocol, TypeAlias, cast
 from msgspec import Struct, field
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.event import Event, Listener, Planned, Record, RunInfo, redact_event
-from reconciler.model.plan import Change
-from reconciler.model.redaction import Mask
+from reconciler.model.event import Event, Listener, Record, RunInfo
+from reconciler.model.redaction import Mask, masked_in
 
 RecordListener: TypeAlias = Callable[[Record], None]
 # A link in a checkout could name any file. A FIFO without a reader would block. Windows would write
@@ -45,9 +44,7 @@ class Output(Struct, frozen=True):
 class Bus(Struct):
     """The listener to which a run sends its events, and which passes them on to its outputs.
 
-    An output that fails gets no more events; the run continues. `problems` reports it. The changes
-    of the plan are masked with the plan: every secret that they send is resolved before. `masked`
-    returns those that are masked already, by id.
+    An output that fails gets no more events; the run continues. `problems` reports it.
 
     Raises on the first event:
         ReconcilerError: a required output can't be written; nothing was sent.
@@ -58,8 +55,6 @@ class Bus(Struct):
     mask: Mask
     now: Callable[[], datetime]
     run: RunInfo
-    masked: Callable[[], Mapping[str, Change]] = dict
-    changes: Mapping[str, Change] = field(default_factory=dict)
     _sequence: int = 0
     _failures: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -67,11 +62,7 @@ class Bus(Struct):
         """Pass an event on to every output that has not failed."""
         self._sequence += 1
         time = self.now().isoformat()
-        known = self.masked() if isinstance(event, Planned) else self.changes
-        masked = redact_event(event, self.mask, known)
-        if isinstance(masked, Planned):
-            self.changes = {change.id: change for change in masked.plan.changes}
-        record = Record(self.run, self._sequence, time, masked)
+        record = Record(self.run, self._sequence, time, masked_in(event, self.mask))
         for output in self.outputs:
             if output.name not in self._failures:
                 self._pass(record, output)

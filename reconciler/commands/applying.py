@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -30,10 +30,11 @@ from reconciler.errors import (
 )
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.event import Ended, Report, Verifying, redact_report
+from reconciler.model.event import Ended, Report, Verifying
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
-from reconciler.model.plan import Change, Plan, redact_plan
+from reconciler.model.plan import Change, Plan
+from reconciler.model.redaction import masked_in
 from reconciler.model.text import several
 from reconciler.workspace.git.ci import is_job
 
@@ -94,7 +95,7 @@ async def verify(
             left = _clear(_without_secrets(await again(), done), done)
     except ReconcilerError as error:
         return Verification(error=error)
-    return Verification(redact_plan(left, session.mask), done=done)
+    return Verification(masked_in(left, session.mask), done=done)
 
 
 def _clear(plan: Plan, addresses: frozenset[Address]) -> Plan:
@@ -219,7 +220,6 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         session.resolve_sent(plan)
         shown = await session.named(transport, plan)
         result = PlanResult.of(shown, session, transport)
-        redactor = session.secrets.redactor
         screen.show(result)
         if request.plan_id is not None:
             _check_id(plan, request.plan_id)
@@ -232,15 +232,10 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
             # Others had time while a person decided: every object is checked.
             planned = replace(planned, live=planned.live.of_old())
 
-        def masked() -> Mapping[str, Change]:
-            """Return the changes that were shown, unless a secret was resolved since."""
-            is_known = session.secrets.redactor is redactor
-            return {change.id: change for change in result.plan.changes} if is_known else {}
-
-        bus = stack.enter_context(recording(request.outputs, runtime, session.mask, masked=masked))
+        bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
         stack.enter_context(transport.reporting_to(bus))
         report = await execute(planned.plan, transport, listen=bus, live=planned.live)
-        screen.report(redact_report(report, session.mask, bus.changes))
+        screen.report(masked_in(report, session.mask))
         verification = await _verification(request, planned, session, transport, report)
         if isinstance(verification.error, Interrupted):
             report = replace(report, interrupted=True)

@@ -17,7 +17,8 @@ from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import all_kinds
 from reconciler.model.kind import Action, Kind, containers
-from reconciler.model.plan import Note, Plan, redact_plan
+from reconciler.model.plan import Note, Plan
+from reconciler.model.redaction import masked_in
 from reconciler.reading.access import key_may_write
 from reconciler.workspace.git.ci import is_job
 
@@ -77,7 +78,7 @@ class PlanResult(Struct, frozen=True):
     def of(cls, plan: Plan, session: Session, transport: Transport) -> PlanResult:
         """Return a plan as it may be printed and saved."""
         return cls(
-            redact_plan(plan, session.mask),
+            masked_in(plan, session.mask),
             session.warnings(plan),
             transport.calls,
             transport.estimate(calls_of(plan, all_kinds())),

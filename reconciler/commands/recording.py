@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from reconciler.applying.events import AuditLog, Bus, ByteStream, Output, write_line
 from reconciler.commands.runtime import Runtime
 from reconciler.model.event import RunInfo
-from reconciler.model.plan import Change
 from reconciler.model.redaction import Mask
 from reconciler.version import __version__
 from reconciler.workspace.git.ci import job_url_of
@@ -46,10 +45,8 @@ def recording(
     outputs: Outputs,
     runtime: Runtime,
     mask: Mask,
-    *,
-    masked: Callable[[], Mapping[str, Change]] = dict,
 ) -> Iterator[Bus]:
-    """Yield the listener of a run. `masked` returns its changes that are masked already, by id.
+    """Yield the listener of a run.
 
     Raises ReconcilerError if the log can't be opened.
     """
@@ -65,7 +62,7 @@ def recording(
         listeners.append(Output.of("progress", runtime.listen))
         reason = mask(outputs.reason) if outputs.reason is not None else None
         run = replace(run_info(runtime.environ), reason=reason)
-        yield Bus(listeners, mask=mask, now=runtime.now, run=run, masked=masked)
+        yield Bus(listeners, mask=mask, now=runtime.now, run=run)
 
 
 def run_info(environ: Mapping[str, str]) -> RunInfo:

@@ -33,12 +33,12 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.kinds import all_kinds
-from reconciler.model.event import Noted, redact_event
+from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy
-from reconciler.model.redaction import Mask
+from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import several
 from reconciler.planning.details import (
     DetailsNotRead,
@@ -183,7 +183,7 @@ class Session(Struct, frozen=True):
                 settings=self.runtime.client.changed_by(
                     self.options.client.over(self.loaded.client)
                 ),
-                listen=lambda event: self.runtime.listen(redact_event(event, self.mask)),
+                listen=lambda event: self.runtime.listen(masked_in(event, self.mask)),
                 stop=self.runtime.stop,
             ) as transport:
                 yield transport

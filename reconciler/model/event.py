@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import replace
 
 from reconciler.errors import ExitCode
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
-from reconciler.model.plan import NO_CHANGES, Change, Plan, redact_change, redact_plan
+from reconciler.model.plan import Change, Plan
 from reconciler.model.public import Count, Positive, Public, derived
-from reconciler.model.redaction import Mask, masked_in, redact_value
 
 if TYPE_CHECKING:
     # `plan` imports the events, and needs no intervals.
@@ -25,11 +23,6 @@ Method: TypeAlias = Annotated[
     str, Meta(extra_json_schema={"enum": ["DELETE", "GET", "PATCH", "POST", "PUT"]})
 ]
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
-_TEXTS = (
-    *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
-    "message",
-)
-"""The attributes of events that are texts, or tuples of texts."""
 
 
 class Planned(Public, frozen=True):
@@ -304,37 +297,6 @@ Event: TypeAlias = (
     | BackfillsEnded
 )
 Listener: TypeAlias = Callable[[Event], None]
-_Event = TypeVar("_Event", bound=Event)
-
-
-def redact_event(event: _Event, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> _Event:
-    """Return the event with every known secret masked.
-
-    They may be in a field that the API returns. Values are redacted, not encoded text, in which an
-    escape or a line break could hide a secret. `changes` are those that are masked already, by id.
-    """
-    parts: dict[str, Any] = {
-        name: redact_value(getattr(event, name), mask) for name in _TEXTS if hasattr(event, name)
-    }
-    match event:
-        case BackfillsPlanned() | BackfillsEnded():
-            return masked_in(event, mask)
-        case Planned(plan):
-            parts["plan"] = redact_plan(plan, mask, changes)
-        case Ended(report):
-            parts["report"] = redact_report(report, mask, changes)
-        case OfChange(change):
-            parts["change"] = changes.get(change.id) or redact_change(change, mask)
-    return replace(event, **parts)
-
-
-def redact_report(report: Report, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> Report:
-    """Return the report with every known secret masked, like its events."""
-    masked: dict[str, Any] = {
-        name: tuple(redact_event(event, mask, changes) for event in getattr(report, name))
-        for name in ("done", "failed", "skipped")
-    }
-    return replace(report, **masked)
 
 
 class RunInfo(Public, frozen=True):

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import sha256
-from operator import attrgetter
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import orjson
 from msgspec import Meta, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
@@ -23,7 +21,6 @@ from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import Selection
 from reconciler.model.public import Count, Digest, Public, Term, as_json, derived
-from reconciler.model.redaction import Mask, redact_value, redacted
 from reconciler.model.resource import ParentRef
 from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, PLAIN, JSONObject, Path, SecretRef, form_of
@@ -70,7 +67,7 @@ class Origin(Term):
 class FieldChange(Public, frozen=True):
     """One field that differs. An absent side has no key; a null side is null."""
 
-    with_secrets = with_texts = frozenset({"before", "after"})
+    with_secrets = frozenset({"before", "after"})
     recent = frozenset({"written"})
 
     path: Path
@@ -157,8 +154,6 @@ class Effect(Term):
 class Consequence(Public, frozen=True):
     """A consequence. docs/consequences.md describes the rules."""
 
-    with_texts = frozenset({"message"})
-
     rule: str
     """Stable id of the rule."""
     severity: Severity
@@ -189,8 +184,6 @@ class Novelty(Term):
 class NewPlace(Public, frozen=True):
     """Something that a change reaches or collects, and that is new."""
 
-    with_texts = frozenset({"text", "host", "before", "inside"})
-
     sort: Novelty
     """What is new."""
     text: str
@@ -213,8 +206,6 @@ class NewPlace(Public, frozen=True):
 class RecentRun(Public, frozen=True):
     """A run of the live object."""
 
-    with_texts = frozenset({"status"})
-
     status: str
     """Status, in the words of the service."""
     end: str
@@ -226,10 +217,6 @@ class Change(Public, frozen=True, gc=False):
 
     with_secrets = frozenset({"body", "after_create", "seen"})
     optional = frozenset({"runs", "reach", "new", "integrations"})
-    with_texts = frozenset(
-        {"name", "body", "after_create", "parent_name", "old_parent_name", "reach", "integrations"}
-        | {"fields", "consequences", "runs", "new"}
-    )
 
     address: Address
     action: Action
@@ -315,8 +302,6 @@ class PlannedChange(Change, frozen=True, kw_only=True):
 class Unmanaged(Public, frozen=True):
     """A live object."""
 
-    with_texts = frozenset({"name", "parent_name"})
-
     address: Address
     name: str
     """Its name."""
@@ -335,8 +320,6 @@ class Unmanaged(Public, frozen=True):
 class Note(Public, frozen=True):
     """A note on the plan as a whole, or about a resource."""
 
-    with_texts = frozenset({"message"})
-
     code: str
     """Stable id of the note."""
     message: str
@@ -349,7 +332,6 @@ class Leaving(Public, frozen=True):
     """A removed resource whose object is not deleted, or is gone."""
 
     internal = frozenset({"stays"})
-    with_texts = frozenset({"name", "reason"})
 
     address: Address
     """The removed resource."""
@@ -369,7 +351,6 @@ class Refusal(Public, frozen=True):
     """A violation of the policy."""
 
     recent = frozenset({"after_merge", "objects"})
-    with_texts = frozenset({"message", "allow", "objects"})
 
     rule: str
     """Stable id of the rule."""
@@ -474,7 +455,6 @@ class Plan(Public, frozen=True, dict=True):
 
     version = 1
     schema = "plan"
-    with_texts = frozenset({"unmanaged", "ignored", "leaving", "notes", "refusals"})
 
     source: PlanSource
     """What the plan was computed from."""
@@ -580,36 +560,6 @@ class Plan(Public, frozen=True, dict=True):
         """The number of changes by action, zeros included."""
         counts = Counter(change.action for change in self.changes)
         return {action: counts[action] for action in Action}
-
-
-NO_CHANGES: Mapping[str, Change] = MappingProxyType({})
-_beside_names = attrgetter(*(Change.with_texts - {"name", "parent_name"} | {"seen"}))
-
-
-def redact_plan(plan: Plan, mask: Mask, changes: Mapping[str, Change] = NO_CHANGES) -> Plan:
-    """Return the plan with every known secret masked. `changes` are masked already, by id.
-
-    Nothing is applied from a masked plan: bodies may contain live values, settings that a
-    replacement keeps. Most changes are no-ops, which have nothing but names. These are searched for
-    secrets at once, as the lines of one text.
-    """
-    # Most texts repeat.
-    mask = cache(mask)
-    plain = [] if changes else [item for item in plan.changes if not any(_beside_names(item))]
-    names = "\n".join({name for item in plain for name in (item.name, item.parent_name) if name})
-    skipped = {id(change) for change in plain} if mask(names) == names else set()
-    masked = (
-        changes.get(change.id) or (change if id(change) in skipped else redact_change(change, mask))
-        for change in plan.changes
-    )
-    return replace(redacted(plan, mask), changes=tuple(masked))
-
-
-def redact_change(change: Change, mask: Mask) -> Change:
-    """Return the change with every known secret masked."""
-    seen = change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()}
-    masked = redacted(change, mask)
-    return masked if seen == change.seen else replace(masked, seen=seen)
 
 
 def encode(plan: Plan) -> bytes:

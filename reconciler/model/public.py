@@ -75,15 +75,13 @@ class Public(Struct, frozen=True):
     name of its `schema`.
 
     Fields that are `optional` are absent if they are empty. Those that are `recent` are missing in
-    files of earlier versions. Those `with_secrets` contain values of the configuration, and those
-    `with_texts` text of the service, in which known secrets are masked (`redaction.redacted`).
+    files of earlier versions. Those `with_secrets` contain values of the configuration.
     """
 
     internal: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
     recent: ClassVar[frozenset[str]] = frozenset()
     with_secrets: ClassVar[frozenset[str]] = frozenset()
-    with_texts: ClassVar[frozenset[str]] = frozenset()
     version: ClassVar[int | None] = None
     schema: ClassVar[str] = ""
 

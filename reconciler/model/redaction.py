@@ -9,17 +9,16 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar, cast
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.public import Public
+from reconciler.model.address import Address
 from reconciler.model.schemas import looks_secret, plain_names, schema_words
 from reconciler.model.text import printable
-from reconciler.model.values import JSON, SecretValue, form_of, walk
+from reconciler.model.values import SecretValue, walk
 
 _T = TypeVar("_T")
 Mask: TypeAlias = Callable[[str], str]
@@ -62,9 +61,6 @@ _FRAGMENT = 8
 """Characters of a part of a secret that other texts do not contain by chance, if it is random."""
 _RANDOM = re.compile(r"(?s)(?=.*\d)(?=.*[A-Za-z])|(?=.*[a-z])(?=.*[A-Z])")
 _NOT_IN_WORD = re.compile(r"\A[\W_]+|[\W_]+\Z")
-_BACKSLASH = re.compile(r"\\+(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{11,}")
-_ROUNDS = 3
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 
 
@@ -80,8 +76,8 @@ class Redactor:
     ) -> None:
         self._values = {secret.reveal() for secret in secrets}
         self._plain = plain
-        names = {value for value in self._values if NAME.fullmatch(value.strip())}
         self._fragments: frozenset[str] | None = None
+        names = {value for value in self._values if NAME.fullmatch(value.strip())}
         # Whether the configuration contains them is decided when a text does, which is rare.
         self._possible_names = _Forms({form for name in names for form in (name, *forms_of(name))})
         self._compile(self._values - names, common=())
@@ -123,9 +119,9 @@ class Redactor:
         return _URL_PASSWORD.sub(rf"\g<user>:{MASK}", text) if "@" in text else text
 
     def detail(self, text: str) -> str:
-        """Return a text of the service with known secrets masked, also parts of random ones.
+        """Return a text of the service with known secrets masked, and with parts of random ones.
 
-        It is hidden if it contains a secret that is a word, or a part in another encoding.
+        It is hidden if it contains a secret that is a word.
         """
         self._decide(text)
         pattern = self._in_details.pattern(text)
@@ -134,12 +130,8 @@ class Redactor:
         if self._fragments is None:
             # Few runs have errors of the service.
             self._fragments = fragments(self._values)
-        known, text = self._fragments, self.mask(text)
-        spans = fragment_spans(text, known)
-        shown = masked(text, spans)
-        is_split = _length(fragment_spans("".join(text.split()), known)) > _length(spans)
-        is_encoded = any(fragment_spans(other, known) for other in decoded(shown))
-        return HIDDEN if is_split or is_encoded else shown
+        text = self.mask(text)
+        return masked(text, fragment_spans(text, self._fragments))
 
 
 class _Forms:
@@ -179,10 +171,6 @@ def redact_line(line: str) -> str:
     return masked(line, secret_spans(line))
 
 
-def _length(spans: Iterable[tuple[int, int]]) -> int:
-    return sum(end - start for start, end in spans)
-
-
 def masked(line: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return a line with the given spans masked."""
     parts: list[str] = []
@@ -209,35 +197,6 @@ def secret_spans(line: str) -> tuple[tuple[int, int], ...]:
     return tuple(apart)
 
 
-def redact_value(value: JSON, mask: Mask) -> JSON:
-    """Return a value with all text inside it masked, keys included, and fields that look secret."""
-    if isinstance(value, str):
-        return mask(value)
-    form = form_of(value.__class__)
-    if form is dict:
-        return {
-            mask(str(name)): redact_value(item, _hide if looks_secret(str(name)) else mask)
-            for name, item in value.items()
-        }
-    return value if form is None else value.__class__([redact_value(item, mask) for item in value])
-
-
-def redacted(value: _T, mask: Mask) -> _T:
-    """Return a value with known secrets masked in what is `with_texts`: a copy if there are any."""
-    made: Any = value
-    if type(made) is tuple:
-        made = tuple([redacted(item, mask) for item in made])
-    elif isinstance(value, Public):
-        changed = {}
-        for name in value.with_texts:
-            if (item := getattr(value, name)) and (new := redacted(item, mask)) != item:
-                changed[name] = new
-        made = replace(value, **changed) if changed else value
-    else:
-        made = redact_value(value, mask)
-    return cast("_T", made)
-
-
 class Revealed(str):
     """A secret that is shown on purpose: it is not masked."""
 
@@ -253,6 +212,8 @@ def masked_in(value: _T, mask: Mask) -> _T:
     if type(made) is str:
         made = mask(made)
     elif isinstance(value, Struct):
+        if isinstance(value, Address):
+            return value  # It identifies a change. The configuration has its text.
         old = {name: getattr(value, name) for name in value.__struct_fields__}
         new = {name: masked_in(item, mask) for name, item in old.items()}
         changed = {name: item for name, item in new.items() if item is not old[name]}
@@ -330,36 +291,6 @@ def fragment_spans(text: str, known: Collection[str]) -> list[tuple[int, int]]:
             first = spans.pop()[0] if spans and start <= spans[-1][1] else start
             spans.append((first, end))
     return spans
-
-
-def decoded(text: str, rounds: int = _ROUNDS) -> Iterator[str]:
-    """Yield a text without whitespace and with escapes replaced, and what words of it encode."""
-    from html import unescape
-
-    plain = unescape(unquote(_BACKSLASH.sub(_character, text)))
-    yield "".join(plain.split())
-    if rounds and plain != text:
-        yield from decoded(plain, rounds - 1)
-    for word in _ENCODED.findall(plain) if rounds else ():
-        for raw in _raw(word):
-            yield from decoded(raw.decode("latin-1"), rounds - 1)
-
-
-def _character(match: re.Match[str]) -> str:
-    return chr(int(match[1] or match[2], 16))
-
-
-def _raw(word: str) -> Iterator[bytes]:
-    """Yield the bytes that a word may encode in hex, base32, or base64 from any character on."""
-    for decode in (
-        bytes.fromhex,
-        lambda word: base64.b32decode(word.upper()[: len(word) // 8 * 8]),
-    ):
-        with suppress(ValueError):
-            yield decode(word)
-    for start in range(4):
-        part = word[start:].replace("+", "-").replace("/", "_")
-        yield base64.urlsafe_b64decode(part[: len(part) // 4 * 4])
 
 
 def _lower(text: str) -> str:

@@ -19,9 +19,8 @@ from reconciler.model.plan import (
     PlanSource,
     SecretUse,
     digest_of,
-    redact_plan,
 )
-from reconciler.model.redaction import Mask, redact_value
+from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import JSON, MISSING, path_text
 
@@ -43,7 +42,7 @@ def differences(
     Without differences, the new plan has the changes of the saved one by digest, or fewer: what it
     lacks is done. `live` is what it was made from. `mask` masks known secrets in both plans.
     """
-    saved, new = redact_plan(saved, mask), redact_plan(new, mask)
+    saved, new = masked_in(saved, mask), masked_in(new, mask)
     now = {change.id: change for change in new.effective}
     ids = {change.address: change.live_id for change in new.changes}
     comparer = _Comparer(new.source, now, ids, live, {kind.name: kind for kind in kinds}, mask)
@@ -129,7 +128,7 @@ class _Comparer(Struct):
             return True
         leaf = live_leaves(kind, item.body).get(entry.path)
         known = leaf.field if leaf is not None else kind.field_at(entry.path, item.body)
-        value = redact_value(leaf.value, self.mask) if leaf is not None else MISSING
+        value = masked_in(leaf.value, self.mask) if leaf is not None else MISSING
         return is_equal(known or unknown_field(str(entry.path[-1])), entry.after, value)
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from reconciler.client import SecretResolver
 from reconciler.model.connection import SecretSettings
-from reconciler.model.plan import encode, redact_plan
+from reconciler.model.plan import encode
+from reconciler.model.redaction import masked_in
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown
@@ -54,7 +55,7 @@ def test_a_secret_in_a_live_value_is_in_no_output(secret, form, around, width) -
         ),
         live_export("stray", name=hidden),
     )
-    plan = redact_plan(planned(desired, live), resolver.mask)
+    plan = masked_in(planned(desired, live), resolver.mask)
     drawn = [
         plan_as_text(plan, RenderOptions(Style(width=width), show_unmanaged=True)),
         plan_as_markdown(plan),

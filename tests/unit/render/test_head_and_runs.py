@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
-from reconciler.model.plan import Plan, RecentRun, encode, redact_plan
+from reconciler.model.plan import Plan, RecentRun, encode
+from reconciler.model.redaction import masked_in
 from reconciler.model.resource import State
 from reconciler.model.text import is_breaking
 from reconciler.render.formats import formats_of, writer_of
@@ -102,7 +103,7 @@ def test_runs_are_in_the_plan_file_and_not_in_its_id() -> None:
     assert plan.plan_id == updated().plan_id
     assert b'"runs"' not in encode(updated())
     assert b"AKIA1" not in encode(plan)
-    masked = redact_plan(plan, lambda text: text.replace("Failed", "***"))
+    masked = masked_in(plan, lambda text: text.replace("Failed", "***"))
     assert [run.status for run in masked.effective[0].runs] == ["Completed", "***"]
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from reconciler.model.address import Address
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action
-from reconciler.model.plan import Change, FieldChange, Plan, PlanSource, redact_plan
+from reconciler.model.plan import Change, FieldChange, Plan, PlanSource
+from reconciler.model.redaction import masked_in
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
@@ -239,6 +240,6 @@ def test_a_secret_is_masked_in_every_format() -> None:
         return text.replace(secret, "***")
 
     for name in formats_of("plan"):
-        text = writer_of(name, "plan")(redact_plan(plan, mask), DEFAULTS)
+        text = writer_of(name, "plan")(masked_in(plan, mask), DEFAULTS)
         assert not re.search("hunter2|and=more|lines$", text, re.MULTILINE)
         assert "***" in text or name in ("gitlab", "sarif")
