@@ -248,8 +248,8 @@ def _without_errors(
             for place in value.places
             if place.document.file in documents
         ]
-        found = (messages.get((mark.file, mark.line)) for mark in marks)
-        reason = value.reason or next(filter(None, found), None)
+        problems = (messages.get((mark.file, mark.line)) for mark in marks)
+        reason = value.reason or next(filter(None, problems), None)
         kept.append(replace(value, reason=reason))
     return kept
 

@@ -360,8 +360,8 @@ def test_a_re_pointed_project_takes_no_other_one_over(repo: Repo) -> None:
     write(repo.folder, {"resources.yaml": json.dumps({"projects": {"web": {"name": "HR"}}})})
     repo.git.commit()
     ran = repo.run("plan")
-    assert ran.code == 1
-    assert "may be this resource" in ran.err
+    assert ran.code == 5
+    assert "may be it by their names" in " ".join(ran.out.split())
 
 
 def http(token: str) -> dict[str, Any]:
