@@ -37,7 +37,7 @@ from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import PlanOptions, Policy
+from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import several
 from reconciler.planning.details import (
@@ -47,13 +47,12 @@ from reconciler.planning.details import (
     needed_parents,
     short_forms,
 )
-from reconciler.planning.draft import PlanContext
+from reconciler.planning.draft import PlanContext, Trusted
 from reconciler.planning.integrations import IntegrationsNotRead
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import make_plan
-from reconciler.planning.rules import with_violations
 from reconciler.reading import Depth, read_details, read_inside, read_live
 from reconciler.reading.access import read_organizations
 from reconciler.version import __version__
@@ -318,26 +317,9 @@ class Session(Struct, frozen=True):
     def _planned(self, live: Live, context: PlanContext) -> Plan:
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
-            return self._judged_plan(live, context)
-
-    def _judged_plan(self, live: Live, context: PlanContext) -> Plan:
-        options = context.options
-        # The trusted policy may prune less than the own one, so options may match nothing there.
-        again = replace(options, planned_before=options.planned_before or frozenset())
-
-        def make(policy: Policy) -> Plan:
-            is_own = policy is self.loaded.own_policy
-            given = context if is_own else replace(context, options=again)
-            return make_plan(self.loaded.desired, live, policy, all_kinds(), context=given)
-
-        return self.judged(make)
-
-    def judged(self, make: Callable[[Policy], Plan]) -> Plan:
-        """Return the plan of the own policy, with violations of the stricter one that applies."""
-        loaded = self.loaded
-        plan = make(loaded.own_policy)
-        trusted = plan if loaded.policy == loaded.own_policy else make(loaded.policy)
-        return with_violations(plan, trusted, loaded.after_merge, hint=loaded.merge_hint)
+            return make_plan(
+                self.loaded.desired, live, self.loaded.own_policy, all_kinds(), context=context
+            )
 
     def plan_context(self, options: PlanOptions, inventory: Inventory | None = None) -> PlanContext:
         """Return what a plan depends on besides configuration and live state. Reads the clock."""
@@ -353,6 +335,7 @@ class Session(Struct, frozen=True):
             uncommitted=history is not None and bool(history.uncommitted),
             declared=self.loaded.declared.keys(),
             has_environments=len(self.loaded.environments) > 1,
+            trusted=Trusted(self.loaded.policy, self.loaded.merge_hint, self.loaded.after_merge),
         )
         if inventory is not None:
             return context

@@ -140,7 +140,7 @@ async def pause(request: PauseRequest, runtime: Runtime, screen: Screen) -> Appl
             session.loaded.desired,
         )
         context = session.plan_context(PlanRequest(request.workspace).options)
-        plan = session.judged(lambda policy: toggling.plan(targets.live, policy, context))
+        plan = toggling.plan(targets.live, session.loaded.own_policy, context)
         return plan, targets.live
 
     return await apply(

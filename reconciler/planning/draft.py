@@ -15,9 +15,9 @@ from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Change
+from reconciler.model.plan import Change, Reason, Refusal
 from reconciler.model.policy import PlanOptions, Policy
-from reconciler.model.resource import Resource
+from reconciler.model.resource import Resource, State
 from reconciler.model.values import Path
 from reconciler.planning.changes import Decisions
 from reconciler.planning.inventory import Inventory
@@ -27,6 +27,17 @@ from reconciler.planning.rules import Names
 from reconciler.planning.selection import PrunedObject
 
 
+class Trusted(Struct, frozen=True):
+    """The policy that applies to a plan: that of the files with the stricter one that is trusted.
+
+    `hint` says how to let that of the files apply. `others` are violations that are known already.
+    """
+
+    policy: Policy
+    hint: str = ""
+    others: tuple[Refusal, ...] = ()
+
+
 class PlanContext(Struct, frozen=True):
     """What a plan depends on besides configuration, live state and policy.
 
@@ -34,8 +45,8 @@ class PlanContext(Struct, frozen=True):
     says why nothing is known of what was applied, if it is not. `head` is the commit of the
     configuration and `head_ref` its branch, if known; `uncommitted` says whether its files differ
     from it. `declared` are the resources of all environments, and `has_environments` says whether
-    there are several. `decisions` are those of earlier readings. With `needs_details`, changes that
-    depend on more than short forms raise DetailsNotRead.
+    there are several. `trusted` judges the plan, too. `decisions` are those of earlier readings.
+    With `needs_details`, changes that depend on more than short forms raise DetailsNotRead.
     """
 
     now: datetime
@@ -48,6 +59,7 @@ class PlanContext(Struct, frozen=True):
     uncommitted: bool = False
     declared: AbstractSet[Address] = frozenset()
     has_environments: bool = False
+    trusted: Trusted | None = None
     decisions: Decisions = field(default_factory=Decisions)
     needs_details: bool = False
 
@@ -89,6 +101,13 @@ class Draft(Struct, frozen=True, dict=True):
     name_cycles: Sequence[Sequence[Address]]
     duplicates: Sequence[Duplicate]
 
+    @property
+    def after_merge(self) -> Draft | None:
+        """The same under the policy that applies, None if that is the one of the files."""
+        trusted = self.context.trusted
+        is_other = trusted is not None and trusted.policy != self.policy
+        return replace(self, policy=trusted.policy) if trusted and is_other else None
+
     @cached_property
     def resources(self) -> Mapping[Address, Resource]:
         """All resources, also removed ones, whose places are those of the applied files."""
@@ -116,6 +135,19 @@ class Draft(Struct, frozen=True, dict=True):
     def destructive(self) -> Sequence[Change]:
         """The deletions and replacements."""
         return [change for change in self.changes if change.action.destructive]
+
+    @cached_property
+    def removed(self) -> Sequence[Change]:
+        """The deletions of what was removed from the files, without what goes with its parent."""
+        matches = self.matching.matches
+        asked = {
+            item.match.resource.address
+            for item in self.pruned
+            if item.reason is not Reason.REMOVED_FROM_FILES
+            or (item.parent is not None and matches[item.parent].resource.state is State.ABSENT)
+        }
+        removed = {item.match.resource.address for item in self.pruned} - asked
+        return [change for change in self.destructive if change.address in removed]
 
     def mark_of(self, address: Address, path: Path = ()) -> Mark | None:
         """Return the place of a resource, or of the field at a path, None if it has none."""

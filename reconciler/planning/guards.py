@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from reconciler.model.address import Address, joined, near_miss
+from reconciler.model.address import Address, fits_any, joined, near_miss
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of
@@ -24,11 +24,11 @@ from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import known_schema, listed_values
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import path_text, value_at
-from reconciler.planning.draft import Draft
+from reconciler.planning.draft import Draft, Trusted
 from reconciler.planning.duplicates import refusal_of
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Match, Matching
-from reconciler.planning.rules import rule_refusals
+from reconciler.planning.rules import own_names, rule_refusals
 from reconciler.planning.selection import PrunedObject
 
 Obstacle: TypeAlias = tuple[str, str, str]
@@ -274,6 +274,13 @@ def denied_consequence(draft: Draft) -> Iterator[Refusal]:
             )
 
 
+def pruned(draft: Draft) -> Iterator[Refusal]:
+    """Refuse what the policy of the files prunes and this one does not."""
+    addresses = _addresses(draft.removed)
+    if addresses and not draft.policy.prune:
+        yield Refusal("prune", f"{several(len(addresses), 'object')} would be pruned", addresses)
+
+
 def ignored_name(draft: Draft) -> Iterator[Refusal]:
     """Refuse resources whose name, or that of their object, is in `ignore`.
 
@@ -281,7 +288,13 @@ def ignored_name(draft: Draft) -> Iterator[Refusal]:
     """
     matches = (draft.matching.matches.get(change.address) for change in draft.changes)
     parents = {match.parent_address for match in matches if match is not None}
-    for address in draft.matching.untouchable:
+    named = {
+        change.address
+        for change in draft.changes
+        for name in own_names(change)
+        if fits_any(name.strip(), draft.policy.ignore)
+    }
+    for address in (*draft.matching.untouchable, *sorted(named)):
         if address in draft.selected or address in parents:
             yield Refusal(
                 "ignore",
@@ -449,9 +462,21 @@ GUARDS: tuple[Guard, ...] = (
     misspelt_value,
     possible_duplicate,
     own_rule,
+    pruned,
 )
 
 
 def refusals(draft: Draft) -> tuple[Refusal, ...]:
-    """Return every violation, in the order of the guards."""
-    return tuple(refusal for guard in GUARDS for refusal in guard(draft))
+    """Return every violation, in the order of the guards, then those that the files lift."""
+    own = [refusal for guard in GUARDS for refusal in guard(draft)]
+    later = draft.after_merge
+    known = {(refusal.rule, refusal.addresses) for refusal in own}
+    lifted = (
+        refusal
+        for guard in (GUARDS if later is not None else ())
+        for refusal in guard(later or draft)
+        if (refusal.rule, refusal.addresses) not in known
+    )
+    trusted = draft.context.trusted or Trusted(draft.policy)
+    merged = (replace(item, allow=trusted.hint, after_merge=True) for item in lifted)
+    return (*own, *trusted.others, *merged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from operator import attrgetter
 
 from reconciler.diagnostics import Diagnostic
@@ -47,7 +48,9 @@ def notes_of(draft: Draft) -> Iterator[Note]:
     yield from _of_other_tools(draft)
     yield from look_alike_notes(draft)
     yield from collision_notes(draft)
-    yield from rule_notes(draft.policy, draft.changes, draft.matching.kinds.values(), draft.names)
+    kinds, judged = draft.matching.kinds.values(), filter(None, (draft, draft.after_merge))
+    warnings = (rule_notes(each.policy, each.changes, kinds, each.names) for each in judged)
+    yield from dict.fromkeys(chain.from_iterable(warnings))
     yield from _not_read(draft)
     yield from _paused_by_service(draft)
 

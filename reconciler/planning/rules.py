@@ -1,4 +1,4 @@
-"""Evaluate `policy.rules`, and compare a plan with that of the trusted policy."""
+"""Evaluate `policy.rules`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec import field as default
-from msgspec.structs import replace
 
 from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Action, Kind
-from reconciler.model.plan import Change, Note, Plan, Refusal
-from reconciler.model.policy import RULE_PREFIX, Policy, PolicyRule
-from reconciler.model.text import printable, several
+from reconciler.model.plan import Change, Note, Refusal
+from reconciler.model.policy import Policy, PolicyRule
+from reconciler.model.text import printable
 from reconciler.model.values import JSON, MISSING, path_text, value_at
 
 Identity = tuple[str, str]
@@ -50,11 +49,11 @@ def _names_of(
         names[identity] = Names(set(item.keys), set(item.names))
     for change in changes:
         if change.live_id:
-            names[change.address.kind, change.live_id].add(change.address, *_own_names(change))
+            names[change.address.kind, change.live_id].add(change.address, *own_names(change))
     return names
 
 
-def _own_names(change: Change) -> Iterator[str]:
+def own_names(change: Change) -> Iterator[str]:
     """Yield the name of a change, before and after it."""
     yield change.name
     for item in change.fields:
@@ -184,7 +183,7 @@ class _Subject(Struct, frozen=True):
     def _own(self) -> Names:
         """Return the keys and names of the resource and its object."""
         change, own = self.change, Names()
-        own.add(change.address, *_own_names(change))
+        own.add(change.address, *own_names(change))
         known = self.names.get((change.address.kind, change.live_id or ""), Names())
         return Names(own.keys | known.keys, own.names | known.names)
 
@@ -233,38 +232,3 @@ def _called(names: Names, identity: str | None) -> Iterator[tuple[str, ...]]:
 def _globs(value: JSON) -> tuple[str, ...]:
     """Return the patterns of one text or a list."""
     return tuple(map(str, value if isinstance(value, (list, tuple)) else (value,)))
-
-
-def with_violations(plan: Plan, trusted: Plan, others: Sequence[Refusal], *, hint: str) -> Plan:
-    """Return a plan with the violations of the trusted policy that its own policy allows.
-
-    Warnings of trusted rules are added, too.
-
-    `trusted` is the plan of the trusted policy. `others` were known before. `hint` says how to let
-    the own policy apply.
-    """
-    own = {(refusal.rule, refusal.addresses) for refusal in plan.refusals}
-    lifted = [
-        replace(refusal, allow=hint, after_merge=True)
-        for refusal in trusted.refusals
-        if (refusal.rule, refusal.addresses) not in own
-    ]
-    planned = {(change.address, change.action) for change in trusted.changes}
-    pruned = tuple(
-        change.address
-        for change in plan.changes
-        if change.action.destructive and (change.address, change.action) not in planned
-    )
-    if pruned:
-        message = f"{several(len(pruned), 'object')} would be pruned"
-        lifted.append(Refusal("prune", message, pruned, allow=hint, after_merge=True))
-    warnings = tuple(
-        note
-        for note in trusted.notes
-        if note.code.startswith(RULE_PREFIX) and note not in plan.notes
-    )
-    return replace(
-        plan,
-        notes=(*plan.notes, *warnings),
-        refusals=(*plan.refusals, *others, *lifted),
-    )

@@ -356,7 +356,7 @@ def test_security_25_a_loosened_policy_is_a_danger_and_apply_refuses_it(job: Job
     deleted = [change for change in planned["changes"] if change["action"] == "delete"]
     assert deleted
     rules = {refusal["rule"] for refusal in planned["refusals"] if refusal["after_merge"]}
-    assert rules == {"prune"}
+    assert rules == {"prune", "max_deletes"}
     assert job.plan("--detailed-exitcode").code == 2
     ran = job.run("apply", "--auto-approve")
     assert ran.code == 5
