@@ -832,8 +832,9 @@ def test_a_rotation_with_an_unknown_outcome_is_sent_again(repo: Repo) -> None:
     repo.commit(a=secret_in("ONE"))
     repo.apply()
     repo.commit(a=secret_in("TWO"))
-    rule = {"match": {"method": "PATCH"}, "fault": "drop", "when": "after"}
-    repo.running.admin("PUT", "faults", [rule])
+    lost = {"match": {"method": "PATCH", "times": 1}, "fault": "error", "status": 504}
+    refused = {"match": {"method": "PATCH"}, "fault": "error", "status": 400}
+    repo.running.admin("PUT", "faults", [lost | {"when": "after"}, refused])
     repo.apply(code=3)
     repo.running.admin("DELETE", "faults")
     assert "secrets" not in repo.entries()["batch_export.a"]
