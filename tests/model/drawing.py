@@ -336,6 +336,20 @@ class Drawing:
         one = self._one()
         return _removal("batch_export", one[1]) if one else None
 
+    def recreate(self) -> Edit | None:
+        """Remove an export, and declare another one of its name, perhaps in another project."""
+        one, target = self._one(), self._one("project")
+        key = self.free_key("batch_export", _KEYS)
+        if one is None or target is None:
+            return None
+        to = {"project": target[1], "destination": self.destination(key)}
+        body = {**copy.deepcopy(one[2]), "_uid": f"e{self.number()}", **to}
+        body.pop("id", None)
+        return _all(
+            _removal("batch_export", one[1]),
+            lambda files: files[one[0]]["batch_exports"].update({key: copy.deepcopy(body)}),
+        )
+
     def remove_project(self) -> Edit | None:
         one = self._one("project")
         return _removal("project", one[1]) if one else None
@@ -713,6 +727,7 @@ EDITS = {
     "remove": 5,
     "remove_project": 4,
     "remove_all": 1,
+    "recreate": 2,
     "absent": 1.5,
     "absent_project": 1.5,
     "change_field": 5,
@@ -902,6 +917,7 @@ def drawn(seed: int, dialect: str) -> World:
         ("unfinished", 0.08, _interrupt),
         ("defaults", 0.1, _add_defaults),
         ("rules", 0.15, _add_rules),
+        ("lost", None, _lose),
         ("selection", None, _select),
     ):
         own = random.Random(f"{seed} {dialect} {name}")  # noqa: S311
@@ -968,6 +984,12 @@ def _interrupt(world: World, dice: random.Random) -> None:
     doubled = [new, {**copy.deepcopy(new), "id": _id_of("e98")}]
     place["batch_exports"] += doubled[: 1 if dice.random() < 0.9 else 2]
     world.work, world.later = work, None
+
+
+def _lose(world: World, dice: random.Random) -> None:
+    """Lose the inventory where only `ignore` explains why an object is not found."""
+    if "ignore" in world.log and dice.random() < 0.5:
+        world.record = None
 
 
 def _add_defaults(world: World, dice: random.Random) -> None:
