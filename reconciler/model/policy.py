@@ -114,6 +114,10 @@ class Limit(Struct, frozen=True):
         return f"{self.value:g}%" if self.percent else f"{self.value:g}"
 
 
+DEFAULT_DELETES = Limit(10)
+"""Deletions of removed resources that a plan may have where `max_deletes` is not set."""
+
+
 def _texts(value: JSON) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
@@ -146,10 +150,17 @@ def _lower(own: Limit | None, trusted: Limit | None) -> Limit | None:
     return min(own, trusted, key=lambda limit: limit.value)
 
 
+def _fewer_deletes(own: Limit | None, trusted: Limit | None) -> Limit | None:
+    """Return the lower limit. One that is not set has a default, which no file raises by itself."""
+    if trusted is None and own is not None:
+        return own if not own.percent and own.value <= DEFAULT_DELETES.value else None
+    return _lower(own, trusted)
+
+
 _KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
     "prune": (_is_on, min),
     "ignore": (_texts, _union),
-    "max_deletes": (_limit, _lower),
+    "max_deletes": (_limit, _fewer_deletes),
     "max_changes": (_limit, _lower),
     "deny": (_texts, _union),
     "attempt": (_texts, _common),

@@ -17,6 +17,7 @@ from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of
 from reconciler.model.plan import AMBIGUOUS, Change, Refusal, Unmanaged
 from reconciler.model.policy import (
+    DEFAULT_DELETES,
     UNKNOWN_VALUE,
     to_send_anyway,
 )
@@ -170,22 +171,32 @@ def nothing_declared(draft: Draft) -> Iterator[Refusal]:
 
 
 def over_limit(draft: Draft) -> Iterator[Refusal]:
-    """Refuse more than `max_deletes`, replacements included, and more than `max_changes`."""
-    policy = draft.policy
+    """Refuse more than `max_deletes`, replacements included, and more than `max_changes`.
+
+    Without `max_deletes`, only the deletions of what was removed from the files are limited.
+    """
+    policy, lost = draft.policy, draft.destructive
     managed = sum(match.live is not None for match in draft.matching.matches.values())
     for rule, limit, changes, word in (
-        ("max_deletes", policy.max_deletes, draft.destructive, "deletion"),
+        (
+            "max_deletes",
+            DEFAULT_DELETES if policy.max_deletes is None else policy.max_deletes,
+            draft.removed if policy.max_deletes is None else lost,
+            "deletion",
+        ),
         ("max_changes", policy.max_changes, draft.changes, "change"),
     ):
         if limit is None or limit.allows(len(changes), total=managed):
             continue
         of = f" of {several(managed, 'managed object')}" if limit.percent else ""
+        # A written limit counts all deletions.
+        least = len(lost if changes is draft.removed else changes)
         yield Refusal(
             rule,
             f"{several(len(changes), word)} planned, the limit is {limit}{of}",
             _addresses(changes),
             policy.marks.get(rule),
-            f"raise `policy: {{{rule}: {len(changes)}}}`, or narrow the plan with --target",
+            f"set `policy: {{{rule}: {least}}}`, or narrow the plan with --target",
         )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # A rule and addresses each.
 Refusals = Iterator[tuple[str, ...]]
 _BUCKET, _TABLE = ("bucket_name", "prefix"), ("host", "database", "schema", "table_name")
+DEFAULT_DELETES = 10
 PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE}
 
 
@@ -110,6 +111,9 @@ def _limits(plan: Planned) -> Refusals:
     lost = [change.address for change in plan.of_action("delete", "replace")]
     managed = [item for item in plan.identity.matched.values() if item]
     every = [address for address, _ in plan.changes]
+    removed = [change.address for change in plan.pruned() if not change.on_purpose]
+    if "max_deletes" not in plan.policy and len(removed) > DEFAULT_DELETES:
+        yield "max_deletes", *removed
     for rule, addresses in {"max_deletes": lost, "max_changes": every}.items():
         limit = plan.policy.get(rule, len(addresses))
         if isinstance(limit, str):

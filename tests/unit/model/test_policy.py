@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +44,20 @@ def test_security_25_the_stricter_policy_allows_nothing_that_the_trusted_one_doe
 @given(_policies)
 def test_a_policy_is_as_strict_as_itself(policy: Policy) -> None:
     assert policy.stricter(policy) == policy
+
+
+@pytest.mark.parametrize(
+    ("own", "trusted", "expected"),
+    [
+        (None, None, None),
+        (Limit(5), None, Limit(5)),
+        (Limit(99), None, None),
+        (Limit(5, percent=True), None, None),
+        (None, Limit(99), Limit(99)),
+    ],
+)
+def test_a_file_does_not_raise_the_default_of_max_deletes_by_itself(
+    own: Limit | None, trusted: Limit | None, expected: Limit | None
+) -> None:
+    strict = Policy(max_deletes=own).stricter(Policy(max_deletes=trusted))
+    assert strict.max_deletes == expected

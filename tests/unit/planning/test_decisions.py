@@ -509,6 +509,35 @@ def test_limits_are_absolute_or_a_percentage(limit, refused) -> None:
     assert bool(plan.refusals) is refused
 
 
+@pytest.mark.parametrize(
+    ("count", "state", "policy", "refused"),
+    [
+        (10, None, {}, False),
+        (11, None, {}, True),
+        (11, State.ABSENT, {}, False),
+        (11, State.ABSENT, {"max_deletes": Limit(10)}, True),
+        (11, None, {"max_deletes": Limit(11)}, False),
+    ],
+)
+def test_without_max_deletes_at_most_ten_removed_resources_are_deleted(
+    count: int, state: State | None, policy: dict[str, Limit], *, refused: bool
+) -> None:
+    """A written limit counts everything that is lost, the default what no line asks for."""
+    exports = [export(f"e{number}", name=f"E{number}") for number in range(count)]
+    live = [live_export(f"id{number}", f"E{number}") for number in range(count)]
+    absent = [replace(item, state=state) for item in exports] if state is not None else []
+    plan = planned(
+        desired_of(WEB, *absent),
+        live_of(live_project(), *live),
+        Policy(prune=True, **policy),
+        base=desired_of(WEB, *exports),
+    )
+    assert len(plan.effective) == count
+    assert [refusal.rule for refusal in plan.refusals] == ["max_deletes"] * refused
+    if refused and not policy:
+        assert "set `policy: {max_deletes: 11}`" in (plan.refusals[0].allow or "")
+
+
 def test_a_denied_consequence_is_a_refusal() -> None:
     desired = desired_of(WEB, export(destination=s3(prefix="new/")))
     live = live_of(live_project(), live_export())
