@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -880,3 +881,12 @@ def test_a_branch_behind_main_shows_changes_in_reverse_and_is_not_applied(repo: 
     assert "update batch_export.a" in repo.changes()
     assert repo.notes()["behind"].startswith("HEAD lacks 1 applied commit: merge it")
     assert "HEAD lacks applied commits" in repo.run("apply", "--auto-approve").err
+
+
+def test_the_table_of_situations_names_tests_that_exist() -> None:
+    table = (
+        Path(__file__).parents[2].joinpath("docs/inside/inventory.md").read_text(encoding="utf-8")
+    )
+    names = re.findall(r"`(test_\w+)`", table)
+    assert len(names) == len(set(names)) >= 30
+    assert [name for name in names if not callable(globals().get(name))] == []
