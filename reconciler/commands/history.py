@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
@@ -32,6 +34,8 @@ from reconciler.workspace.sources import content_id
 
 _LONGEST_REF = 80
 _MOST_LISTED = 5
+_MOST_VERSIONS = 4
+"""Of each file, on average, that are kept while commits are loaded."""
 _Entries = Mapping[Address, Entry]
 
 
@@ -108,8 +112,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         uncounted = dict(self._uncounted(every, commits - times.keys()))
         entries = {at: entry for at, entry in every.items() if at not in uncounted}
         self._find_trees([*sorted(commits & times.keys()), head, newest])
-        applied, parents = self._applied(entries, newest)
-        former, trusted = self.configuration(newest), self._trusted()
+        former, applied, parents = self._applied(entries, newest, times)
+        trusted = self._trusted()
         behind = {} if rollback else dict(self._behind(entries, applied, head))
         if behind and repository.is_shallow:
             raise _shallow("history of the", next(iter(behind.values())))
@@ -223,25 +227,35 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             )
 
     def _applied(
-        self, entries: _Entries, newest: str
-    ) -> tuple[dict[Address, Resource], dict[Address, Resource]]:
+        self, entries: _Entries, newest: str, times: Mapping[str, datetime]
+    ) -> tuple[Desired, dict[Address, Resource], dict[Address, Resource]]:
         """Return how the commits of entries declare them, and the project of each, if it has a key.
 
-        Nothing else of a commit is kept: many commits of many resources need no more memory. The
-        newest applied commit is the last one, so that it is loaded once.
+        Before that, the configuration of the newest applied commit. Nothing else of a commit is
+        loaded or kept: many commits of many resources need no more memory.
         """
-        trees, applied, parents = self._trees, dict[Address, Resource](), dict[Address, Resource]()
-        commits = {at: entry.commit for at, entry in entries.items() if entry.commit is not None}
-        order = sorted(commits.items(), key=lambda pair: _order(trees[pair[1]], trees[newest]))
-        for address, commit in order:
-            resources = self.configuration(commit).resources
-            was, above = resources.get(address), kinds_by_name()[address.kind].parent
-            if was is not None and was.state is State.PRESENT:
-                applied[address] = was
-                key = was.parent.key if was.parent is not None else None
-                if above is not None and (parent := resources.get(Address(above, key or ""))):
-                    parents[address] = parent
-        return applied, parents
+        applied, parents = dict[Address, Resource](), dict[Address, Resource]()
+        wanted: dict[str, list[Address]] = {}
+        first = {self._trees[commit]: commit for commit in times if commit in self._trees}
+        first[self._trees[newest]] = newest
+        for address, entry in entries.items():
+            if entry.commit is not None:
+                wanted.setdefault(first[self._trees[entry.commit]], []).append(address)
+        former = self.configuration(newest, wanted.setdefault(newest, []))
+        # Neighbours have most files in common.
+        for commit in sorted(wanted, key=lambda commit: times[commit], reverse=True):
+            desired = former if commit == newest else self.configuration(commit, wanted[commit])
+            for address in wanted[commit]:
+                was, above = desired.resources.get(address), kinds_by_name()[address.kind].parent
+                if was is not None and was.state is State.PRESENT:
+                    # Places of fields keep the whole file.
+                    is_today = was is self.loaded.desired.resources.get(address)
+                    applied[address] = was if is_today else replace(was, marks={})
+                    key = was.parent.key if was.parent is not None else None
+                    parent = desired.resources.get(Address(above or "", key or ""))
+                    if parent is not None:
+                        parents[address] = parent
+        return former, applied, parents
 
     def _behind(
         self, entries: _Entries, applied: Mapping[Address, Resource], head: str
@@ -255,16 +269,17 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         commits = {entry.commit for entry in entries.values() if entry.commit is not None}
         lacking = self.repository.lacking(commits, head)
         bases = {commit: self.repository.merge_base(commit, head) for commit in lacking}
-        left = [
-            (bases[entry.commit] or "", address, entry.commit)
-            for address, entry in entries.items()
-            if entry.commit is not None and entry.commit in bases
-            if not _is_same(applied.get(address), today.get(address))
-        ]
-        for base, address, commit in sorted(left):
-            former = self.configuration(base).resources.get(address) if base else None
-            if not base or not _is_same(applied.get(address), former):
-                yield address, commit
+        left: dict[str | None, list[tuple[Address, str]]] = {}
+        for address, entry in entries.items():
+            commit, was = entry.commit, applied.get(address)
+            if commit in bases and not _is_same(was, today.get(address)):
+                left.setdefault(bases[commit], []).append((address, commit))
+        for base, pairs in left.items():
+            wanted = [address for address, _ in pairs]
+            former = self.configuration(base, wanted).resources if base is not None else None
+            for address, commit in pairs:
+                if former is None or not _is_same(applied.get(address), former.get(address)):
+                    yield address, commit
 
     def check_direction(self, inventory: Inventory, plan: Plan) -> None:
         """Raise StalePlan if the files are older than what was applied."""
@@ -314,33 +329,29 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         began = inventory.record.tip if inventory.record is not None else None
         record(self.repository, self.ref, head, own, began=began, push=push)
 
-    def configuration(self, commit: str) -> Desired:
+    def configuration(self, commit: str, wanted: Collection[Address] | None = None) -> Desired:
         """Return the configuration at a commit: the loaded one if its files are the same.
 
-        Raises GitUnavailable for errors in its files.
+        `wanted` are the only resources that are needed. Raises GitUnavailable for errors in files.
         """
-        self._find_trees([commit])
-        tree, loaded = self._trees[commit], self.loaded
-        if tree in self._last:
-            return self._last[tree]
-        source = GitSource(self._blobs, tree)
+        loaded, source = self.loaded, self._source(commit)
+        if not self._differing(source):
+            return loaded.desired
+        if len(self._snapshots.files) > _MOST_VERSIONS * len(loaded.documents):
+            for name in ("_snapshots", "_blobs"):
+                vars(self).pop(name)
+            source = self._source(commit)
         try:
-            desired = (
-                loaded.desired
-                if not self._differing(source)
-                else load_at(
-                    source,
-                    environment=loaded.desired.environment,
-                    environ=self.environ,
-                    snapshots=self._snapshots,
-                    trusted=loaded.secrets.trusted,
-                )
+            return load_at(
+                source,
+                environment=loaded.desired.environment,
+                environ=self.environ,
+                snapshots=self._snapshots,
+                trusted=loaded.secrets.trusted,
+                wanted=frozenset(wanted) if wanted is not None else None,
             )
         except InvalidConfiguration as error:
             raise _invalid(commit, error.diagnostics) from None
-        self._last.clear()
-        self._last[tree] = desired
-        return desired
 
     def _find_trees(self, commits: Iterable[str]) -> None:
         unknown = [commit for commit in dict.fromkeys(commits) if commit not in self._trees]
@@ -350,11 +361,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     @cached_property
     def _trees(self) -> dict[str, str | None]:
         """The trees of the workspace by commit, as far as they were needed."""
-        return {}
-
-    @cached_property
-    def _last(self) -> dict[str | None, Desired]:
-        """The last tree that was loaded."""
         return {}
 
     @cached_property
@@ -387,10 +393,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 def _is_same(one: Resource | None, other: Resource | None) -> bool:
     """Return whether neither is declared, or both are alike."""
     return one.declares_as(other) if one is not None else other is None
-
-
-def _order(tree: str | None, newest: str | None) -> tuple[bool, str]:
-    return tree == newest, tree or ""
 
 
 def _shallow(what: str, commit: str) -> GitUnavailable:

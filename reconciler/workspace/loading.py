@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.connection import Connection, Readable, SecretSettings
+from reconciler.model.kind import containers
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired
 from reconciler.model.values import JSONObject, mapping_of
@@ -246,10 +247,12 @@ def load_at(
     environ: Mapping[str, str],
     snapshots: Snapshots,
     trusted: Readable,
+    wanted: Collection[Address] | None = None,
 ) -> Desired:
     """Return the resources of an environment in the files of a commit.
 
-    `trusted` is what references may read.
+    `trusted` is what references may read. `wanted` are the only resources to resolve, besides what
+    contains others; then the others are not checked.
     They are none without a workspace or the environment. Raises InvalidConfiguration.
     """
     empty = Desired(environment, "", "", {})
@@ -261,7 +264,15 @@ def load_at(
         files = loader.read()
         if environment not in (files.workspace.environments or (environment,)):
             return empty
-        desired = loader.desired(files, loader.context(files, environment, trusted))
+        context = loader.context(files, environment, trusted)
+        if wanted is None:
+            desired = loader.desired(files, context)
+        else:
+            above = containers(all_kinds())
+            declared = files.declared.items()
+            desired = resolve(
+                {at: item for at, item in declared if at in wanted or at.kind in above}, context
+            )
     if problems.failed:
         raise InvalidConfiguration(with_lines(problems.in_order(), files.documents))
     return desired

@@ -153,6 +153,10 @@ class ParsedFiles:
         """Begin with documents that have neither errors nor warnings."""
         self._parsed = {document.file: [_Parsed(document)] for document in documents}
 
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return sum(map(len, self._parsed.values()))
+
     def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
         """Return the document of a file, the same one for the same content."""
         parsed = self._parsed.setdefault(file, [])
