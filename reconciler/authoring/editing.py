@@ -17,6 +17,7 @@ from msgspec import Struct
 from yaml.nodes import Node
 
 from reconciler.authoring.blocks import (
+    STEP,
     Block,
     Entry,
     Schema,
@@ -29,9 +30,19 @@ from reconciler.authoring.blocks import (
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import ReconcilerError
+from reconciler.kinds import kinds_by_collection
 from reconciler.model.comparison import is_same
 from reconciler.model.text import COMMAND
-from reconciler.model.values import JSON, MISSING, Path, mapping_of, value_at, walk
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    Path,
+    SecretRef,
+    map_leaves,
+    mapping_of,
+    value_at,
+    walk,
+)
 from reconciler.workspace.yaml.document import MERGE_TAG, Document, is_block_text, nodes_in
 from reconciler.workspace.yaml.loader import parse
 
@@ -47,11 +58,13 @@ class Edit(Struct, frozen=True):
     """A value to set at a path of a file, `MISSING` to remove it.
 
     The path has names only. The value is as the file writes it, with references; see `escaped`.
-    Mappings that a removal leaves empty are removed too.
+    Mappings that a removal leaves empty are removed too. `comments` are those at the ends of new
+    lines, by the path of a value below that of the edit.
     """
 
     path: Path
     value: JSON
+    comments: Mapping[Path, str] = {}
 
 
 class NotEditable(ReconcilerError):
@@ -79,11 +92,14 @@ def edited(document: Document, edits: Iterable[Edit]) -> str:
     Raises NotEditable for a place that cannot be edited safely.
     """
     wanted = mapping_of(document.value)
+    comments: dict[Path, str] = {}
     for edit in edits:
         wanted = _with(wanted, edit.path, edit.value)
+        comments |= {(*edit.path, *path): text for path, text in edit.comments.items()}
     parts: list[str] = []
     position = 0
-    for splice in sorted(_Editing(document).splices(wanted), key=lambda splice: splice[:2]):
+    splices = _Editing(document, comments).splices(wanted)
+    for splice in sorted(splices, key=lambda splice: splice[:2]):
         parts += [document.text[position : splice.start], splice.text]
         position = splice.end
     text = "".join([*parts, document.text[position:]])
@@ -95,7 +111,7 @@ def reason_against(document: Document, edit: Edit) -> str | None:
     """Return why a file cannot be edited at a place, None if it can."""
     wanted = _with(mapping_of(document.value), edit.path, edit.value)
     try:
-        list(_Editing(document).splices(wanted))
+        list(_Editing(document, {}).splices(wanted))
     except NotEditable as error:
         return error.reason
     return None
@@ -111,24 +127,34 @@ def _with(values: Mapping[str, JSON], path: Path, value: JSON, depth: int = 0) -
         below = _with(mapping_of(inner), path[1:], value, depth + 1)
         if value is MISSING and not below and depth >= _TOP:
             below = MISSING
-    rest = {key: item for key, item in values.items() if key != name}
-    return rest if below is MISSING else {**values, name: below}
+    if below is MISSING:
+        return {key: item for key, item in values.items() if key != name}
+    return {**values, name: below}
 
 
 class _Editing:
     """One file: what changes in its text."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, comments: Mapping[Path, str]) -> None:
         self.document = document
+        self.comments = comments
         self.text = document.text
         self.lines = document.lines
         lines = document.text.splitlines(keepends=True)
         self.starts = list(accumulate(map(len, lines), initial=0))
         self.ending = line_end(document.text.encode())
+        self.is_open = bool(lines) and not lines[-1].endswith(("\n", "\r"))
 
     def splices(self, wanted: Mapping[str, Any]) -> Iterator[Splice]:
         """Yield what changes, in parts that do not overlap. Raises NotEditable."""
-        block = block_of(self.document.node, self.lines, start=0, end=content_end(self.lines))
+        end = content_end(self.lines)
+        if self.document.node is None:
+            above = [""] if end and self.lines[end - 1].strip() else []
+            added = (self._new((name,), value) for name, value in wanted.items())
+            lines = [line for new in added for line in ("", *new)][1:]
+            yield self._inserted(end, [*above, *lines])
+            return
+        block = block_of(self.document.node, self.lines, start=0, end=end)
         if block is None:
             raise NotEditable(self.document.mark(()), _LAYOUT)
         schema = file_schema(self.document.file)
@@ -151,7 +177,9 @@ class _Editing:
             if name not in entries:
                 if before is not MISSING:
                     raise self._refused(block.entries[0].key, _SHARED)
-                yield self._insertion(block, schema, name, after)
+                yield self._insertion(block, schema, (*path, name), after)
+            elif not path and not before and name in kinds_by_collection():
+                yield from self._opened(entries[name], after)
             elif after is MISSING:
                 self._check_removal(entries[name])
                 yield Splice(self.starts[entries[name].line], self.starts[entries[name].end], "")
@@ -271,20 +299,55 @@ class _Editing:
         mark = key.start_mark
         return NotEditable(Mark(self.document.file, mark.line + 1, mark.column + 1), what)
 
-    def _insertion(self, block: Block, schema: Schema, name: str, value: JSON) -> Splice:
-        """Return a new key of a mapping, in the order of the schema."""
+    def _insertion(self, block: Block, schema: Schema, path: Path, value: JSON) -> Splice:
+        """Return a new key of a mapping: a resource comes last, others are in schema order."""
+        lines = [" " * block.column + line if line else "" for line in self._new(path, value)]
+        if self._is_spaced(path):
+            return self._inserted(block.footer, ["", *lines])
         order = {known: place for place, known in enumerate(schema.get("properties", {}))}
         last = len(order)
-        place = order.get(name, last)
+        place = order.get(str(path[-1]), last)
         above = [item for item in block.entries if order.get(item.name, last) <= place]
-        is_first = not above and name in order
+        is_first = not above and path[-1] in order
         line = block.entries[0].start if is_first else (above or block.entries)[-1].end
-        margin = " " * block.column
-        lines = yaml_text({name: value}).splitlines()
-        text = "".join(f"{margin}{line}{self.ending}" if line else self.ending for line in lines)
+        return self._inserted(line, lines)
+
+    def _opened(self, entry: Entry, members: JSON) -> Iterator[Splice]:
+        """Yield the members of an empty collection, below its key."""
+        _, *lines = self._new((entry.name,), members)
+        if self._has_comments(
+            entry.value, entry.value.start_mark.index, entry.value.end_mark.index
+        ):
+            raise self._refused(entry.key, _COMMENTS)
+        colon = self.text.index(":", entry.key.end_mark.index) + 1
+        yield Splice(colon, max(colon, entry.value.end_mark.index), "")
+        yield self._inserted(entry.body_end, lines)
+
+    def _inserted(self, line: int, lines: Iterable[str]) -> Splice:
+        """Return lines to insert above a line."""
+        text = "".join(f"{line}{self.ending}" for line in lines)
         at = self.starts[line]
-        is_open = at == len(self.text) and not self.text.endswith(("\n", "\r"))
-        return Splice(at, at, f"{self.ending}{text}" if is_open else text)
+        if at == len(self.text) and self.is_open:
+            self.is_open = False
+            text = f"{self.ending}{text}"
+        return Splice(at, at, text)
+
+    def _is_spaced(self, path: Path) -> bool:
+        return len(path) <= _TOP and path[0] in kinds_by_collection()
+
+    def _new(self, path: Path, value: JSON) -> list[str]:
+        """Return the lines of a new key, with an empty line between resources."""
+        if len(path) == 1 and self._is_spaced(path):
+            members = (self._new((*path, key), item) for key, item in mapping_of(value).items())
+            lines = [line for new in members for line in ("", *new)]
+            return [f"{path[0]}:", *(" " * STEP + line if line else "" for line in lines[1:])]
+        lines = yaml_text({str(path[-1]): value}).splitlines()
+        for at, comment in self.comments.items():
+            if at[: len(path)] == path:
+                written = yaml_text({str(at[-1]): value_at(value, at[len(path) :])}).strip()
+                written = " " * STEP * (len(at) - len(path)) + written
+                lines = [f"{line}  # {comment}" if line == written else line for line in lines]
+        return lines
 
 
 def _lines(value: JSON) -> list[str]:
@@ -306,6 +369,7 @@ def check_text(document: Document, text: str, expected: JSON) -> None:
     """Raise NotEditable if a new text of a file has other values than expected."""
     problems = DiagnosticCollector()
     after = parse(text.encode(), document.file, problems)
+    expected = map_leaves(expected, lambda leaf: str(leaf) if isinstance(leaf, SecretRef) else leaf)
     if not problems.failed and is_same(after.value, expected):
         return
     places = [diagnostic.at for diagnostic in problems.diagnostics]

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
+from reconciler.authoring.editing import Edit
 from reconciler.authoring.import_choice import (
     Adoption,
     ImportContext,
@@ -21,7 +22,7 @@ from reconciler.authoring.import_choice import (
     is_given,
     managed_fields,
 )
-from reconciler.authoring.yaml_text import Draft, reads_back
+from reconciler.authoring.yaml_text import reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
@@ -55,6 +56,7 @@ from reconciler.model.values import (
 from reconciler.planning.integrations import named
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.layers import COMMON, laid_over
+from reconciler.workspace.references import escaped
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.schema.values import check_fields
 
@@ -93,8 +95,8 @@ class Drafting(Struct):
     def _account(self, kind: Kind, values: JSONObject, path: Path) -> Account | None:
         return account_of(kind, values, path) if self.context.share_secrets else None
 
-    def draft(self, adoption: Adoption, defaults: JSONObject) -> Draft | None:
-        """Return the resource for an object, None if no file can contain it.
+    def draft(self, adoption: Adoption, defaults: JSONObject) -> Edit | None:
+        """Return what adds the resource of an object to a file, None if no file can contain it.
 
         `defaults` are those of its kind in its file.
         """
@@ -109,14 +111,15 @@ class Drafting(Struct):
                 for position, (path, reason) in enumerate(left_out)
                 if all(inner[: len(path)] != path for inner, _ in left_out[:position])
             ]
-            self._leave(adoption, (), "; ".join(reasons))
+            self.leave(adoption, (), "; ".join(reasons))
             return None
         for path, reason in left_out:
-            self._leave(adoption, path, reason)
+            self.leave(adoption, path, reason)
         ordered = in_schema_order(kind, _without_given(kind, values, defaults))
         for _, ref in secret_refs(ordered):
             self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
-        return Draft(kind.collection, address.key, ordered, dict(self._comments(adoption, ordered)))
+        comments = dict(self._comments(adoption, ordered))
+        return Edit((kind.collection, address.key), escaped(ordered), comments)
 
     def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
         """Yield the names of integrations beside the ids that are written."""
@@ -161,7 +164,7 @@ class Drafting(Struct):
         }
         for path, reason in left_out.items():
             remove(values, path)
-            self._leave(adoption, path, reason)
+            self.leave(adoption, path, reason)
         return values
 
     def _reference(self, adoption: Adoption, path: Path, values: JSONObject) -> SecretRef:
@@ -177,7 +180,8 @@ class Drafting(Struct):
             self.shared[account] = made
         return made
 
-    def _leave(self, adoption: Adoption, path: Path, reason: str) -> None:
+    def leave(self, adoption: Adoption, path: Path, reason: str) -> None:
+        """Note a field that is left out, or with an empty path the whole object."""
         self.left.append(Left(adoption.live, path, reason))
 
     def _common(self, adoption: Adoption) -> dict[str, JSON]:

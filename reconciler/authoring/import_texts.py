@@ -9,32 +9,30 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
+import yaml
 from msgspec import Struct, field
-from msgspec.structs import replace
 
+from reconciler.authoring.editing import Edit, edited, reason_against
 from reconciler.authoring.import_choice import Adoption, ImportContext, key_of
 from reconciler.authoring.import_drafts import Drafting
-from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schema_line
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address, PathGlob
-from reconciler.model.files import FileChange, Left, Namesake, Side
+from reconciler.model.files import Left, Namesake
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import ParentRef, Resource
-from reconciler.model.values import Path, path_text
+from reconciler.model.values import Path
 from reconciler.workspace.loading import Loaded
-from reconciler.workspace.redaction import redact_file
 from reconciler.workspace.resource_files import is_misnamed
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
+from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
-
-_ROUNDS = 4
-"""How often fields with a change are left out before import gives up."""
 
 Replan: TypeAlias = Callable[[Mapping[str, str]], Plan]
 """Plans the workspace with texts in place of files, against the live state that was read."""
@@ -51,15 +49,11 @@ Family: TypeAlias = tuple[str, ParentRef | None]
 
 
 class Attempt(Struct, frozen=True):
-    """Texts by file, and the adoption and file of each resource in them.
-
-    `beside` maps files that can't be extended to the files that are written instead.
-    """
+    """Texts by file, and the adoption and file of each resource in them."""
 
     texts: Mapping[str, str]
     written: Mapping[Address, tuple[Adoption, str]]
     drafting: Drafting
-    beside: Mapping[str, str]
 
 
 def attempt_of(
@@ -69,60 +63,53 @@ def attempt_of(
     filing: Filing,
     replan: Replan,
 ) -> Attempt:
-    """Return texts with an empty plan, without the fields and objects that prevent one."""
+    """Return texts with an empty plan, without the fields and objects that prevent one.
+
+    Fields are left out once. Objects that still plan a change are left out whole.
+    """
     dropped: dict[Address, dict[Path, str]] = {}
     refused: list[Left] = []
-    for _ in range(_ROUNDS):
-        attempt = _drafted(new, context, loaded, filing, dropped)
-        changed = list(_changed(attempt, replan(attempt.texts)))
-        if not changed:
-            attempt.drafting.left += refused
-            return attempt
-        for adoption, paths in changed:
-            reasons = dict.fromkeys(paths, "the plan of its live value would not be empty")
-            dropped.setdefault(adoption.address, {}).update(reasons)
-        hopeless = [adoption for adoption, paths in changed if not paths]
+    files = filing.files(new)
+    attempt = _drafted(new, context, loaded, files, dropped)
+    while changed := list(_changed(attempt, replan(attempt.texts))):
+        hopeless = [adoption for adoption, paths in changed if dropped or not paths]
+        dropped |= {
+            adoption.address: dict.fromkeys(paths, "the plan of its live value would not be empty")
+            for adoption, paths in changed
+            if adoption not in hopeless
+        }
         refused += (Left(adoption.live, (), "its plan would not be empty") for adoption in hopeless)
         new = [adoption for adoption in new if adoption not in hopeless]
-    listed = ", ".join(
-        f"{adoption.address} ({', '.join(map(path_text, paths))})"
-        for adoption, paths in changed[:5]
-    )
-    raise ReconcilerError(
-        f"the plan of the imported files would not be empty: {listed}; nothing was written",
-        hint="exclude these resources with --name or --project",
-    )
+        attempt = _drafted(new, context, loaded, files, dropped)
+    attempt.drafting.left += refused
+    return attempt
 
 
 def _drafted(
     new: Sequence[Adoption],
     context: ImportContext,
     loaded: Loaded,
-    filing: Filing,
+    files: Mapping[Address, Document],
     dropped: Mapping[Address, Mapping[Path, str]],
 ) -> Attempt:
     drafting = Drafting(context, loaded.desired.resources, dropped)
-    drafts: dict[str, list[Draft]] = {}
-    drafted: dict[Address, tuple[Adoption, str]] = {}
+    edits: dict[str, list[Edit]] = {}
+    written: dict[Address, tuple[Adoption, str]] = {}
     for adoption in new:
-        file = filing.file_of(adoption)
-        defaults = loaded.defaults_in(file)
-        draft = drafting.draft(adoption, defaults.get(adoption.kind.name, {}))
-        if draft is not None:
-            drafts.setdefault(file, []).append(draft)
-            drafted[adoption.address] = (adoption, file)
-    placed = filing.texts(drafts)
-    applied = {file: loaded.defaults_in(name) for file, (name, _) in placed.items()}
-    if any(own is not loaded.defaults_in(file) for file, own in applied.items()):
-        # A file that can't be extended has other defaults than the one beside it.
-        loaded = replace(loaded, defaults={**loaded.defaults, **applied})
-        return _drafted(new, context, loaded, filing, dropped)
-    return Attempt(
-        dict(placed.values()),
-        {address: (adoption, placed[file][0]) for address, (adoption, file) in drafted.items()},
-        drafting,
-        {file: name for file, (name, _) in placed.items() if file != name},
-    )
+        document = files[adoption.address]
+        key, kind = adoption.parent and adoption.parent.key, adoption.kind
+        parent = Address(kind.parent, key) if kind.parent and key else None
+        if parent and parent not in written and parent not in loaded.declared:
+            drafting.leave(adoption, (), f"its {kind.parent} is not imported")
+            continue
+        defaults = loaded.defaults_in(document.file).get(kind.name, {})
+        edit = drafting.draft(adoption, defaults)
+        if edit is not None:
+            edits.setdefault(document.file, []).append(edit)
+            written[adoption.address] = (adoption, document.file)
+    documents = {document.file: document for document in files.values()}
+    texts = {name: edited(documents[name], members) for name, members in edits.items()}
+    return Attempt(texts, written, drafting)
 
 
 def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:
@@ -192,19 +179,22 @@ class Filing(Struct, frozen=True):
             parts = [parent.collection, _part(parent, _parent_stem(adoption))]
         return str(PurePosixPath(self.into, *parts)) + ".yaml"
 
-    def texts(self, drafts: Mapping[str, Sequence[Draft]]) -> dict[str, tuple[str, str]]:
-        """Return the name and the text of each file, in the order of the drafts.
+    def files(self, new: Iterable[Adoption]) -> dict[Address, Document]:
+        """Return the file of each resource as it is, or another one if it can't be extended.
 
-        The name is another one for a file that can't be extended. Raises ReconcilerError for a
-        file that no glob of the workspace includes.
+        Raises ReconcilerError for a file that no glob of the workspace includes.
         """
         existing = frozenset(self.source.names())
-        return {file: self._text(file, members, existing) for file, members in drafts.items()}
+        collections: dict[str, set[str]] = {}
+        for adoption in new:
+            collections.setdefault(self.file_of(adoption), set()).add(adoption.kind.collection)
+        files = {file: self._file(file, names, existing) for file, names in collections.items()}
+        return {adoption.address: files[self.file_of(adoption)] for adoption in new}
 
-    def _text(
-        self, file: str, drafts: Sequence[Draft], existing: frozenset[str]
-    ) -> tuple[str, str]:
-        """Return the name and the text of a file, or of `file-2` if it can't be extended."""
+    def _file(
+        self, file: str, collections: AbstractSet[str], existing: AbstractSet[str]
+    ) -> Document:
+        """Return a file, or `file-2` if it can't be extended. A new one names its schema."""
         path = PurePosixPath(file)
         for number in range(1, _MOST_NAMES):
             name = file if number == 1 else f"{path.with_suffix('')}-{number}{path.suffix}"
@@ -212,12 +202,18 @@ class Filing(Struct, frozen=True):
             raw = self.source.read(name)
             if raw is None and name in existing:
                 raise ReconcilerError(f"{name} exists and can't be read")
-            if raw is None:
-                return name, new_file(drafts, head=schema_line(name, self.source, SCHEMA_FILE))
-            text = extended_file(raw, drafts)
-            if text is not None:
-                return name, text
+            head = self._schema_line(name) if raw is None else ""
+            document = parse(raw or head.encode(), name, DiagnosticCollector())
+            if all(_is_extendable(document, collection) for collection in collections):
+                return document
         raise ReconcilerError(f"{file} and {_MOST_NAMES} more files exist and can't be extended")
+
+    def _schema_line(self, name: str) -> str:
+        """Return the line that names the schema of a new file for editors, if it exists."""
+        if self.source.read(SCHEMA_FILE) is None:
+            return ""
+        up = "../" * (len(PurePosixPath(name).parts) - 1)
+        return f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n"
 
     def _check_workspace(self, path: PurePosixPath, name: str) -> None:
         for folder in (path, *path.parents):
@@ -235,6 +231,13 @@ class Filing(Struct, frozen=True):
                 hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '
                 "reconciler.yaml, or choose another place with --into",
             )
+
+
+def _is_extendable(document: Document, collection: str) -> bool:
+    """Return whether a collection may get resources in lines of their own."""
+    value = document.nearest((collection,))[1]
+    is_flow = isinstance(value, yaml.MappingNode) and bool(value.flow_style and value.value)
+    return not is_flow and reason_against(document, Edit((collection, " "), {})) is None
 
 
 def siblings_of(resources: Iterable[Resource]) -> Mapping[Family, str]:
@@ -292,21 +295,3 @@ def _place_of(address: Address, loaded: Loaded, kind: Kind) -> tuple[str, str, s
         parent = loaded.declared.get(Address(kind.parent, parent_name))
         parent_name = str(parent.body.get("name")).strip() if parent is not None else parent_name
     return address.kind, str(body.get("name")).strip(), parent_name
-
-
-def changes_of(texts: Mapping[str, str], before: Mapping[str, str]) -> dict[str, FileChange]:
-    """Return the change of each file.
-
-    Only old lines can contain literal secrets: they are redacted on both sides.
-    """
-    changes: dict[str, FileChange] = {}
-    for name, text in texts.items():
-        old = before.get(name, "")
-        redacted = redact_file(parse(old.encode(), "", DiagnosticCollector()))
-        shown = dict(zip(old.splitlines(), redacted, strict=True))
-        after = tuple(shown.get(line, line) for line in text.splitlines())
-        changes[name] = FileChange(
-            Side(tuple(old.splitlines(keepends=True)), redacted),
-            Side(tuple(text.splitlines(keepends=True)), after),
-        )
-    return changes

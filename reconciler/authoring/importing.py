@@ -10,8 +10,7 @@ from contextlib import suppress
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.authoring import import_texts as effects
-from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.difference import differences_as_text, file_changes
 from reconciler.authoring.import_choice import (
     Adoption,
     Choice,
@@ -20,14 +19,15 @@ from reconciler.authoring.import_choice import (
     chosen,
     may_choose,
 )
-from reconciler.authoring.import_texts import Filing, attempt_of, siblings_of
+from reconciler.authoring.import_texts import Filing, attempt_of, namesakes, siblings_of
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import GitUnavailable, ReconcilerError
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.files import Adopted, Imported, Left
+from reconciler.model.files import Adopted, FileChange, Imported, Left
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Identity, Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
@@ -42,6 +42,7 @@ from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadd
 from reconciler.render.options import RenderOptions
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.writing import write_files
+from reconciler.workspace.yaml.loader import parse
 
 _MOST = 10
 _MOST_USERS = 3
@@ -165,12 +166,22 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         left_out=tuple(left for left in drafting.left if left.path),
         secrets=tuple(drafting.secrets),
         calls=0,
-        beside=attempt.beside,
-        namesakes=tuple(effects.namesakes(attempt, context, loaded)),
-        changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
+        beside={
+            own: file
+            for adoption, file in attempt.written.values()
+            if (own := filing.file_of(adoption)) != file
+        },
+        namesakes=tuple(namesakes(attempt, context, loaded)),
+        changes=_changes(attempt.texts, before) if options.dry_run else {},
         unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
         written=not options.dry_run,
     )
+
+
+def _changes(texts: Mapping[str, str], before: Mapping[str, str]) -> dict[str, FileChange]:
+    problems = DiagnosticCollector()
+    documents = (parse(before.get(name, "").encode(), name, problems) for name in texts)
+    return file_changes(documents, texts)
 
 
 def _unlisted(choice: Choice, dialect: Dialect | None) -> Iterator[str]:

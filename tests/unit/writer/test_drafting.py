@@ -9,6 +9,7 @@ from reconciler.authoring.import_drafts import Drafting
 from reconciler.model.address import Address
 from reconciler.model.live import Live
 from reconciler.model.resource import ParentRef
+from reconciler.model.values import value_at
 from tests.support.worlds import BY_NAME, live_export
 
 
@@ -35,5 +36,5 @@ def test_plan_v9_a_live_value_that_seems_misspelt_is_imported() -> None:
     noting = drafting()
     draft = noting.draft(adopted(interval="dayly", destination={"type": "NoOp", "config": {}}), {})
     assert draft is not None
-    assert draft.fields["interval"] == "dayly"
+    assert value_at(draft.value, ("interval",)) == "dayly"
     assert noting.left == []
