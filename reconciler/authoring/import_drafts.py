@@ -181,7 +181,7 @@ class Drafting(Struct):
         return made
 
     def leave(self, adoption: Adoption, path: Path, reason: str) -> None:
-        """Note a field that is left out, or with an empty path the whole object."""
+        """Note what is left out: a field, or the object if the path is empty."""
         self.left.append(Left(adoption.live, path, reason))
 
     def _common(self, adoption: Adoption) -> dict[str, JSON]:

@@ -209,7 +209,7 @@ class Filing(Struct, frozen=True):
         raise ReconcilerError(f"{file} and {_MOST_NAMES} more files exist and can't be extended")
 
     def _schema_line(self, name: str) -> str:
-        """Return the line that names the schema of a new file for editors, if it exists."""
+        """Return the line that names the schema for editors, if there is one."""
         if self.source.read(SCHEMA_FILE) is None:
             return ""
         up = "../" * (len(PurePosixPath(name).parts) - 1)
