@@ -131,7 +131,9 @@ def test_files_of_other_forms_are_extended_too(
     assert planned(folder, shop, "--project", "shop").code == 0
 
 
-def test_line_ends_of_new_lines_are_those_of_the_first_line(shop: RunningEmulator, tmp_path: Path) -> None:
+def test_line_ends_of_new_lines_are_those_of_the_first_line(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
     text = "projects:\n  shop: {name: Shop}\r\n"
     folder = workspace(tmp_path, **{"projects/shop.yaml": ""})
     (folder / "projects/shop.yaml").write_bytes(text.encode())
