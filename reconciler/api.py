@@ -268,15 +268,16 @@ async def status(
 
 async def runs(  # noqa: PLR0913 - the options of the command
     workspace: Workspace,
-    name: str,
+    names: Sequence[str] = (),
     *,
+    projects: Sequence[str] = (),
     run: str | None = None,
     first: datetime | None = None,
     last: datetime | None = None,
     statuses: Sequence[str] = (),
     limit: int | None = 20,
 ) -> RunReport:
-    """Return runs of an export, the newest first. `run` is the id of the only one.
+    """Return runs of exports, the newest first. `run` is the id of the only one, of one name.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
@@ -284,14 +285,15 @@ async def runs(  # noqa: PLR0913 - the options of the command
 
     request = running.RunsRequest(
         _options_of(workspace),
-        name,
+        tuple(names),
+        tuple(projects),
         run=run,
         first=first,
         last=last,
         statuses=tuple(statuses),
         limit=limit,
     )
-    return await _masked(workspace, partial(running.runs, request))
+    return (await _masked(workspace, partial(running.runs, request))).report
 
 
 async def logs(

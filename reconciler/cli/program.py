@@ -43,7 +43,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Operations": {
         "status": "show the state of exports, the worst first",
-        "runs": "show the runs of an export, or one run",
+        "runs": "show the runs of exports, or one run",
         "logs": "show the log of an export or of a run",
         "gaps": "show intervals that were not exported",
         "backfill": "run an export again for a past range",

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from msgspec import Struct
 
+from reconciler.errors import ExitCode
 from reconciler.model.address import Address
 from reconciler.model.field_types import instant_of
 from reconciler.model.live import id_text
@@ -228,15 +229,37 @@ class Subject(Public, frozen=True, kw_only=True):
     """Address of its page on the service, null if unknown."""
 
 
-class RunReport(Subject, frozen=True, kw_only=True):
-    """The runs of an object, as `runs --format json` prints them."""
+class ListedRun(Run, frozen=True, kw_only=True):
+    """A run, and the object that it is of. Times are ISO 8601 in UTC."""
+
+    address: Address
+
+
+class SubjectOfRuns(Subject, frozen=True, kw_only=True):
+    """An object whose runs are listed."""
+
+    version = None
+    internal = frozenset({"environment", "exit_code"})
+
+    error: str | None = None
+    """Why its runs could not be read, null if they were."""
+    exit_code: ExitCode = ExitCode.FINE
+
+
+class RunReport(Public, frozen=True, kw_only=True):
+    """The runs of objects, as `runs --format json` prints them."""
 
     schema = "runs"
+    version = 1
     internal = frozenset({"detail", "hides_unbounded"})
 
+    environment: str
+    """Name of the environment."""
+    exports: tuple[SubjectOfRuns, ...]
+    """The objects whose runs were read."""
     more: bool = False
     """Whether there is more than was read."""
-    runs: tuple[Run, ...]
+    runs: tuple[ListedRun, ...]
     """The newest first."""
     detail: bool = False
     """One run was asked for."""
@@ -248,6 +271,11 @@ class RunReport(Subject, frozen=True, kw_only=True):
         """The ids of the runs that failed, and whose interval another run exported."""
         exported = {_interval(run) for run in self.runs if run.completed}
         return frozenset(run.id for run in self.runs if run.failed and _interval(run) in exported)
+
+    @property
+    def unread(self) -> tuple[SubjectOfRuns, ...]:
+        """The objects whose runs could not be read."""
+        return tuple(item for item in self.exports if item.error is not None)
 
 
 class Matched(StrEnum):
@@ -291,5 +319,5 @@ def levels_from(level: str) -> tuple[str, ...]:
     return LEVELS[LEVELS.index(level.upper()) :]
 
 
-def _interval(run: Run) -> tuple[datetime | None, datetime | None]:
-    return run.start, run.end
+def _interval(run: ListedRun) -> tuple[Address, datetime | None, datetime | None]:
+    return run.address, run.start, run.end

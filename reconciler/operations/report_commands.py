@@ -25,7 +25,7 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options
+from reconciler.cli.output import print_warnings, render_options, worst_of
 from reconciler.cli.streams import (
     write_calls,
     write_note,
@@ -150,14 +150,16 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
     "runs",
     examples=(
         ("runs lake", "The newest 20 runs of an export"),
-        ("runs lake 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "Everything about one run"),
-        ("runs lake --status Failed --since 30d --all", "What failed in a month"),
+        ("runs lake --run 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "Everything about one run"),
+        ("runs --status Failed --since 7d --all", "What failed in a week in any export"),
+        ("runs 'shop-*' --project web", "The newest runs of some exports of a project"),
     ),
     page="docs/operations.md",
 )
-@click.argument("name", shell_complete=completing.resources)
-@click.argument("run", required=False)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
+@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@option("--run", metavar="ID", help="Everything about this run of NAME.")
 @option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")
 @option("--until", metavar="TIME", help="Until a time, or a duration ago.")
 @option(
@@ -181,26 +183,33 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 @links_option
 @rate_option
 def runs_command(
-    name: str, run: str | None, output_format: str, *, links: bool, **options: Any
-) -> None:
-    """Show the runs of an export, the newest first, or everything about one RUN.
+    names: tuple[str, ...], output_format: str, *, links: bool, **options: Any
+) -> ExitCode:
+    """Show the runs of exports, the newest first, or everything about one run.
 
-    NAME is an address, an id, a key, a name or a glob of one export. Times without an offset are
-    UTC. To export the intervals of failed runs again, use `reconciler backfill NAME --failed`.
+    Shows the runs of all exports of the organization, or of those that NAME selects: address, id,
+    key, name or glob. An export whose runs cannot be read does not hide the others, and the exit
+    code is that of its error. Times without an offset are UTC. To export the intervals of failed
+    runs again, use `reconciler backfill NAME --failed`.
     """
     from reconciler.cli.running import show_report
     from reconciler.operations.runs import RunsRequest, runs
 
+    if options["run"] is not None and (len(names) != 1 or options["project"]):
+        raise BadUsage("--run is of one export", hint="write: reconciler runs NAME --run ID")
     request = RunsRequest(
         workspace_of(options),
-        name,
-        run,
+        names,
+        options["project"],
+        options["run"],
         *window_of(options),
         order=RunOrder(options["order"]),
         statuses=options["statuses"],
         limit=None if options["everything"] else options["limit"],
     )
-    show_report("runs", output_format, partial(runs, request), render_options(links=links))
+    how = render_options(links=links)
+    report = show_report("runs", output_format, partial(runs, request), how).report
+    return worst_of(item.exit_code for item in report.unread)
 
 
 def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:

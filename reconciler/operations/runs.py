@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from bisect import insort
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from reconciler.client import together
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import (
     BadUsage,
@@ -20,7 +22,9 @@ from reconciler.errors import (
     InvalidResponse,
     NotFound,
     ReconcilerError,
+    ServiceError,
 )
+from reconciler.model.address import Address
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject, id_text
@@ -28,15 +32,17 @@ from reconciler.model.request import Query
 from reconciler.model.run import (
     BackfillRow,
     InvalidRun,
+    ListedRun,
     Run,
     RunOrder,
     RunReport,
     Subject,
+    SubjectOfRuns,
 )
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Moment, window_at
 from reconciler.model.values import JSON
-from reconciler.operations.targets import read_targets
+from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
@@ -121,10 +127,12 @@ def backfill_id(body: JSON) -> str | None:
 
 
 class RunsRequest(Struct, frozen=True):
-    """Whose runs to show, the newest `limit` of them; None for all.
+    """Whose runs to show, the newest `limit` of all; None for all.
 
+    names, parents
+        The objects, and what they are in, by address, id, key, name or glob; all without any.
     run
-        The id of the only run to show.
+        The id of the only run to show. One name is given.
     first, last
         The window: of the creation, or of the interval if the order is by intervals.
     statuses
@@ -132,13 +140,30 @@ class RunsRequest(Struct, frozen=True):
     """
 
     workspace: WorkspaceOptions
-    name: str
+    names: Sequence[str] = ()
+    parents: Sequence[str] = ()
     run: str | None = None
     first: Moment | None = None
     last: Moment | None = None
     order: RunOrder = RunOrder.CREATED
     statuses: tuple[str, ...] = ()
     limit: int | None = 20
+
+    def query(self, dialect: Dialect | None, now: datetime) -> Query:
+        """Return the query of a list, the newest first. Raises BadUsage for an empty window."""
+        start, end = window_at(now, self.first, self.last)
+        is_by_interval = self.order is RunOrder.INTERVAL
+        first, last = ("start", "end") if is_by_interval else ("after", "before")
+        field = "data_interval_start" if is_by_interval else "created_at"
+        query: dict[str, str | tuple[str, ...]] = {
+            "ordering": f"-{field}",
+            first: time_text(start or BEGINNING),
+        }
+        if end is not None:
+            query[last] = time_text(end)
+        if self.statuses and dialect is Dialect.V2026:
+            query["status"] = self.statuses
+        return query
 
 
 class Opened(Struct, frozen=True):
@@ -161,60 +186,102 @@ async def opened(
     async with session.connected() as transport:
         targets = await read_targets(session, transport, tab)
         target = targets.one(name)
-        subject = Subject(
-            environment=session.loaded.desired.environment,
-            address=target.address,
-            name=target.live.name,
-            parent_name=target.parent_name,
-            page=target.page(session.loaded.reachable().base_url, f"?tab={tab}"),
-        )
+        subject = Subject(**_about(session, target, tab))
         yield Opened(subject, targets.calls(target, transport), session.now(transport))
 
 
-async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:
-    """Return the runs of an object.
+def _about(session: Session, target: Target, tab: str) -> dict[str, Any]:
+    """Return the fields of `Subject`."""
+    return {
+        "environment": session.loaded.desired.environment,
+        "address": target.address,
+        "name": target.live.name,
+        "parent_name": target.parent_name,
+        "page": target.page(session.loaded.reachable().base_url, f"?tab={tab}"),
+    }
 
-    Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
+
+async def runs(request: RunsRequest, runtime: Runtime) -> Reported[RunReport]:
+    """Return the runs of objects. One that fails to be read does not hide the others.
+
+    Raises InvalidConfiguration, BadUsage, and the error of the first object if all fail.
     """
-    async with opened(request.workspace, request.name, runtime, tab="runs") as world:
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, "runs")
+        chosen = targets.chosen(request.names, request.parents)
         if request.run is not None:
-            run = await read_run(world.calls, request.run)
-            return RunReport(**asdict(world.subject), runs=(run,), detail=True)
-        listed, more = await _listed(request, world)
-        unbounded = request.order is RunOrder.INTERVAL
-        return RunReport(
-            **asdict(world.subject), more=more, runs=tuple(listed), hides_unbounded=unbounded
+            chosen = (targets.one(*request.names),)
+        newest = _Newest(request, session.now(transport))
+        errors = await together(
+            newest.read(targets.calls(target, transport), target.address) for target in chosen
+        )
+        if errors and None not in errors:
+            raise next(filter(None, errors))
+        return Reported(
+            RunReport(
+                environment=session.loaded.desired.environment,
+                exports=tuple(
+                    SubjectOfRuns(**_about(session, target, "runs"), **_failure(error))
+                    for target, error in zip(chosen, errors, strict=True)
+                ),
+                more=newest.is_full,
+                runs=tuple(run for *_, run in newest.kept[: request.limit]),
+                detail=request.run is not None,
+                hides_unbounded=request.run is None and request.order is RunOrder.INTERVAL,
+            ),
+            calls=transport.calls,
         )
 
 
-async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
-    """Return the runs of a list, and whether there are more."""
-    kept: list[Run] = []
-    query = _query(request, world.calls.dialect, world.now)
-    async for body in world.calls.listed("runs", query=query):
-        run = valid(Run.of, [body], f"runs of {world.calls.live.id}")[0]
-        if request.statuses and run.status not in request.statuses:
-            continue
-        if request.limit is not None and len(kept) == request.limit:
-            return kept, True
-        kept.append(run)
-    return kept, False
+def _failure(error: ReconcilerError | None) -> dict[str, Any]:
+    return {} if error is None else {"error": error.message, "exit_code": error.exit_code}
 
 
-def _query(request: RunsRequest, dialect: Dialect | None, now: datetime) -> Query:
-    start, end = window_at(now, request.first, request.last)
-    is_by_interval = request.order is RunOrder.INTERVAL
-    first, last = ("start", "end") if is_by_interval else ("after", "before")
-    field = "data_interval_start" if is_by_interval else "created_at"
-    query: dict[str, str | tuple[str, ...]] = {
-        "ordering": f"-{field}",
-        first: time_text(start or BEGINNING),
-    }
-    if end is not None:
-        query[last] = time_text(end)
-    if request.statuses and dialect is Dialect.V2026:
-        query["status"] = request.statuses
-    return query
+class _Newest:
+    """The newest runs of objects that are read at the same time, and one more than the limit.
+
+    `kept` are in their order, the newest first. Runs of one moment are in that of addresses.
+    """
+
+    def __init__(self, request: RunsRequest, now: datetime) -> None:
+        self.kept: list[tuple[float, Address, int, ListedRun]] = []
+        self._request, self._now = request, now
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more runs than the limit."""
+        limit = self._request.limit
+        return limit is not None and len(self.kept) > limit
+
+    async def read(self, calls: ObjectCalls, address: Address) -> ReconcilerError | None:
+        """Read the runs of an object that may be among the newest; return why it failed."""
+        request, position = self._request, 0
+        query = request.query(calls.dialect, self._now)
+        try:
+            if request.run is not None:
+                self._add(await read_run(calls, request.run), address, 0)
+                return None
+            async for body in calls.listed("runs", query=query):
+                run = valid(Run.of, [body], f"runs of {calls.live.id}")[0]
+                if self._add(run, address, position):
+                    break
+                position += 1
+        except (ServiceError, NotOffered) as error:
+            return error
+        return None
+
+    def _add(self, run: Run, address: Address, position: int) -> bool:
+        """Keep a run if it is wanted, and return whether no older one of its object is."""
+        request = self._request
+        by_interval = request.order is RunOrder.INTERVAL
+        moment = (run.start if by_interval else run.created_at) or BEGINNING
+        place = (-moment.timestamp(), address, position)
+        if not request.statuses or run.status in request.statuses:
+            insort(self.kept, (*place, ListedRun(**asdict(run), address=address)))
+            if request.limit is not None:
+                del self.kept[request.limit + 1 :]
+        return self.is_full and place >= self.kept[-1][:3]
 
 
 async def cancel(

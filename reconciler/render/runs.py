@@ -8,7 +8,7 @@ from functools import partial
 from itertools import starmap
 from typing import TypeVar
 
-from reconciler.model.address import Address
+from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -36,6 +36,7 @@ from reconciler.render.words import counted_nouns, duration_as_text, short_count
 
 _T = TypeVar("_T")
 _RUN_COLUMNS = tuple(map(Column, ("interval (UTC)", "status", "began", "took", "rows", "id", "")))
+_LONGEST_NAME = 48
 _LONGEST_ERROR = 120
 _SETTLED = "its interval was exported by another run"
 _UNBOUNDED = "runs without a start are not in this order; list them with --order created"
@@ -68,18 +69,36 @@ _END_COLOURS = {
 
 
 def runs_document(report: RunReport, options: RenderOptions) -> Document:
-    """Return a table of runs, the newest first, or every field of one run."""
+    """Return a table of runs, the newest first, or every field of one run.
+
+    Of several exports, a column says of which one each run is.
+    """
+    one = report.exports[0] if len(report.exports) == 1 else None
     runs: Facts | Table | Lines = Lines(("no runs",))
     if report.detail:
         runs = Facts(tuple(_detail(report.runs[0])), wraps=True)
     elif report.runs:
+        names = {} if one is not None else {item.address: item for item in report.exports}
+        columns = (*((Column("export"),) if names else ()), *_RUN_COLUMNS)
         settled = report.settled
-        runs = Table(_RUN_COLUMNS, tuple(_run_row(run, settled) for run in report.runs), indent=2)
+        rows = tuple(
+            _run_row(run, settled, (_name_of(names[run.address]),) if names else ())
+            for run in report.runs
+        )
+        runs = Table(columns, rows, indent=2, noun="run")
     remarks = Lines(tuple(_remarks(report)), attached=True)
-    where = subject_line(report)
-    return Document(
-        (Cell("Runs of"), *where), where, (runs, remarks), after=page_of(report, options)
-    )
+    if one is None:
+        where: Line = (Cell(f"{several(len(report.exports), 'export')} · {report.environment}"),)
+    else:
+        where = subject_line(one)
+    after = page_of(one, options) if one is not None else ()
+    return Document((Cell("Runs of"), *where), where, (runs, remarks), after=after)
+
+
+def _name_of(subject: Subject) -> Cell:
+    is_managed = not subject.address.key.startswith(UNMANAGED_PREFIX)
+    name = str(subject.address) if is_managed else quoted(subject.name)
+    return Cell(shortened(name, _LONGEST_NAME), code=is_managed, link=subject.page)
 
 
 def page_of(subject: Subject, options: RenderOptions) -> tuple[str, ...]:
@@ -132,8 +151,9 @@ def _detail(run: Run) -> Iterator[tuple[str, Cell]]:
         yield "error", Cell(run.error)
 
 
-def _run_row(run: Run, settled: Container[str]) -> Row:
+def _run_row(run: Run, settled: Container[str], name: Line) -> Row:
     cells = (
+        *name,
         Cell(interval(run)),
         Cell(run.status, _colour(run)),
         Cell(clock(run.created_at)),
@@ -155,6 +175,8 @@ def _notes(run: Run, settled: Container[str]) -> Iterator[str]:
 
 
 def _remarks(report: RunReport) -> Iterator[str]:
+    for item in report.unread:
+        yield f"error: the runs of {item.address} cannot be read: {item.error}"
     if report.more:
         yield f"the newest {several(len(report.runs), 'run')}; list more with --limit N or --all"
     if report.hides_unbounded:

@@ -206,7 +206,7 @@ def read(story: Story) -> None:
     story.run("status", scope, "status")
     listed = story.run("runs:list", scope, "runs", "lake", "--format", "json").out
     run = json.loads(listed)["runs"][0]["id"]
-    story.run("runs:one", scope, "runs", "lake", run)
+    story.run("runs:one", scope, "runs", "lake", "--run", run)
     story.run("logs:export", scope, "logs", "lake")
     story.run("logs:run", scope, "logs", "lake", "--run", run)
     for action in ("list", "show", "activity", "demo-data"):

@@ -136,7 +136,7 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     emulator.advance(hours=5)
     given = at("2026-10-01T05:30:00+00:00", given)
 
-    report = api.run(api.runs(given, "lake", statuses=["Failed"]))
+    report = api.run(api.runs(given, ["lake"], statuses=["Failed"]))
     assert [run.error for run in report.runs] == ["no access"]
     assert api.run(api.logs(given, "lake", run=report.runs[0].id)).entries
     assert api.run(api.gaps(given)).repairable == 1
@@ -204,4 +204,4 @@ def test_errors_are_exceptions(emulator: RunningEmulator, tmp_path: Path) -> Non
         api.run(api.load(given))
     assert caught.value.diagnostics
     with pytest.raises(BadUsage):
-        api.run(api.runs(workspace(tmp_path, emulator), "nothing"))
+        api.run(api.runs(workspace(tmp_path, emulator), ["nothing"]))

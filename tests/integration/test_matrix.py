@@ -90,8 +90,11 @@ reads    0   status --format html
 reads    0   runs lake
 reads    0   runs {Orders} --status Failed
 reads    0   runs orders --all --format json
-reads    0   runs {Lake} {run}
-reads    0   runs {Lake} {run} --format markdown
+reads    0   runs {Lake} --run {run}
+reads    0   runs {Lake} --run {run} --format markdown
+reads    0   runs
+reads    0   runs * --status Failed --limit 3
+reads    0   runs {Lake} {Orders} --project web --format json
 reads    0   logs lake
 reads    0   logs {Lake} --run {run}
 reads    0   logs orders --level error --format json

@@ -31,8 +31,8 @@ start = partial(start_simulated, auto_pause=False)
 
 
 def runs_of(world: Simulated, **options: Any) -> RunReport:
-    request = RunsRequest(world.workspace, options.pop("name", "Lake"), **options)
-    return world.run(lambda runtime: runs(request, runtime))
+    request = RunsRequest(world.workspace, options.pop("names", ["Lake"]), **options)
+    return world.run(lambda runtime: runs(request, runtime)).report
 
 
 def logs_of(world: Simulated, limit: int | None = 100, **options: Any) -> LogReport:
@@ -62,6 +62,99 @@ def test_the_newest_runs_of_any_age_are_listed(
     assert newest.runs == old.runs[:20]
     assert newest.more
     assert ends(runs_of(world, statuses=("Failed",))) == ["20 12:00 Failed"]
+
+
+def three(service_of: StartService, folder: Path, dialect: str) -> Simulated:
+    """Return a service with three exports that ran for five hours; Pond's second run failed."""
+    world = start(service_of, folder, dialect)
+    world.create()
+    for name in ("Pond", "Sea"):
+        world.create(name)
+    world.outcomes(
+        {"match": {"name": "Pond", "nth": 2}, "status": "Failed", "error": "Denied."},
+        {"match": {"name": "Lake", "nth": 4}, "status": "Failed", "error": "Full."},
+    )
+    world.advance(hours=5)
+    return world
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_m7_failed_runs_of_all_exports_are_one_list(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    """M7: names, globs and projects select, and the limit counts the runs of all."""
+    world = three(service_of, tmp_path, dialect)
+    failed = runs_of(world, names=[], statuses=("Failed",), limit=None)
+    assert [(run.error, f"{run.end:%H}") for run in failed.runs] == [
+        ("Full.", "14"),
+        ("Denied.", "12"),
+    ]
+    assert not failed.more
+    every = runs_of(world, names=["*"], limit=None).runs
+    assert [run.created_at for run in every] == sorted(
+        (run.created_at for run in every if run.created_at), reverse=True
+    )
+    assert len(every) == 15
+    world.service.clear_requests()
+    newest = runs_of(world, names=["Pond", "S*"], parents=["1"], limit=4)
+    assert newest.more
+    assert newest.runs == tuple(r for r in every if r.address != failed.runs[0].address)[:4]
+    reads = [r for r in world.service.requests() if r["path"].endswith("/runs/")]
+    assert len(reads) == 2, "one page of each export"
+
+
+def test_m7_each_run_names_its_export_in_every_format(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """M7: one schema for one export and for several; the calls are counted."""
+    world = three(service_of, tmp_path, "2026")
+
+    def ran(*words: str, code: int = 0) -> Ran:
+        ended = reconciler("runs", *words, "-C", tmp_path, environ=world.service.environ())
+        assert ended.code == code, ended.err
+        return ended
+
+    text = ran("*", "--status", "Failed", "--links")
+    head, lake, full, _, pond, denied, *_ = text.out.splitlines()[2:]
+    assert head.split()[:2] == ["export", "interval"]
+    assert lake.startswith("  'Lake'  2026-10-20 13:00 to 14:00  Failed")
+    assert pond.startswith("  'Pond'  2026-10-20 11:00 to 12:00  Failed")
+    assert (full.strip(), denied.strip()) == ("Full.", "Denied.")
+    assert "API calls" in text.err
+    assert ran("Lake").out.count("'Lake'") == 1, "in the heading only"
+    table = ran("--status", "Failed", "--format", "markdown").out
+    assert table.startswith("### Runs of 3 exports")
+    assert "| export | interval" in table
+    assert "| 'Pond' |" in table
+    for words, count in ((("Pond",), 1), (("--project", "1"), 3)):
+        content = json.loads(ran(*words, "--format", "json").out)
+        Draft202012Validator(saved_schema("runs")).validate(content)
+        known = {item["address"]: item["name"] for item in content["exports"]}
+        assert len(known) == len({known[run["address"]] for run in content["runs"]}) == count
+
+
+def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """M7: its error is in the report and in the exit code; if all fail, it is the error."""
+    world = three(service_of, tmp_path, "2026")
+    pond = next(item.address for item in runs_of(world, names=["Pond"]).exports)
+    match = {"path": f"*/{pond.key.removeprefix('id:')}/runs/"}
+    fault = {"match": match, "fault": "error", "status": 404, "detail": "Not found."}
+    world.service.admin("PUT", "faults", [fault])
+    report = runs_of(world, names=[])
+    assert len(report.runs) == 10
+    assert [item.name for item in report.exports if item.error] == ["Pond"]
+    for form in ("text", "markdown"):
+        assert "cannot be read" in written("runs", form, report)
+    environ = world.service.environ()
+    ran = reconciler("runs", "*", "-C", tmp_path, "--format", "json", environ=environ)
+    assert ran.code == 1
+    content = json.loads(ran.out)
+    assert [item["error"] is None for item in content["exports"]].count(False) == 1
+    assert len(content["runs"]) == 10
+    with pytest.raises(NotFound):
+        runs_of(world, names=["P*"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -264,7 +357,7 @@ def test_a_resource_that_does_not_exist_yet_is_named(
     text = "batch_exports:\n  pond:\n    name: Pond\n    project: {id: 1}\n    interval: hour\n"
     write(tmp_path, {"b.yaml": f"{text}    destination: {{type: NoOp, config: {{}}}}\n"})
     with pytest.raises(ReconcilerError, match="pond does not exist yet"):
-        runs_of(world, name="pond")
+        runs_of(world, names=["pond"])
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2026"])
@@ -362,7 +455,7 @@ def test_the_commands_print_text_json_and_markdown(
     assert [run["status"] for run in content["runs"]] == ["Completed"] * 2
     assert ran("runs", "Lake", "--format", "markdown").out.startswith("### Runs of ")
     run = content["runs"][0]["id"]
-    assert f"run       {run}" in ran("runs", "Lake", run).out
+    assert f"run       {run}" in ran("runs", "Lake", "--run", run).out
     log = ran("logs", "Lake", "--level", "info", "--search", "finished", "--since", "2026-10-20")
     assert log.out.count("finished successfully") == 2
     entries = json.loads(ran("logs", "Lake", "--run", run, "--format", "json").out)
@@ -381,6 +474,8 @@ def test_options_that_exclude_each_other_are_usage_errors(
         ("runs", "Lake", "--status", "Bad"),
         ("logs", "Lake", "--level", "loud"),
         ("runs", "Nothing"),
+        ("runs", "--run", "x"),
+        ("runs", "Lake", "Pond", "--run", "x"),
     ):
         ended = reconciler(*arguments, "-C", tmp_path, environ=world.service.environ())
         assert ended.code == 64, arguments
