@@ -152,7 +152,6 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
         ("runs lake", "The newest 20 runs of an export"),
         ("runs lake --run 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "Everything about one run"),
         ("runs --status Failed --since 7d --all", "What failed in a week in any export"),
-        ("runs 'shop-*' --project web", "The newest runs of some exports of a project"),
     ),
     page="docs/operations.md",
 )
