@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import takewhile
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -216,7 +217,7 @@ class RunOrder(StrEnum):
 class Subject(Public, frozen=True, kw_only=True):
     """The object whose runs or logs are shown. Texts are those of the service, unescaped."""
 
-    version = 1
+    version: ClassVar[int | None] = 1
 
     environment: str
     """Name of the environment."""
