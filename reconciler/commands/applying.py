@@ -99,10 +99,12 @@ async def verify(
 
 
 def _clear(plan: Plan, addresses: frozenset[Address]) -> Plan:
-    """Return a plan. Raise ReconcilerError if the object of one of some resources is not known."""
-    for address in plan.unclear.keys() & addresses:
-        refusal = plan.unclear[address]
-        raise ReconcilerError(refusal.message, hint=refusal.allow)
+    """Return a plan. Raise ReconcilerError with all resources whose object is not known."""
+    unclear = [plan.unclear[address] for address in sorted(plan.unclear.keys() & addresses)]
+    if unclear:
+        message = "\n".join(dict.fromkeys(refusal.message for refusal in unclear))
+        hints = dict.fromkeys(refusal.allow for refusal in unclear if refusal.allow)
+        raise ReconcilerError(message, hint="\n".join(hints) or None)
     return plan
 
 

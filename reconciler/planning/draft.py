@@ -138,7 +138,7 @@ class Draft(Struct, frozen=True, dict=True):
 
     @cached_property
     def removed(self) -> Sequence[Change]:
-        """The deletions of what was removed from the files, without what goes with its parent."""
+        """The deletions of what was removed from the files, but none inside of a deleted parent."""
         matches = self.matching.matches
         asked = {
             item.match.resource.address

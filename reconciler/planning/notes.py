@@ -49,7 +49,7 @@ def notes_of(draft: Draft) -> Iterator[Note]:
     yield from look_alike_notes(draft)
     yield from collision_notes(draft)
     kinds, judged = draft.matching.kinds.values(), filter(None, (draft, draft.after_merge))
-    warnings = (rule_notes(each.policy, each.changes, kinds, each.names) for each in judged)
+    warnings = (rule_notes(judge.policy, judge.changes, kinds, judge.names) for judge in judged)
     yield from dict.fromkeys(chain.from_iterable(warnings))
     yield from _not_read(draft)
     yield from _paused_by_service(draft)

@@ -84,9 +84,10 @@ def test_an_export_that_another_client_creates_at_once_is_reported(
     assert ran.code == 3, ran.err
     ids = [item["id"] for item in emulator.state()["projects"][0]["batch_exports"]]
     assert len(ids) == 2
-    assert all(f"id: {live_id}   created" in ran.err for live_id in ids)
+    shown = " ".join(ran.err.split())
+    assert all(f"id {live_id}, created" in shown for live_id in ids)
     oldest = ids[-1]
-    assert f"hint: pin the intended one: batch_exports: {{lake: {{id: {oldest}}}}}" in ran.err
+    assert f"hint: pin the intended one: batch_exports: {{lake: {{id: {oldest}}}}}" in shown
 
 
 def test_an_export_that_exists_by_now_is_not_created_again(

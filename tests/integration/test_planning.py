@@ -255,10 +255,11 @@ def test_an_id_in_other_letters_than_those_of_the_service_is_an_error_at_its_pla
         changed = files(lake={"id": written, "state": state})
         folder = write(tmp_path / written, {"reconciler.yaml": "version: 1\n", **changed})
         ran = reconciler("plan", "-C", folder, environ=running.environ())
-        assert ran.code == 1
+        assert ran.code == 5
+        shown = " ".join(ran.out.split())
         problem = f"no live batch_export has the id '{written}'"
-        assert f"batch_export.lake (resources.yaml:16:10): {problem}" in ran.err
-        assert f"hint: write it as the service does: `id: {live_id}`" in ran.err
+        assert f"resources.yaml:16:10: error: batch_export.lake: {problem}" in shown
+        assert f"hint: write it as the service does: `id: {live_id}`" in shown
     empty = write(tmp_path / "empty", {"reconciler.yaml": "version: 1\n"})
     ran = reconciler("import", "--id", live_id.upper(), "-C", empty, environ=running.environ())
     assert "hint: did you mean 'lake'" in ran.err

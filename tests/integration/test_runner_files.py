@@ -50,8 +50,7 @@ def shown(file: Path, folder: Path) -> tuple[Ran, Path, Path]:
 def test_show_writes_annotations_a_summary_and_outputs(tmp_path: Path) -> None:
     file = saved(tmp_path)
     ran, summary, outputs = shown(file, tmp_path)
-    assert ran.out.startswith("::warning title=new places and queries::s3://b")
-    assert "\n::warning title=update::" in ran.out
+    assert ran.out.startswith("::warning title=update::")
     assert "### staging: 1 to create, 1 to update" in summary.read_text(encoding="utf-8")
     values = {name: value for name, _, value in _OUTPUT.findall(outputs.read_text())}
     assert values.pop("plan_id") == json.loads(file.read_bytes())["plan_id"]
