@@ -203,7 +203,7 @@ def test_state_absent_deletes_and_max_deletes_refuses(
     ran = reconciler("apply", "-C", applied, "--auto-approve", environ=environ)
     assert ran.code == 5
     assert "reconciler.yaml:32:16" in ran.out
-    assert "hint: raise" in ran.out
+    assert "hint: set" in ran.out
     assert emulator.writes() == []
 
 

@@ -19,7 +19,7 @@ from tests.support.inventories import write_inventory
 
 ENVIRON = {"RECONCILER_SECRET_TOKEN": "tok-1"}
 """The secret that configurations refer to."""
-_POLICY = {"prune": True, "allow_project_deletion": True}
+_POLICY = {"prune": True, "allow_project_deletion": True, "max_deletes": 10_000}
 _WORKSPACE = {"version": 1, "policy": _POLICY}
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
