@@ -135,14 +135,13 @@ async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:
     """
     async with _opened(request, runtime) as world:
         request = _timed(request, world.now)
-        run = await read_run(world.calls, request.run) if request.run is not None else None
-        matched = None
-        if run is not None:
+        run, matched = None, None
+        if request.run is not None:
+            run, matched = await read_run(world.calls, request.run), Matched.BY_SERVICE
             # Since 2025 the path of a run's logs is empty, or fails (service.md, 3).
-            by_service = world.calls.dialect is Dialect.INTERFACE
-            matched = Matched.BY_SERVICE if by_service else Matched.BY_TIME
-        if run is not None and matched is Matched.BY_TIME:
-            request = replace(request, run=None, wanted=_while(run, request.wanted, world.now))
+            if world.calls.dialect is not Dialect.INTERFACE:
+                matched, wanted = Matched.BY_TIME, _while(run, request.wanted, world.now)
+                request = replace(request, run=None, wanted=wanted)
         entries, more = await _newest(request, world)
         shown = _shown(entries)
         return LogReport(

@@ -101,12 +101,13 @@ class Draft(Struct, frozen=True, dict=True):
     name_cycles: Sequence[Sequence[Address]]
     duplicates: Sequence[Duplicate]
 
-    @property
+    @cached_property
     def after_merge(self) -> Draft | None:
         """The same under the policy that applies, None if that is the one of the files."""
         trusted = self.context.trusted
-        is_other = trusted is not None and trusted.policy != self.policy
-        return replace(self, policy=trusted.policy) if trusted and is_other else None
+        if trusted is None or trusted.policy == self.policy:
+            return None
+        return replace(self, policy=trusted.policy)
 
     @cached_property
     def resources(self) -> Mapping[Address, Resource]:

@@ -176,27 +176,24 @@ def over_limit(draft: Draft) -> Iterator[Refusal]:
     Without `max_deletes`, only the deletions of what was removed from the files are limited.
     """
     policy, lost = draft.policy, draft.destructive
+    deletes, counted = policy.max_deletes, lost
+    if deletes is None:
+        deletes, counted = DEFAULT_DELETES, draft.removed
     managed = sum(match.live is not None for match in draft.matching.matches.values())
-    for rule, limit, changes, word in (
-        (
-            "max_deletes",
-            DEFAULT_DELETES if policy.max_deletes is None else policy.max_deletes,
-            draft.removed if policy.max_deletes is None else lost,
-            "deletion",
-        ),
-        ("max_changes", policy.max_changes, draft.changes, "change"),
+    # A written limit counts all deletions, so the line to write allows all.
+    for rule, limit, changes, allowed, word in (
+        ("max_deletes", deletes, counted, lost, "deletion"),
+        ("max_changes", policy.max_changes, draft.changes, draft.changes, "change"),
     ):
         if limit is None or limit.allows(len(changes), total=managed):
             continue
         of = f" of {several(managed, 'managed object')}" if limit.percent else ""
-        # A written limit counts all deletions.
-        least = len(lost if changes is draft.removed else changes)
         yield Refusal(
             rule,
             f"{several(len(changes), word)} planned, the limit is {limit}{of}",
             _addresses(changes),
             policy.marks.get(rule),
-            f"set `policy: {{{rule}: {least}}}`, or narrow the plan with --target",
+            f"set `policy: {{{rule}: {len(allowed)}}}`, or narrow the plan with --target",
         )
 
 

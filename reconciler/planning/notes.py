@@ -29,7 +29,7 @@ from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_notes
 
 NO_INVENTORY = "no-inventory"
-"""The note that says why there is none, in the place of what was applied."""
+"""The note that says why nothing is known of what was applied."""
 PAUSED_BY_SERVICE = "paused-by-service"
 """The note, and the consequence of an unpause, that the service paused an export."""
 _MOST = 20

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,8 +40,9 @@ def declared_in_others(
     """
     loaded = {path.resolve() for path in read}
     own = folder.resolve()
+    is_other = cache(partial(_is_other, service=service))
     for path, workspace in _files(root.resolve()):
-        if path in loaded or (workspace not in (own, None) and _is_other(workspace, service)):
+        if path in loaded or (workspace not in (own, None) and is_other(workspace)):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         content = _parsed(text)

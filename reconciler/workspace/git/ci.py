@@ -34,7 +34,6 @@ _AZURE = ("SYSTEM_COLLECTIONURI", "SYSTEM_TEAMPROJECT", "BUILD_BUILDID")
 _URL_VARIABLES = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL")
 _URL = re.compile(r"https?://[\w.:/?=%~+-]+")
 """An address without credentials that is one word of Markdown."""
-_ZEROS = re.compile(r"0+$")
 
 
 def is_job(environ: Mapping[str, str]) -> bool:

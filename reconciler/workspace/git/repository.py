@@ -465,7 +465,7 @@ class GitSource(Struct, frozen=True, dict=True):
         return self._blob(name) is not None
 
     def id_of(self, name: str) -> str | None:
-        """Return the id of the content of a file, None if there is none of this name."""
+        """Return the id of the content of a file, None for an unknown file."""
         blob = self._blob(name)
         return content_id(self.blobs.read(blob, name)) if blob is not None else None
 
