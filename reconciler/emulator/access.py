@@ -12,8 +12,16 @@ from typing import Any, TypeAlias
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.refusal import forbidden, not_authenticated, not_found, unknown_key
-from reconciler.emulator.store import Store, StoredProject
+from reconciler.emulator.answers import uuid_in
+from reconciler.emulator.refusal import (
+    Refusal,
+    forbidden,
+    not_authenticated,
+    not_found,
+    server_error,
+    unknown_key,
+)
+from reconciler.emulator.store import Store, StoredExport, StoredProject
 
 INTERNAL = "INTERNAL"
 """A scope that no issued key has (service.md, 11).
@@ -187,3 +195,41 @@ def project_of(identity: str, caller: Caller, store: Store) -> StoredProject:
     if project is None:
         raise not_found("Project not found.")
     return project
+
+
+def project_in(call: Call) -> StoredProject:
+    """Return the project that the path is below. Raise Refusal (404)."""
+    if call.project is None:
+        raise not_found()
+    return call.project
+
+
+def export_of(call: Call, store: Store) -> StoredExport:
+    """Return the export that the path names. Raise Refusal (404)."""
+    export = store.export(uuid_in(call.request, "id"))
+    if export is None or not _reaches(call, export.project, store):
+        raise not_found()
+    return export
+
+
+def export_of_list(call: Call, store: Store, *, any_uuid: bool) -> str:
+    """Return the id of the export whose list the path names, or "" for one without a list.
+
+    The lists of real servers take any UUID: those of unknown exports are empty, and those of
+    deleted ones stay. They crash at what is no UUID (service.md, 2). Raise Refusal.
+    """
+    if not any_uuid:
+        return export_of(call, store).id
+    try:
+        identity = uuid_in(call.request, "id")
+    except Refusal:
+        raise server_error() from None
+    export = store.export(identity, deleted=True)
+    return identity if export is not None and _reaches(call, export.project, store) else ""
+
+
+def _reaches(call: Call, project: int, store: Store) -> bool:
+    if call.project is not None:
+        return call.project.id == project
+    stored = store.project(project)
+    return stored is not None and stored.organization == call.organization

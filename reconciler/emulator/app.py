@@ -11,6 +11,7 @@ from reconciler.emulator.admin import RequestLog
 from reconciler.emulator.faults.rules import Fault
 from reconciler.emulator.gate import Gate
 from reconciler.emulator.resources.batch_exports import BatchExports
+from reconciler.emulator.resources.destination_tests import DestinationTests
 from reconciler.emulator.routes import paths_of_interface
 from reconciler.emulator.switchboard import Switchboard
 from reconciler.emulator.throttle import Throttle
@@ -25,9 +26,10 @@ def build(
     timeline = Timeline(world)
     gate = Gate(world, timeline, RequestLog(), throttle, faults)
     exports = BatchExports(world, timeline)
+    tests = DestinationTests(world, exports.fields)
     routes: list[BaseRoute] = []
-    board = Switchboard(gate, exports.fields, replant)
-    for path, operations in paths_of_interface(world, exports, timeline).items():
+    board = Switchboard(gate, exports.fields, tests.rules, replant)
+    for path, operations in paths_of_interface(world, exports, tests, timeline).items():
         endpoint = gate.guarding(operations)
         # The trailing slash is optional on every route (service.md, 6).
         routes += [Route(slash, endpoint) for slash in (path, path.rstrip("/"))]

@@ -9,19 +9,16 @@ from uuid import uuid4
 
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.outcomes import LIVE, MEAN_RECORDS, Interval
-from reconciler.emulator.run_store import Event
-from reconciler.emulator.runs import Runs
+from reconciler.emulator.run_store import STEP, Event
+from reconciler.emulator.runs import BETWEEN, Runs
 from reconciler.emulator.schedule import END_OF_TIME, Schedule, schedule_of
 from reconciler.emulator.settings import NEVER
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
-STEP = "backfill"
-"""The kind of the event at which a backfill continues."""
 _COUNTED_MODELS = ("events", "persons", "sessions")
 _SCHEDULE_KEPT = timedelta(days=7)
 _RUNS_FOLLOW = timedelta(seconds=10)
-_BETWEEN = timedelta(seconds=1)
 
 
 class Backfills:
@@ -112,7 +109,7 @@ class Backfills:
         run = self._attached(export, interval, at) or self._run(export, interval, at)
         backfill |= {"step": backfill["step"] + 1, "current": run["id"]}
         if run["finished"] is not None:
-            self._continue(backfill, max(at, parsed(run["finished"])) + _BETWEEN)
+            self._continue(backfill, max(at, parsed(run["finished"])) + BETWEEN)
         self._store.write_backfill(backfill, live=True)
 
     def _continue(self, backfill: Mapping[str, Any], at: datetime) -> None:
@@ -190,12 +187,6 @@ class Backfills:
         for run in self._store.runs_of_backfill(backfill["id"]):
             if self._runs.live(run, at):
                 self._runs.cancel(run, runs_at)
-
-    def after_cancelled_run(self, run: Mapping[str, Any], at: datetime) -> None:
-        """Continue the backfills that wait for a cancelled run."""
-        for backfill in self._store.live_backfills(run["batch_export"]):
-            if backfill["current"] == run["id"]:
-                self._continue(backfill, at + _BETWEEN)
 
     # Answers
 

@@ -33,7 +33,9 @@ _ON_ORGANIZATION: Mapping[str, tuple[str, ...]] = {
 """Paths inside an export below the organization path; real servers crash there (1.10)."""
 
 
-def paths_of_interface(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
+def paths_of_interface(
+    world: World, exports: BatchExports, tests: DestinationTests, timeline: Timeline
+) -> Paths:
     """Return every path with its operations by method. One without operations answers 404."""
     inside = _inside(world, exports, timeline)
     paths: Paths = {}
@@ -48,7 +50,7 @@ def paths_of_interface(world: World, exports: BatchExports, timeline: Timeline) 
             paths |= _below(base, {rest: inside[rest] for rest in kept})
         else:
             # The steps come before `{id}/`, which matches their paths, too.
-            paths |= _below(base, _of_tests(world, exports))
+            paths |= _below(base, _of_tests(world, tests))
             paths |= _below(base, _of_exports(exports)) | _below(base, inside)
     paths |= _of_projects(world) | _of_identity(world) | _of_activity(world)
     return paths | _of_integrations(world)
@@ -173,9 +175,8 @@ def _of_exports(exports: BatchExports) -> Paths:
     }
 
 
-def _of_tests(world: World, exports: BatchExports) -> Paths:
+def _of_tests(world: World, tests: DestinationTests) -> Paths:
     """Return the destination test steps. The interface does not have them (service.md, 11)."""
-    tests = DestinationTests(world, exports)
     newest = world.dialect.integrations
     reads = partial(Operation, scope="batch_export:read" if newest else INTERNAL)
     writes = partial(Operation, scope="batch_export:write" if newest else INTERNAL)
@@ -190,9 +191,9 @@ def _of_tests(world: World, exports: BatchExports) -> Paths:
 def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
     """Return runs, logs and backfills of an export; only the paths that the dialect has."""
     dialect: Dialect = world.dialect
-    runs = ExportRuns(world, exports, timeline)
-    logs = ExportLogs(world, exports, runs, timeline)
-    backfills = ExportBackfills(world, exports, timeline)
+    runs = ExportRuns(world, timeline.runs)
+    logs = ExportLogs(world, runs, timeline.runs)
+    backfills = ExportBackfills(world, timeline.backfills, runs, exports.fields.shown)
     paths: Paths = {
         "{id}/logs/": {"GET": _reads(logs.of_export, with_key=dialect.logs_for_keys)},
         "{id}/runs/": {"GET": _reads(runs.listed)},
@@ -200,7 +201,7 @@ def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
         "{id}/runs/{run}/logs/": {"GET": _reads(logs.of_run, with_key=dialect.logs_for_keys)},
     }
     if dialect.name != "interface":
-        paths["{id}/runs/{run}/retry/"] = {"POST": _writes(runs.retried)}
+        paths["{id}/runs/{run}/retry/"] = {"POST": _writes(backfills.retried)}
         paths["{id}/runs/{run}/cancel/"] = {"POST": _writes(runs.cancelled)}
     if "backfill" in dialect.backfill_paths:
         paths["{id}/backfill/"] = {"POST": _writes(backfills.created)}

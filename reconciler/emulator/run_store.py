@@ -34,6 +34,10 @@ CREATE INDEX IF NOT EXISTS events_by_moment ON events (moment);
 CREATE INDEX IF NOT EXISTS events_by_export ON events (export, moment);
 """
 RUN_TABLES = ("runs", "backfills", "logs", "events")
+FAILED = "failed"
+"""The event at the end of a run whose failure counts towards an automatic pause."""
+STEP = "backfill"
+"""The event at which a backfill continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class CaughtUp:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happens to a run ("failed") or to a backfill ("backfill") by the clock."""
+    """Something that happens to a run (FAILED) or to a backfill (STEP) by the clock."""
 
     kind: str
     subject: str

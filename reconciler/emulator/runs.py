@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.outcomes import LIVE, Interval, Outcome, outcomes_of
-from reconciler.emulator.run_store import Event, LogLine
+from reconciler.emulator.run_store import FAILED, STEP, Event, LogLine
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
@@ -20,10 +20,9 @@ _NAMESPACE = UUID("3f1c6b1e-58a5-4f0b-9f6b-6a4b8c8f0d11")
 _STARTING = timedelta(seconds=2)
 _MAIL_PAUSE = timedelta(days=1)
 _BYTES = 100
+BETWEEN = timedelta(seconds=1)
+"""From the end of a run of a backfill to its next one."""
 _NO_QUOTA = "Batch export run failed due to exceeding billing limits. No data has been exported."
-FAILED = "failed"
-"""The kind of the event at the end of a run whose failure counts towards an automatic pause."""
-
 SHOWN = 10
 """Runs that an export carries in its answers."""
 
@@ -110,7 +109,7 @@ class Runs:
         return self.state(run, now)[1] is None
 
     def cancel(self, run: Mapping[str, Any], at: datetime) -> None:
-        """Cancel a run at a moment, unless it ends earlier."""
+        """Cancel a run at a moment, unless it ends earlier. Backfills that wait for it continue."""
         if run["finished"] is not None and parsed(run["finished"]) <= at:
             return
         if parsed(run["created"]) > at:
@@ -119,6 +118,10 @@ class Runs:
         self._store.add_runs([{**run, "cancelled": iso(at)}])
         self._store.drop_event(FAILED, run["id"])
         self._store.drop_logs(run["id"], at)
+        for backfill in self._store.live_backfills(run["batch_export"]):
+            if backfill["current"] == run["id"]:
+                event = Event(STEP, backfill["id"], at + BETWEEN)
+                self._store.add_event(run["batch_export"], event)
 
     # Answers
 

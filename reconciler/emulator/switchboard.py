@@ -15,7 +15,7 @@ from starlette.responses import Response
 from reconciler.emulator.admin import state_of
 from reconciler.emulator.answers import JSONAnswer
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.destination_steps import step_rules_of
+from reconciler.emulator.destination_steps import StepRule, step_rules_of
 from reconciler.emulator.faults.rules import faults_of
 from reconciler.emulator.gate import Gate
 from reconciler.emulator.inputs import BadInput
@@ -33,10 +33,17 @@ def _wrong(detail: str) -> Response:
 class Switchboard:
     """The operations of the switchboard."""
 
-    def __init__(self, gate: Gate, exports: ExportFields, replant: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        exports: ExportFields,
+        step_rules: list[StepRule],
+        replant: Callable[[], None],
+    ) -> None:
         self._gate = gate
         self._world = gate.world
         self._exports = exports
+        self._step_rules = step_rules
         self._replant = replant
         self._snapshots: dict[str, tuple[sqlite3.Connection, timedelta]] = {}
 
@@ -58,7 +65,7 @@ class Switchboard:
         """POST restores the seed, real time and the default settings."""
         del request
         self._world.clock.offset = timedelta()
-        self._world.test_steps.clear()
+        self._step_rules.clear()
         self._world.outcomes.clear()
         self._replant()
         self._gate.log.clear()
@@ -116,7 +123,7 @@ class Switchboard:
 
     async def test_steps(self, request: Request) -> Response:
         """GET the rules for results of destination test steps; PUT a list; DELETE them."""
-        rules = self._world.test_steps
+        rules = self._step_rules
 
         def replace(sent: Any) -> None:
             rules[:] = step_rules_of(sent, integrations=self._world.dialect.integrations)

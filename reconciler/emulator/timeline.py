@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.emulator.activity import Activity, pause_change
-from reconciler.emulator.backfills import STEP, Backfills
+from reconciler.emulator.backfills import Backfills
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.outcomes import Interval
-from reconciler.emulator.run_store import Event, LogLine
+from reconciler.emulator.run_store import STEP, Event, LogLine
 from reconciler.emulator.runs import Runs, counts
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World

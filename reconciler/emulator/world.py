@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reconciler.emulator.clock import Clock, Deferred
-from reconciler.emulator.destination_steps import StepRule
 from reconciler.emulator.dialects import FLAGS, Dialect
 from reconciler.emulator.outcomes import OutcomeRule
 from reconciler.emulator.refusal import forbidden
@@ -29,7 +28,6 @@ class World:
     seed: int = 0
     settings: Settings = field(default_factory=Settings)
     outcomes: list[OutcomeRule] = field(default_factory=list)
-    test_steps: list[StepRule] = field(default_factory=list)
     deferred: Deferred = field(init=False)
 
     def __post_init__(self) -> None:

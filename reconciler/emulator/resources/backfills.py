@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from datetime import date as calendar_date
 from typing import Any
 
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call
+from reconciler.emulator.access import Call, export_of, export_of_list
 from reconciler.emulator.answers import JSONAnswer, body_of, uuid_in
+from reconciler.emulator.backfills import Backfills
 from reconciler.emulator.clock import parsed, stamp
 from reconciler.emulator.outcomes import LIVE
 from reconciler.emulator.refusal import Refusal, invalid, not_found, server_error
-from reconciler.emulator.resources.batch_exports import BatchExports
 from reconciler.emulator.resources.cursor import Mark, by_creation, ordered_page
+from reconciler.emulator.resources.runs import ExportRuns
 from reconciler.emulator.schedule import DAYS, weekday
 from reconciler.emulator.settings import NEVER
 from reconciler.emulator.store import StoredExport
-from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
 
 _PAGE = 50
@@ -29,11 +30,18 @@ _SOON = timedelta(seconds=1)
 class ExportBackfills:
     """The operations. Each takes a call and returns the answer, or raises Refusal."""
 
-    def __init__(self, world: World, exports: BatchExports, timeline: Timeline) -> None:
+    def __init__(
+        self,
+        world: World,
+        backfills: Backfills,
+        runs: ExportRuns,
+        shown: Callable[[StoredExport], dict[str, Any]],
+    ) -> None:
         self._world = world
         self._store = world.store
-        self._exports = exports
-        self._backfills = timeline.backfills
+        self._backfills = backfills
+        self._export_runs = runs
+        self._export_shown = shown
 
     # Create
 
@@ -43,7 +51,7 @@ class ExportBackfills:
         if call.organization is not None and dialect.crashes:
             # This action looks for a team that the organization path does not have (1.10).
             raise server_error()
-        export = self._exports.named(call)
+        export = export_of(call, self._store)
         sent = await body_of(call.request, crash=dialect.crashes)
         if dialect.integrations:
             if sent.get("start_at") is None:
@@ -55,7 +63,7 @@ class ExportBackfills:
         if backfill is None:
             raise server_error()
         if not dialect.small_answers:
-            return JSONAnswer(self._exports.fields.shown(export))
+            return JSONAnswer(self._export_shown(export))
         if dialect.integrations:
             return JSONAnswer({"backfill_id": backfill["id"]}, status_code=201)
         return JSONAnswer({"backfill_id": backfill["workflow"]})
@@ -141,12 +149,22 @@ class ExportBackfills:
             )
         return max(start, first) if start is not None else None
 
+    async def retried(self, call: Call) -> Response:
+        """POST retry: a backfill of the run's interval. The answer names its workflow."""
+        export, run = export_of(call, self._store), self._export_runs.named(call)
+        start = parsed(run["start"]) if run["start"] is not None else None
+        backfill = self._backfills.begin_unless_running(export, start, parsed(run["end"]))
+        if backfill is None:
+            raise server_error()
+        status = 201 if self._world.dialect.integrations else 200
+        return JSONAnswer({"backfill_id": backfill["workflow"]}, status_code=status)
+
     # Read and cancel
 
     async def listed(self, call: Call) -> Response:
         """GET backfills: cursor pages of 50. For an unknown export the list is empty."""
-        now = self._world.clock.now()
-        backfills = self._store.backfills(self._exports.listed_in(call), now)
+        export = export_of_list(call, self._store, any_uuid=self._world.dialect.crashes)
+        backfills = self._store.backfills(export, self._world.clock.now())
         shown = [self._backfills.shown(backfill) for backfill in backfills]
         return ordered_page(call.request, shown, _ORDERINGS, size=_PAGE)
 
@@ -165,7 +183,7 @@ class ExportBackfills:
 
     def _named(self, call: Call) -> dict[str, Any]:
         """Return the backfill that the path names. Raise Refusal (404)."""
-        export = self._exports.named(call)
+        export = export_of(call, self._store)
         backfill = self._store.backfill(uuid_in(call.request, "backfill"))
         if backfill is None or backfill["export"] != export.id:
             raise not_found()

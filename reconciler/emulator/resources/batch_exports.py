@@ -9,12 +9,12 @@ from uuid import uuid4
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call, Caller
+from reconciler.emulator.access import Call, Caller, export_of
 from reconciler.emulator.activity import Activity, deletion_change, pause_change
-from reconciler.emulator.answers import JSONAnswer, body_of, page, uuid_in
+from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import boolean
-from reconciler.emulator.refusal import Refusal, not_authenticated, not_found, server_error
+from reconciler.emulator.refusal import not_authenticated, not_found, server_error
 from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.timeline import Timeline
@@ -31,49 +31,21 @@ class BatchExports:
         self._activity = Activity(world)
         self.fields = ExportFields(world, timeline.runs)
 
-    def projects_of(self, call: Call) -> list[int]:
+    def _projects_of(self, call: Call) -> list[int]:
         """Return the ids of the projects whose exports the path reaches."""
         if call.project is not None:
             return [call.project.id]
         return self._store.project_ids(str(call.organization))
 
-    def named(self, call: Call) -> StoredExport:
-        """Return the export that the path names. Raise Refusal (404)."""
-        export = self._store.export(uuid_in(call.request, "id"))
-        if export is None or not self._reaches(call, export.project):
-            raise not_found()
-        return export
-
-    def listed_in(self, call: Call) -> str:
-        """Return the id in the path of a list inside an export, or "" for one without a list.
-
-        The lists of real servers take any UUID: those of unknown exports are empty, and those of
-        deleted ones stay. They crash at what is no UUID (service.md, 2). Raise Refusal.
-        """
-        if not self._world.dialect.crashes:
-            return self.named(call).id
-        try:
-            identity = uuid_in(call.request, "id")
-        except Refusal:
-            raise server_error() from None
-        export = self._store.export(identity, deleted=True)
-        return identity if export is not None and self._reaches(call, export.project) else ""
-
-    def _reaches(self, call: Call, project: int) -> bool:
-        if call.project is not None:
-            return call.project.id == project
-        stored = self._store.project(project)
-        return stored is not None and stored.organization == call.organization
-
-    def writable(self, call: Call) -> StoredExport:
+    def _writable(self, call: Call) -> StoredExport:
         """Return the export that the path names, after making all runs that are due."""
-        export = self.named(call)
+        export = export_of(call, self._store)
         self._timeline.catch_up(export)
         return export
 
     async def listed(self, call: Call) -> Response:
         """GET the list, newest first. Workflows exports are hidden in it (1.3)."""
-        projects = self.projects_of(call)
+        projects = self._projects_of(call)
 
         def read(limit: int, offset: int) -> list[dict[str, Any]]:
             exports = self._store.listed_exports(projects, limit=limit, offset=offset)
@@ -83,7 +55,7 @@ class BatchExports:
 
     async def created(self, call: Call) -> Response:
         """POST a new one. On the organization path it goes to the first project, or fails."""
-        projects = self.projects_of(call)
+        projects = self._projects_of(call)
         on_organization = call.organization is not None
         sent = await body_of(call.request)
         if not projects:
@@ -104,16 +76,16 @@ class BatchExports:
 
     async def retrieved(self, call: Call) -> Response:
         """GET one."""
-        return JSONAnswer(self.fields.shown(self.named(call)))
+        return JSONAnswer(self.fields.shown(export_of(call, self._store)))
 
     async def patched(self, call: Call) -> Response:
         """PATCH: absent fields stay; a config is merged into the stored one."""
-        export = self.writable(call)
+        export = self._writable(call)
         return self._written(call, export, await body_of(call.request), partial=True)
 
     async def put(self, call: Call) -> Response:
         """PUT: name, destination and interval are required; other absent fields stay."""
-        export = self.writable(call)
+        export = self._writable(call)
         return self._written(call, export, await body_of(call.request), partial=False)
 
     def _written(
@@ -144,7 +116,7 @@ class BatchExports:
 
     async def deleted(self, call: Call) -> Response:
         """DELETE: gone at once, and its running backfills are cancelled."""
-        export = self.writable(call)
+        export = self._writable(call)
         with self._store.transaction():
             self._store.remove_export(export.id)
             self._activity.record(export, "updated", [deletion_change()], call.caller, call.request)
@@ -152,11 +124,11 @@ class BatchExports:
 
     async def paused(self, call: Call) -> Response:
         """POST pause: the body is not read; pausing a paused export changes nothing."""
-        return self._toggled(call, self.writable(call), paused=True)
+        return self._toggled(call, self._writable(call), paused=True)
 
     async def unpaused(self, call: Call) -> Response:
         """POST unpause; with `backfill`, also backfill what the pause missed."""
-        export = self.writable(call)
+        export = self._writable(call)
         if not call.caller.current_project:
             raise not_authenticated()
         wanted = (await body_of(call.request)).get("backfill", False)

@@ -10,22 +10,22 @@ from typing import Any
 
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call
+from reconciler.emulator.access import Call, export_of, project_in
 from reconciler.emulator.answers import JSONAnswer, body_of
-from reconciler.emulator.destination_steps import result_of, steps_of
+from reconciler.emulator.destination_steps import StepRule, result_of, steps_of
 from reconciler.emulator.destinations import merged, wrong_type
 from reconciler.emulator.refusal import server_error
-from reconciler.emulator.resources.batch_exports import BatchExports
-from reconciler.emulator.resources.export_fields import Write
+from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.world import World
 
 
 class DestinationTests:
     """The operations, on the project path only. Bodies are those of a create."""
 
-    def __init__(self, world: World, exports: BatchExports) -> None:
+    def __init__(self, world: World, fields: ExportFields) -> None:
         self._world = world
-        self._exports = exports
+        self._fields = fields
+        self.rules: list[StepRule] = []
 
     async def listed(self, call: Call) -> Response:
         """GET the steps of `?destination=TYPE`. Refusals have no body."""
@@ -40,11 +40,11 @@ class DestinationTests:
     async def ran_for_new(self, call: Call) -> Response:
         """POST a body of a create and `step`; answer its result, 200 also for a failure."""
         sent = await body_of(call.request)
-        return self._ran(sent, self._exports.projects_of(call)[0])
+        return self._ran(sent, project_in(call).id)
 
     async def ran_for_existing(self, call: Call) -> Response:
         """POST the same for an export, whose stored config is merged in, secrets included."""
-        export = self._exports.named(call)
+        export = export_of(call, self._world.store)
         sent = await body_of(call.request)
         destination = sent.get("destination")
         if isinstance(destination, dict):
@@ -70,7 +70,7 @@ class DestinationTests:
         destination = sent.get("destination")
         if isinstance(destination, dict) and not isinstance(destination.get("config"), dict):
             raise server_error()
-        checked = self._exports.fields.checked(sent, Write(project))["destination"]
+        checked = self._fields.checked(sent, Write(project))["destination"]
         steps = steps_of(checked["type"], integrations=self._world.dialect.integrations)
         position = sent.get("step", 0)
         if not isinstance(position, int) or not 0 <= position < len(steps):
@@ -78,7 +78,5 @@ class DestinationTests:
             raise server_error()
         named = checked["integration"]
         integration = None if named is None else self._world.store.integration(named)
-        result = result_of(
-            steps[position], position, checked, self._world.test_steps, integration=integration
-        )
+        result = result_of(steps[position], position, checked, self.rules, integration=integration)
         return JSONAnswer(steps[position].shown(result))

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call
+from reconciler.emulator.access import Call, project_in
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso
 from reconciler.emulator.destination_rules import integration_id
@@ -57,7 +57,7 @@ class Integrations:
         wanted = call.request.query_params.get("kind")
         items = [
             (identity, body)
-            for identity, body in self._store.integrations(_project(call))
+            for identity, body in self._store.integrations(project_in(call).id)
             if wanted in (None, body["kind"]) and (kinds is None or body["kind"] in kinds)
         ]
 
@@ -81,9 +81,9 @@ class Integrations:
             raise invalid("kind", f'"{kind}" is not a valid choice.', "invalid_choice")
         if not isinstance(config, dict):
             raise invalid("config", "This field is required.", "required")
-        body = {"project": _project(call), "kind": kind, "config": config, "keyless": False}
+        body = {"project": project_in(call).id, "kind": kind, "config": config, "keyless": False}
         body["created_at"] = iso(self._world.clock.now())
-        for identity, stored in self._store.integrations(_project(call)):
+        for identity, stored in self._store.integrations(project_in(call).id):
             if stored["kind"] == kind and _key(kind, stored.get("config") or {}) == _key(
                 kind, config
             ):
@@ -109,15 +109,9 @@ class Integrations:
         text = call.request.path_params["id"]
         identity = int(text) if text.isascii() and text.isdigit() else -1
         body = self._store.integration(identity)
-        if body is None or body["project"] != _project(call):
+        if body is None or body["project"] != project_in(call).id:
             raise not_found()
         return identity, body
-
-
-def _project(call: Call) -> int:
-    if call.project is None:
-        raise not_found()
-    return call.project.id
 
 
 def _used_by(export: StoredExport) -> set[int | None]:

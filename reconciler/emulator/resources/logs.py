@@ -10,16 +10,15 @@ from typing import Any
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call
+from reconciler.emulator.access import Call, export_of
 from reconciler.emulator.answers import page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import integer, moment
 from reconciler.emulator.refusal import server_error
-from reconciler.emulator.resources.batch_exports import BatchExports
 from reconciler.emulator.resources.runs import ExportRuns
 from reconciler.emulator.run_store import LogLine
+from reconciler.emulator.runs import Runs
 from reconciler.emulator.store import StoredExport
-from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
 
 _DEFAULT_LIMIT = 50
@@ -29,25 +28,22 @@ _MOST = 500
 class ExportLogs:
     """The operations. Each takes the call and answers, or raises Refusal."""
 
-    def __init__(
-        self, world: World, exports: BatchExports, runs: ExportRuns, timeline: Timeline
-    ) -> None:
+    def __init__(self, world: World, export_runs: ExportRuns, runs: Runs) -> None:
         self._world = world
         self._store = world.store
-        self._exports = exports
-        self._export_runs = runs
-        self._runs = timeline.runs
+        self._export_runs = export_runs
+        self._runs = runs
 
     async def of_export(self, call: Call) -> Response:
         """GET the logs of an export, newest first. The organization path has no team (1.10)."""
         if call.organization is not None:
             raise server_error()
-        return self._page(call, self._exports.named(call), run=None)
+        return self._page(call, export_of(call, self._store), run=None)
 
     async def of_run(self, call: Call) -> Response:
         """GET the logs of a run; broken in both real servers (3)."""
-        export = self._exports.named(call)
-        run = self._export_runs.named(call, export)
+        export = export_of(call, self._store)
+        run = self._export_runs.named(call)
         if not self._world.dialect.run_logs:
             raise server_error()
         return self._page(call, export, run=run["id"])

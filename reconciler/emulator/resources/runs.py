@@ -11,16 +11,14 @@ from zoneinfo import ZoneInfo
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call
+from reconciler.emulator.access import Call, export_of, export_of_list
 from reconciler.emulator.answers import JSONAnswer, uuid_in
 from reconciler.emulator.clock import parsed, stamp
 from reconciler.emulator.fields import choice
 from reconciler.emulator.outcomes import STATUSES
-from reconciler.emulator.refusal import invalid, not_found, server_error
-from reconciler.emulator.resources.batch_exports import BatchExports
+from reconciler.emulator.refusal import invalid, not_found
 from reconciler.emulator.resources.cursor import Mark, by_creation, ordered_page, ordering_of
-from reconciler.emulator.store import StoredExport
-from reconciler.emulator.timeline import Timeline
+from reconciler.emulator.runs import Runs
 from reconciler.emulator.world import World
 
 _PAGE = 100
@@ -36,19 +34,18 @@ _UNITS = {
 class ExportRuns:
     """The operations. Each takes a call and returns the answer, or raises Refusal."""
 
-    def __init__(self, world: World, exports: BatchExports, timeline: Timeline) -> None:
+    def __init__(self, world: World, runs: Runs) -> None:
         self._world = world
         self._store = world.store
-        self._exports = exports
-        self._runs = timeline.runs
-        self._backfills = timeline.backfills
+        self._runs = runs
 
     async def listed(self, call: Call) -> Response:
         """GET runs: cursor pages, newest first unless ordered otherwise."""
         now = self._world.clock.now()
+        export = export_of_list(call, self._store, any_uuid=self._world.dialect.crashes)
         runs = [
             run
-            for run in self._store.runs_created(self._exports.listed_in(call), now)
+            for run in self._store.runs_created(export, now)
             if self._within_window(call, run, now)
         ]
         shown = self._with_status(call.request, [self._runs.shown(run) for run in runs])
@@ -82,9 +79,9 @@ class ExportRuns:
             and parsed(end) <= (last or now)
         )
 
-    def named(self, call: Call, export: StoredExport) -> dict[str, Any]:
+    def named(self, call: Call) -> dict[str, Any]:
         """Return the stored run that the path names. The window holds here, too (2)."""
-        now = self._world.clock.now()
+        now, export = self._world.clock.now(), export_of(call, self._store)
         run = self._store.run(export.id, uuid_in(call.request, "run"))
         if run is None or parsed(run["created"]) > now or not self._within_window(call, run, now):
             raise not_found()
@@ -92,28 +89,16 @@ class ExportRuns:
 
     async def retrieved(self, call: Call) -> Response:
         """GET one run."""
-        return JSONAnswer(self._runs.shown(self.named(call, self._exports.named(call))))
-
-    async def retried(self, call: Call) -> Response:
-        """POST retry: a backfill of the run's interval. The answer names its workflow."""
-        export = self._exports.named(call)
-        run = self.named(call, export)
-        start = parsed(run["start"]) if run["start"] is not None else None
-        backfill = self._backfills.begin_unless_running(export, start, parsed(run["end"]))
-        if backfill is None:
-            raise server_error()
-        status = 201 if self._world.dialect.integrations else 200
-        return JSONAnswer({"backfill_id": backfill["workflow"]}, status_code=status)
+        return JSONAnswer(self._runs.shown(self.named(call)))
 
     async def cancelled(self, call: Call) -> Response:
         """POST cancel: only while the run has not ended."""
-        run = self.named(call, self._exports.named(call))
+        run = self.named(call)
         now = self._world.clock.now()
         status, ended = self._runs.state(run, now)
         if ended is not None:
             raise invalid(None, f"Cannot cancel a run that is in '{status}' status")
         self._runs.cancel(run, now)
-        self._backfills.after_cancelled_run(run, now)
         return JSONAnswer({"cancelled": True})
 
 
