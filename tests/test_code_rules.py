@@ -19,7 +19,6 @@ SMALL = {
     "model/inventory.py": "of git and planning, which do not import each other",
     "packaged.py": "below all layers",
     "cli/*.py": "a command, found by its name",
-    "emulator/connections.py": "of the server, and of faults",
     "providers/*.py": "a provider, found by its name",
 }
 """Modules below 40 lines, each with its reason."""

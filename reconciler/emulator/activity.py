@@ -1,22 +1,25 @@
-"""The activity log of batch exports: which writes make an entry, and what the entry holds.
-
-Sources: service.md, 10.
-"""
+"""The activity log of batch exports: which writes make an entry, and its lists (service.md, 10)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
+import orjson
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
+from starlette.responses import Response
 
-from reconciler.emulator.access import Caller
-from reconciler.emulator.clock import iso
+from reconciler.emulator.access import Call, Caller
+from reconciler.emulator.answers import JSONAnswer, Mark, cursor_page, link
+from reconciler.emulator.clock import iso, parsed
+from reconciler.emulator.fields import boolean, moment
 from reconciler.emulator.queries import BadQuery, rewritten
+from reconciler.emulator.refusal import Refusal, forbidden, not_found
 from reconciler.emulator.store import StoredExport
-from reconciler.emulator.world import World
+from reconciler.emulator.world import AUDIT_LOGS, World
 
 SCOPE = "BatchExport"
 LONGEST_CLIENT = 32
@@ -126,3 +129,189 @@ def _offset(body: Mapping[str, Any]) -> int | None:
     if day is None and hour is None:
         return None
     return (day or 0) * 86_400 + (hour or 0) * 3_600
+
+
+_PAGE = 100
+_LONGEST_PAGE = 1000
+_Entry: TypeAlias = dict[str, Any]
+_Test: TypeAlias = Callable[[_Entry], bool]
+
+
+class ActivityLog:
+    """The operations. Each takes a call and returns the answer, or raises Refusal."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._store = world.store
+        self._newest = world.dialect.newest_activity
+
+    async def listed(self, call: Call) -> Response:
+        """GET activity_log: by scope, item and user."""
+        params = call.request.query_params
+        scopes = [*_words(params, "scope"), *_words(params, "scopes")]
+        return self._page(call, _words(params, "item_id"), scopes, _users(_words(params, "user")))
+
+    async def advanced(self, call: Call) -> Response:
+        """GET advanced_activity_logs: with more filters."""
+        params = call.request.query_params
+        items = [*_words(params, "item_id"), *_words(params, "item_ids")]
+        scopes = [*_words(params, "scope"), *_words(params, "scopes")]
+        return self._page(call, items, scopes, *_advanced(params))
+
+    async def of_organization(self, call: Call) -> Response:
+        """GET advanced_activity_logs of an organization, for its admins and owners."""
+        _need_admin(call)
+        return await self.advanced(call)
+
+    async def filters(self, call: Call) -> Response:
+        """GET available_filters: the values that the entries have."""
+        self._need_feature(call)
+        entries = self._entries(call, ())
+        users = {entry["user"]["uuid"]: entry["user"] for entry in entries if entry["user"]}
+        static = {
+            "users": [
+                {"value": uuid, "label": f"{user['first_name']} {user['last_name']}".strip()}
+                for uuid, user in sorted(users.items())
+            ],
+            "scopes": _values(entry["scope"] for entry in entries),
+            "activities": _values(entry["activity"] for entry in entries),
+            "clients": _values(entry["client"] for entry in entries if entry["client"]),
+        }
+        return JSONAnswer({"static_filters": static, "detail_fields": {}})
+
+    async def filters_of_organization(self, call: Call) -> Response:
+        """GET available_filters of an organization, for its admins and owners."""
+        _need_admin(call)
+        return await self.filters(call)
+
+    def _entries(self, call: Call, items: Sequence[str]) -> list[_Entry]:
+        project = call.project.id if call.project is not None else None
+        return self._store.activity(organization=call.organization, project=project, items=items)
+
+    def _page(
+        self, call: Call, items: Sequence[str], scopes: Sequence[str], *tests: _Test
+    ) -> Response:
+        self._need_feature(call)
+        request = call.request
+        ascending = self._newest and request.query_params.get("ordering") == "created_at"
+        entries = sorted(
+            (
+                entry
+                for entry in self._entries(call, items)
+                if (not scopes or entry["scope"] in scopes) and all(test(entry) for test in tests)
+            ),
+            key=_mark,
+            reverse=not ascending,
+        )
+        size = _page_size(request)
+        if "page" in request.query_params:
+            return self._numbered(request, entries, size)
+        shown = [self._shown(entry) for entry in entries]
+        return cursor_page(request, shown, _mark, size=size, descending=not ascending)
+
+    def _numbered(self, request: Request, entries: Sequence[_Entry], size: int) -> Response:
+        """Return a page by its number, with a count. Raise Refusal (404) beyond the last one."""
+        last = max(1, -(-len(entries) // size))
+        number = _whole(request.query_params["page"]) or 0
+        if not 1 <= number <= last:
+            raise not_found("Invalid page.")
+        links = {
+            name: link(request, {**request.query_params, "page": str(there)})
+            if 1 <= there <= last
+            else None
+            for name, there in (("next", number + 1), ("previous", number - 1))
+        }
+        results = [self._shown(entry) for entry in entries[(number - 1) * size : number * size]]
+        return JSONAnswer({"count": len(entries), **links, "results": results})
+
+    def _need_feature(self, call: Call) -> None:
+        """Raise Refusal (402) if the organization lacks the audit log."""
+        if not self._newest:
+            return
+        organization = call.organization or (call.project.organization if call.project else "")
+        if AUDIT_LOGS not in self._world.features_of(organization):
+            detail = "Audit logs are part of a paid plan that this organization does not have."
+            raise Refusal(402, "server_error", "payment_required", detail)
+
+    def _shown(self, entry: _Entry) -> dict[str, Any]:
+        answer = {
+            **{name: entry[name] for name in ("id", "user", "activity", "item_id", "scope")},
+            "unread": False,
+            "was_impersonated": False,
+            "is_system": entry["is_system"],
+            "organization_id": entry["organization_id"],
+            "detail": {
+                "name": entry["name"],
+                "short_id": None,
+                "type": None,
+                "changes": entry["changes"],
+                "trigger": None,
+                "context": None,
+            },
+            "created_at": entry["created_at"],
+        }
+        if self._newest:
+            answer |= {name: entry[name] for name in ("client", "ip_address", "team_id")}
+        return answer
+
+
+def _need_admin(call: Call) -> None:
+    if not call.caller.admin:
+        raise forbidden("You must be an organization admin or owner to read its activity.")
+
+
+def _advanced(params: QueryParams) -> list[_Test]:
+    """Return the tests of the filters that only the advanced path takes. Raise Refusal (400)."""
+    tests = [_users([*_words(params, "user"), *_words(params, "users")])]
+    if "start_date" in params:
+        start = parsed(moment("start_date", params["start_date"]))
+        tests.append(lambda entry: parsed(entry["created_at"]) >= start)
+    if "end_date" in params:
+        end = parsed(moment("end_date", params["end_date"]))
+        tests.append(lambda entry: parsed(entry["created_at"]) <= end)
+    if activities := _words(params, "activities"):
+        tests.append(lambda entry: entry["activity"] in activities)
+    if clients := _words(params, "clients"):
+        tests.append(lambda entry: entry["client"] in clients)
+    if "is_system" in params:
+        system = boolean("is_system", params["is_system"])
+        tests.append(lambda entry: entry["is_system"] is system)
+    if text := params.get("search_text", "").lower():
+        tests.append(lambda entry: text in _searched(entry))
+    return tests
+
+
+def _searched(entry: _Entry) -> str:
+    return orjson.dumps([entry["name"], entry["changes"]]).decode().lower()
+
+
+def _users(wanted: Sequence[str]) -> _Test:
+    """Return a test for entries of users, each named by id or uuid; no names mean all."""
+
+    def test(entry: _Entry) -> bool:
+        user = entry["user"] or {}
+        return not wanted or str(user.get("id")) in wanted or user.get("uuid") in wanted
+
+    return test
+
+
+def _words(params: QueryParams, name: str) -> list[str]:
+    """Return the values of a parameter that is repeated or has commas."""
+    return [word for value in params.getlist(name) for word in value.split(",") if word]
+
+
+def _values(words: Iterable[str]) -> list[dict[str, str]]:
+    return [{"value": word} for word in sorted(set(words))]
+
+
+def _mark(entry: _Entry) -> Mark:
+    return parsed(entry["created_at"]).timestamp(), entry["id"]
+
+
+def _page_size(request: Request) -> int:
+    size = _whole(request.query_params.get("page_size", ""))
+    return min(size, _LONGEST_PAGE) if size else _PAGE
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -60,13 +60,12 @@ from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from reconciler.emulator.access import Caller
+from reconciler.emulator.batch_exports import BatchExports, ExportFields, Write
 from reconciler.emulator.clock import iso
 from reconciler.emulator.inputs import BadInput, list_of, mapping_of, read_yaml
 from reconciler.emulator.outcomes import outcome_rules
+from reconciler.emulator.projects import new_project
 from reconciler.emulator.refusal import Refusal
-from reconciler.emulator.resources.batch_exports import BatchExports
-from reconciler.emulator.resources.export_fields import ExportFields, Write
-from reconciler.emulator.resources.project_fields import new_project
 from reconciler.emulator.runs import Runs
 from reconciler.emulator.settings import Settings
 from reconciler.emulator.store import StoredExport

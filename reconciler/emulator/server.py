@@ -22,14 +22,13 @@ from starlette.types import ASGIApp
 
 from reconciler.emulator.app import build
 from reconciler.emulator.clock import Clock
-from reconciler.emulator.connections import Connection
 from reconciler.emulator.dialects import DIALECTS
-from reconciler.emulator.faults.rules import faults_of
-from reconciler.emulator.guard import Guard
+from reconciler.emulator.faults import faults_of
 from reconciler.emulator.inputs import BadInput, read_yaml
 from reconciler.emulator.seed import default_seed, plant, read_seed
 from reconciler.emulator.store import Store
 from reconciler.emulator.throttle import SERVICE_WINDOWS, Throttle, Window, windows_from_text
+from reconciler.emulator.transport import Connection, Guard
 from reconciler.emulator.world import World
 
 

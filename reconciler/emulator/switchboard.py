@@ -12,16 +12,15 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.admin import state_of
 from reconciler.emulator.answers import JSONAnswer
+from reconciler.emulator.batch_exports import ExportFields
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.destination_steps import StepRule, step_rules_of
-from reconciler.emulator.faults.rules import faults_of
-from reconciler.emulator.gate import Gate
+from reconciler.emulator.destination_tests import StepRule, step_rules_of
+from reconciler.emulator.faults import faults_of
+from reconciler.emulator.gate import Gate, state_of
 from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.outcomes import outcome_rules
-from reconciler.emulator.resources.export_fields import ExportFields
-from reconciler.emulator.resources.project_fields import ProjectFields
+from reconciler.emulator.projects import ProjectFields
 from reconciler.emulator.settings import Settings
 from reconciler.emulator.throttle import windows_of
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.emulator.faults.effect import EFFECTS
-from reconciler.emulator.faults.rules import faults_of
+from reconciler.emulator.fault_effects import EFFECTS
+from reconciler.emulator.faults import faults_of
 from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 

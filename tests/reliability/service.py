@@ -22,12 +22,12 @@ from uvicorn.server import ServerState
 
 from reconciler.emulator.app import build
 from reconciler.emulator.clock import Clock
-from reconciler.emulator.connections import Connection, abort
 from reconciler.emulator.dialects import DIALECTS
 from reconciler.emulator.seed import plant
 from reconciler.emulator.server import listening_socket
 from reconciler.emulator.store import Store
 from reconciler.emulator.throttle import Throttle
+from reconciler.emulator.transport import Connection, abort
 from reconciler.emulator.world import World
 
 START = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from reconciler.emulator.access import Call, Caller
 from reconciler.emulator.answers import JSONAnswer, page
 from reconciler.emulator.clock import iso
-from reconciler.emulator.resources.project_fields import ProjectFields
+from reconciler.emulator.projects import ProjectFields
 from reconciler.emulator.world import World
 
 _LONG_VALUE = 16

@@ -15,9 +15,8 @@ from reconciler.emulator.answers import page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import integer, moment
 from reconciler.emulator.refusal import server_error
-from reconciler.emulator.resources.runs import ExportRuns
 from reconciler.emulator.run_store import LogLine
-from reconciler.emulator.runs import Runs
+from reconciler.emulator.runs import ExportRuns, Runs
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 

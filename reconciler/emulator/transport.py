@@ -1,13 +1,16 @@
-"""Protection against requests that a web page makes a browser send to loopback."""
+"""What is below the interface: which hosts are served, and how a connection is broken."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SWITCHBOARD = "/_emulator/"
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s/:?#@\[\]]+))(?::\d*)?")
@@ -79,3 +82,32 @@ async def _refuse(problem: str, send: Send) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+_TRANSPORTS: dict[tuple[str, int], asyncio.Transport] = {}
+
+
+class Connection(H11Protocol):
+    """uvicorn's protocol, whose transports can be found by the client's address."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Register the transport."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        if peer:
+            _TRANSPORTS[peer[0], peer[1]] = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Unregister the transport."""
+        for peer, transport in list(_TRANSPORTS.items()):
+            if transport is self.transport:
+                del _TRANSPORTS[peer]
+        super().connection_lost(exc)
+
+
+def abort(request: Request) -> None:
+    """End the connection of a request at once, without an answer."""
+    if request.client is not None:
+        transport = _TRANSPORTS.get((request.client.host, request.client.port))
+        if transport is not None:
+            transport.abort()

@@ -1,7 +1,7 @@
-"""The steps that test a destination, by type and server, and their results (service.md, 11).
+"""Destination test steps: by type and server, their results, and their operations.
 
 No destination is contacted: a step passes unless its configuration is incomplete, the integration
-signs in another way, or a rule of the switchboard sets its result.
+signs in another way, or a rule of the switchboard sets its result (service.md, 11).
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.responses import Response
+
+from reconciler.emulator.access import Call, export_of, project_in
+from reconciler.emulator.answers import JSONAnswer, body_of
+from reconciler.emulator.batch_exports import ExportFields, Write
+from reconciler.emulator.destinations import merged, wrong_type
 from reconciler.emulator.inputs import BadInput, list_of, mapping_of
+from reconciler.emulator.refusal import server_error
+from reconciler.emulator.world import World
 
 _STATUSES = ("Passed", "Failed", "Skipped")
 _NOT_CONFIGURED = "The test step cannot run as it's not configured."
@@ -179,3 +187,66 @@ def _rule_of(rule: Any, *, integrations: bool) -> StepRule:
     ):
         raise BadInput(f"no destination has a step {step!r}: name a step or its position")
     return StepRule(rule["status"], message, destination, step)
+
+
+class DestinationTests:
+    """The operations, on the project path only. Bodies are those of a create."""
+
+    def __init__(self, world: World, fields: ExportFields) -> None:
+        self._world = world
+        self._fields = fields
+        self.rules: list[StepRule] = []
+
+    async def listed(self, call: Call) -> Response:
+        """GET the steps of `?destination=TYPE`. Refusals have no body."""
+        name = call.request.query_params.get("destination")
+        if not name:
+            return Response(status_code=400)
+        steps = steps_of(name, integrations=self._world.dialect.integrations)
+        if not steps:
+            return Response(status_code=404)
+        return JSONAnswer({"steps": [step.shown() for step in steps]})
+
+    async def ran_for_new(self, call: Call) -> Response:
+        """POST a body of a create and `step`; answer its result, 200 also for a failure."""
+        sent = await body_of(call.request)
+        return self._ran(sent, project_in(call).id)
+
+    async def ran_for_existing(self, call: Call) -> Response:
+        """POST the same for an export, whose stored config is merged in, secrets included."""
+        export = export_of(call, self._world.store)
+        sent = await body_of(call.request)
+        destination = sent.get("destination")
+        if isinstance(destination, dict):
+            stored = export.body["destination"]
+            sent = {**sent, "destination": self._over_stored(destination, stored)}
+        return self._ran(sent, export.project)
+
+    def _over_stored(self, sent: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the destination merged into the stored one. Raise Refusal.
+
+        That a stored integration counts is inferred.
+        """
+        if sent.get("type") != stored["type"]:
+            if self._world.dialect.integrations and "type" in sent:
+                raise wrong_type(stored["type"], sent["type"])
+            return sent
+        if not isinstance(sent.get("config"), dict):
+            raise server_error()
+        kept = {} if "integration_id" in sent else {"integration": stored.get("integration")}
+        return {**kept, **sent, "config": merged(stored["config"], sent["config"])}
+
+    def _ran(self, sent: Mapping[str, Any], project: int) -> Response:
+        destination = sent.get("destination")
+        if isinstance(destination, dict) and not isinstance(destination.get("config"), dict):
+            raise server_error()
+        checked = self._fields.checked(sent, Write(project))["destination"]
+        steps = steps_of(checked["type"], integrations=self._world.dialect.integrations)
+        position = sent.get("step", 0)
+        if not isinstance(position, int) or not 0 <= position < len(steps):
+            # The server indexes its list of steps unchecked; for a type without steps, too.
+            raise server_error()
+        named = checked["integration"]
+        integration = None if named is None else self._world.store.integration(named)
+        result = result_of(steps[position], position, checked, self.rules, integration=integration)
+        return JSONAnswer(steps[position].shown(result))

@@ -17,12 +17,8 @@ from typing import Any
 
 import orjson
 
-from reconciler.emulator.faults import answering, lists, others, timing
-from reconciler.emulator.faults.effect import EFFECTS, PARAMETERS, Effect
+from reconciler.emulator.fault_effects import EFFECTS, PARAMETERS, Effect
 from reconciler.emulator.inputs import BadInput, list_of, mapping_of
-
-EFFECT_MODULES = (answering, lists, others, timing)
-"""Imported for their registrations."""
 
 _RULE_NAMES = ("match", "fault", "seed")
 _TYPES: Mapping[str, tuple[type[Any], ...]] = {

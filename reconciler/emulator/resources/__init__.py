@@ -1,1 +1,0 @@
-"""The operations of the resources, one file for each."""
