@@ -295,8 +295,8 @@ class Change(Public, frozen=True, gc=False):
 class PlannedChange(Change, frozen=True, kw_only=True):
     """One planned action on one address."""
 
-    digest: Digest | None
-    """SHA-256 of what the change does and of the live state it depends on, null for a no-op."""
+    digest: Digest
+    """SHA-256 of what the change does and of the live state it depends on."""
 
 
 class Unmanaged(Public, frozen=True):
@@ -441,8 +441,6 @@ class Summary(Public, frozen=True):
     """Changes whose action is `unpause`."""
     delete: Count
     """Changes whose action is `delete`."""
-    no_op: Count = field(name="no-op")
-    """Changes whose action is `no-op`."""
     unmanaged: Count
     """Unmanaged objects: live objects that no resource claims."""
     empty: bool
@@ -459,8 +457,11 @@ class Plan(Public, frozen=True, dict=True):
     source: PlanSource
     """What the plan was computed from."""
     changes: tuple[Change, ...]
-    """The changes, each after those that it depends on; `no-op` last, by address. Applying makes
-    deletions after all other changes, except those that another change needs."""
+    """The changes, each after those that it depends on. Applying makes deletions after all other
+    changes, except those that another change needs. A plan that was just made has a `no-op` for
+    each unchanged resource last, by address; public JSON has none."""
+    unchanged: Count = 0
+    """Resources that match their live objects."""
     unmanaged: tuple[Unmanaged, ...] = ()
     """Unmanaged objects: live objects that no resource claims."""
     ignored: tuple[Unmanaged, ...] = ()
@@ -479,18 +480,18 @@ class Plan(Public, frozen=True, dict=True):
     @derived
     def plan_id(self) -> Digest:
         """SHA-256 of the digests of all changes: plans with equal ids do the same."""
-        return _sha256([DIGEST_VERSION, sorted(filter(None, self._digests))])
+        return _sha256([DIGEST_VERSION, sorted(self._digests)])
 
     @derived
     def summary(self) -> Summary:
         """Counts."""
-        counts = {action.name.lower(): count for action, count in self.counts.items()}
+        counts = {action.value: count for action, count in self.counts.items()}
         return Summary(**counts, unmanaged=len(self.unmanaged), empty=self.empty)
 
     @derived
     def changes_(self) -> tuple[PlannedChange, ...]:
-        """The changes, each after those that it depends on; `no-op` last."""
-        pairs = zip(self.changes, self._digests, strict=True)
+        """The changes, each after those that it depends on."""
+        pairs = zip(self.effective, self._digests, strict=True)
         return tuple(PlannedChange(**asdict(change), digest=digest) for change, digest in pairs)
 
     @property
@@ -500,11 +501,8 @@ class Plan(Public, frozen=True, dict=True):
         return {address: refusal for refusal in unclear for address in refusal.addresses}
 
     @cached_property
-    def _digests(self) -> tuple[str | None, ...]:
-        return tuple(
-            None if change.action is Action.NO_OP else digest_of(change, self.source)
-            for change in self.changes
-        )
+    def _digests(self) -> tuple[str, ...]:
+        return tuple(digest_of(change, self.source) for change in self.effective)
 
     @cached_property
     def effective(self) -> tuple[Change, ...]:
@@ -530,7 +528,7 @@ class Plan(Public, frozen=True, dict=True):
 
     @property
     def addresses(self) -> frozenset[Address]:
-        """The addresses of all changes, no-ops included."""
+        """The addresses of all changes, and of no-ops if there are any."""
         return frozenset(change.address for change in self.changes)
 
     @property
@@ -558,8 +556,8 @@ class Plan(Public, frozen=True, dict=True):
     @property
     def counts(self) -> Mapping[Action, int]:
         """The number of changes by action, zeros included."""
-        counts = Counter(change.action for change in self.changes)
-        return {action: counts[action] for action in Action}
+        counts = Counter(change.action for change in self.effective)
+        return {action: counts[action] for action in Action if action is not Action.NO_OP}
 
 
 def encode(plan: Plan) -> bytes:

@@ -90,6 +90,7 @@ def make_plan(
     return Plan(
         _source(desired, live, context, matching),
         (*ordered, *no_ops),
+        len(no_ops),
         tuple(_described(draft.unmanaged, matching)),
         tuple(_described(matching.ignored, matching)),
         leaving=tuple(leaving(draft)),

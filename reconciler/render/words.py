@@ -63,8 +63,8 @@ def counted(plan: Plan, *, always: Collection[Action] = ()) -> dict[Action, str]
     counts = plan.counts
     return {
         action: f"{counts[action]:,} to {action.value}"
-        for action in Action
-        if action is not Action.NO_OP and (counts[action] or action in always)
+        for action in counts
+        if counts[action] or action in always
     }
 
 
@@ -73,15 +73,14 @@ def summary(plan: Plan) -> str:
 
     Changes are counted by action. A resource that is updated and paused is one resource.
     """
-    unchanged = plan.counts[Action.NO_OP]
     parts = [*counted(plan, always=_ALWAYS_COUNTED).values()]
-    parts += [f"{unchanged:,} unchanged"] if unchanged else []
+    parts += [f"{plan.unchanged:,} unchanged"] if plan.unchanged else []
     return f"Plan: {', '.join(parts)} ({resources(plan)})."
 
 
 def resources(plan: Plan) -> str:
     """Return the number of resources of a plan: `1 resource`, `1,204 resources`."""
-    count = len({change.address for change in plan.changes})
+    count = len({change.address for change in plan.effective}) + plan.unchanged
     word = "selected resource" if plan.selection.partial else "resource"
     return several(count, word)
 

@@ -71,7 +71,7 @@ class Repo:
     def changes(self, *more: str, code: int = 0) -> list[str]:
         """Return what a plan changes, as `action address`."""
         plan = self.plan(*more, code=code)
-        return [f"{c['action']} {c['address']}" for c in plan["changes"] if c["action"] != "no-op"]
+        return [f"{c['action']} {c['address']}" for c in plan["changes"]]
 
     def notes(self, *more: str) -> dict[str, str]:
         """Return the notes of a plan by code."""

@@ -52,9 +52,7 @@ def actions(folder: Path, running: RunningEmulator) -> dict[str, str]:
     ran = run(folder, running, "plan", "--format", "json")
     assert ran.code == 0, ran.err
     changes = json.loads(ran.out)["changes"]
-    return {
-        change["address"]: change["action"] for change in changes if change["action"] != "no-op"
-    }
+    return {change["address"]: change["action"] for change in changes}
 
 
 def texts(folder: Path) -> dict[str, str]:

@@ -73,11 +73,7 @@ def codes(plan: dict[str, Any], what: str = "notes") -> set[str]:
 
 
 def changed(plan: dict[str, Any]) -> list[str]:
-    return [
-        f"{item['action']} {item['address']}"
-        for item in plan["changes"]
-        if item["action"] != "no-op"
-    ]
+    return [f"{item['action']} {item['address']}" for item in plan["changes"]]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from reconciler.model.decoding import decode
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, FieldChange, encode
-from tests.conftest import LONG
+from tests.conftest import LONG, StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.forging import forged
@@ -92,6 +92,34 @@ def test_a_partial_saved_plan_fails_if_its_selection_still_differs(
     assert applied.code == 3
     assert 'interval  "week" -> ' in applied.err
     assert "batch_export.sea" not in applied.err
+
+
+def test_r15_one_change_in_300_resources_is_a_small_plan(
+    tmp_path: Path, service_of: StartService
+) -> None:
+    no_op = {"type": "NoOp", "config": {}}
+    exports = {
+        f"e{number}": {"name": f"E{number}", "interval": "hour", "destination": no_op}
+        for number in range(299)
+    }
+    live = {"id": 1, "name": "Web", "batch_exports": list(exports.values())}
+    organizations = [{"id": "org", "name": "Acme", "projects": [live]}]
+    running = service_of({"organizations": organizations, "keys": [{"value": "phx_key"}]})
+    wanted = {key: {**export, "project": "web"} for key, export in exports.items()}
+    wanted["e7"]["interval"] = "day"
+    files = {"projects": {"web": {"name": "Web"}}, "batch_exports": wanted}
+    folder = write(tmp_path / "w", {"reconciler.yaml": "version: 1\n", "a.yaml": json.dumps(files)})
+    saved, environ = tmp_path / "plan.json", running.environ()
+    ran = reconciler("plan", "-C", folder, "--format", "json", "--out", saved, environ=environ)
+    plan = json.loads(ran.out)
+    assert [change["id"] for change in plan["changes"]] == ["batch_export.e7:update"], ran.err
+    assert plan["unchanged"] == 299
+    assert len(ran.out) < 40_000
+    assert len(saved.read_bytes()) < 40_000
+    assert "299 unchanged (300 resources)" in reconciler("show", saved, environ=environ).out
+    applied = reconciler("apply", saved, "-C", folder, environ=environ)
+    assert applied.code == 0, applied.err
+    assert running.exports()["E7"]["interval"] == "day"
 
 
 def test_an_ignored_field_does_not_make_a_saved_plan_stale(

@@ -67,10 +67,11 @@ def plan_differences(predicted: Planned, ended: Ended) -> Iterator[str]:
     refusals = {(rule, frozenset() if rule == "name-circle" else of) for rule, of in refusals}
     yield from differing("refusals", _sorted(predicted.refusals), _sorted(refusals))
     pairs = predicted.identity.matched.items()
-    effective = [change for change in plan["changes"] if change["action"] != "no-op"]
-    actual = {(change["address"], change["action"]): change for change in effective}
+    actual = {(change["address"], change["action"]): change for change in plan["changes"]}
     yield from differing("changes", sorted(predicted.changes), sorted(actual))
+    yield from differing("unchanged", len(ended.unchanged), plan["unchanged"])
     objects = {change["address"]: change["live_id"] for change in plan["changes"]}
+    objects |= ended.unchanged
     found = {key: item for key, item in pairs if key not in predicted.left_out}
     found |= {change.address: change.live for change in predicted.changes.values()}
     expected = {address: item.id if item else None for address, item in found.items()}

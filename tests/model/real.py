@@ -29,7 +29,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.kind import Action
-from reconciler.model.plan import encode
+from reconciler.model.plan import Plan, encode
 from reconciler.model.policy import PlanOptions, Selection
 from reconciler.workspace.git.inventory import ref_of
 from reconciler.workspace.git.repository import Repository
@@ -42,10 +42,14 @@ from tests.support.git import Git
 
 @dataclass
 class Ended:
-    """How a command ended: the exit code, and the JSON of the plan or the error."""
+    """How a command ended: the exit code, and the JSON of the plan or the error.
+
+    `unchanged` are the live ids of the no-ops, which only the plan in memory has.
+    """
 
     code: int
     plan: dict[str, Any] = field(default_factory=dict)
+    unchanged: dict[str, str | None] = field(default_factory=dict)
     error: str = ""
     text: str = ""
     drift: Drift | None = None
@@ -133,9 +137,7 @@ class Clone:
             if end.live_id and end.change.action in (Action.CREATE, Action.REPLACE)
         }
         text += f" {applied.record_problem or ''}"
-        made = Ended(exit_code_of_apply(applied), json.loads(encode(applied.plan)), text=text)
-        made.created = created
-        return made
+        return _of(applied.plan, exit_code_of_apply(applied), text=text, created=created)
 
     async def drift(self) -> Ended:
         request = DriftRequest(self.request(plain=True), attribute=False)
@@ -188,7 +190,13 @@ async def _ended(result: Awaitable[PlanResult]) -> Ended:
         made = (await result).plan
     except ReconcilerError as error:
         return _failed(error)
-    return Ended(exit_code_of_plan(made, detailed=True), json.loads(encode(made)))
+    return _of(made, exit_code_of_plan(made, detailed=True))
+
+
+def _of(plan: Plan, code: int, **more: Any) -> Ended:
+    no_ops = (change for change in plan.changes if change.action is Action.NO_OP)
+    unchanged = {str(change.address): change.live_id for change in no_ops}
+    return Ended(code, json.loads(encode(plan)), unchanged, **more)
 
 
 def _failed(error: ReconcilerError) -> Ended:

@@ -131,7 +131,7 @@ def _as_suggested(resource: Resource, message: str) -> Resource:
 @given(worlds(), _policies)
 def test_a_plan_round_trips_through_json(world: tuple[Desired, Live], policy: Policy) -> None:
     plan = planned(*world, policy)
-    assert decode(encode(plan)) == plan
+    assert decode(encode(plan)) == replace(plan, changes=plan.effective)
 
 
 @given(worlds(), st.sampled_from(["batch_export.*", "batch_export.e1", "project.a", "*"]))

@@ -43,6 +43,8 @@ from tests.support.limits import TIMEOUT
 
 SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")
 
+EFFECTIVE = [action for action in Action if action is not Action.NO_OP]
+
 texts = st.text(max_size=8)
 words = st.text(min_size=1, max_size=8)
 maybe = st.none() | texts
@@ -67,7 +69,7 @@ addresses = st.builds(Address, words.map(lambda text: text.replace(".", "_")), w
 changes = st.builds(
     Change,
     address=addresses,
-    action=st.sampled_from(Action),
+    action=st.sampled_from(EFFECTIVE),
     name=texts,
     live_id=maybe,
     parent=st.none() | st.builds(ParentRef, maybe, maybe, maybe),
@@ -113,6 +115,7 @@ plans = st.builds(
         head_ref=st.none() | words,
     ),
     changes=st.lists(changes, max_size=3).map(tuple),
+    unchanged=st.integers(0, 9),
     unmanaged=objects,
     ignored=objects,
     notes=st.lists(st.builds(Note, words, texts), max_size=2).map(tuple),
@@ -193,7 +196,7 @@ def test_a_secret_is_saved_as_its_reference() -> None:
     assert change["secrets"][0]["sent"] is False
 
 
-@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("action", EFFECTIVE)
 def test_whoever_looks_for_what_is_destructive_finds_all_of_it(action: Action) -> None:
     plan = Plan(SOURCE, (Change(Address("project", "web"), action, "Web"),))
     assert told(plan)["changes"][0]["destructive"] is (action in (Action.DELETE, Action.REPLACE))
@@ -220,6 +223,7 @@ def test_a_plan_of_another_format_is_told_so(version: Any) -> None:
     [
         (("changes",), []),
         (("plan_id",), "0" * 64),
+        (("summary", "empty"), True),
         (("summary", "delete"), 1),
         (("changes", 0, "live_id"), "e2"),
         (("changes", 0, "digest"), "0" * 64),
