@@ -82,11 +82,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return ref_of(self.repository, desired.environment, desired.base_url, desired.organization)
 
     @cached_property
-    def left_out(self) -> frozenset[str]:
-        """The files of the workspace that a sparse checkout leaves out."""
-        return self.repository.left_out()
-
-    @cached_property
     def uncommitted(self) -> Sequence[str]:
         """The files of the workspace that differ from HEAD, sorted."""
         return self._differing(self._source(self.head or HEAD))
@@ -215,8 +210,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         for address in removed & loaded.declared.keys():
             yield address, f"its `environments` leave out {loaded.desired.environment}"
         removed -= loaded.declared.keys()
-        for address in removed if removed and self.left_out else ():
-            yield address, "this sparse checkout leaves out files of the workspace"
+        for address in removed if removed and self.repository.is_sparse else ():
+            yield address, "this sparse checkout leaves out YAML files of the repository"
         names = {
             at: (entries[at].name, parents[at].name if at in parents else None) for at in removed
         }

@@ -7,27 +7,32 @@ is not known, the file counts.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import yaml
 
+from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.resource import Desired
 from reconciler.model.values import mapping_of
 from reconciler.workspace.sources import (
     MAX_ENTRIES,
-    MAX_FILE_BYTES,
     SKIPPED_FOLDERS,
     WORKSPACE_FILE,
     YAML_SUFFIXES,
+    FolderSource,
 )
 
 _Names: TypeAlias = Mapping[Address, tuple[str, str | None]]
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# It takes every scalar as text, whatever its tag: files of others need not be strict.
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_MERGE = re.compile("<<[\"']?\\s*:")
 
 
 def declared_in_others(
@@ -36,17 +41,26 @@ def declared_in_others(
     """Yield the addresses that another file of a repository may declare, with the reason.
 
     `names` are the name of each object and of its project, None where that is not known. A file of
-    the same workspace counts by the address, one of another workspace by the names.
+    the same workspace counts by the address, one of another workspace by the names. If a file
+    cannot be read, it may declare all.
     """
+    try:
+        yield from _declared(FolderSource(root.resolve()), folder.resolve(), read, names, service)
+    except ReconcilerError as error:
+        yield from ((at, f"another file may declare it: {error.message}") for at in names)
+
+
+def _declared(
+    source: FolderSource, own: Path, read: Collection[Path], names: _Names, service: Desired
+) -> Iterator[tuple[Address, str]]:
     loaded = {path.resolve() for path in read}
-    own = folder.resolve()
-    is_other = cache(partial(_is_other, service=service))
-    for path, workspace in _files(root.resolve()):
-        if path in loaded or (workspace not in (own, None) and is_other(workspace)):
+    is_other = cache(partial(_is_other, source, service=service))
+    for path, workspace in _files(source.folder):
+        if Path(os.path.realpath(path)) in loaded or (workspace != own and is_other(workspace)):
             continue
-        text = path.read_text(encoding="utf-8", errors="replace")
+        shown = path.relative_to(source.folder).as_posix()
+        text = _text(source, shown)
         content = _parsed(text)
-        shown = path.relative_to(root.resolve()).as_posix()
         for address, (name, parent) in names.items():
             if content is None:
                 is_declared = name in text or address.key in text
@@ -60,44 +74,56 @@ def declared_in_others(
 
 
 def _files(root: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Yield every YAML file with the folder of its workspace, None outside of workspaces."""
+    """Yield every YAML file with the folder of its workspace, None outside of workspaces.
+
+    Raises UnreadableFile for a folder that cannot be read, and for too many entries.
+    """
     workspaces: dict[str, Path | None] = {}
     entries = 0
-    for parent, folders, files in os.walk(root):
+    for parent, folders, files in os.walk(root, onerror=_stop):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
         above = workspaces.get(str(Path(parent).parent))
         workspace = Path(parent) if WORKSPACE_FILE in files else above
         workspaces[parent] = workspace
         entries += len(folders) + len(files)
         if entries > MAX_ENTRIES:
-            return
+            raise UnreadableFile(f"more than {MAX_ENTRIES:,} files and folders in the repository")
         for name in sorted(files):
-            path = Path(parent, name)
-            is_file = name.lower().endswith(YAML_SUFFIXES) and not path.is_symlink()
-            if is_file and os.access(path, os.R_OK) and path.stat().st_size <= MAX_FILE_BYTES:
-                yield path, workspace
+            if name.lower().endswith(YAML_SUFFIXES):
+                yield Path(parent, name), workspace
+
+
+def _stop(error: OSError) -> NoReturn:
+    raise UnreadableFile(f"cannot read folder {error.filename}: {error.strerror}")
+
+
+def _text(source: FolderSource, name: str) -> str:
+    """Return the text of a file. Raises UnreadableFile."""
+    raw = source.read(name)
+    if raw is not None:
+        with suppress(UnicodeDecodeError):
+            return raw.decode()
+    raise UnreadableFile(f"cannot read {name}")
 
 
 def _parsed(text: str) -> Mapping[str, Any] | None:
     """Return the mapping that a file has, empty for another value, None if it can't be parsed."""
+    if _MERGE.search(text):
+        return None
     try:
-        return mapping_of(yaml.load(text, Loader=_LOADER))  # noqa: S506 - a safe loader
-    except (yaml.YAMLError, ValueError, RecursionError):
+        return mapping_of(yaml.load(text, Loader=_LOADER))  # noqa: S506 - no tag makes an object
+    except (yaml.YAMLError, RecursionError):
         return None
 
 
-def _is_other(workspace: Path | None, service: Desired) -> bool:
+def _is_other(source: FolderSource, workspace: Path | None, service: Desired) -> bool:
     """Return whether a workspace is known to be of another address or organization."""
-    if workspace is None:
-        return False
-    try:
-        content = _parsed((workspace / WORKSPACE_FILE).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return False
-    places = [
-        content or {},
-        *map(mapping_of, mapping_of((content or {}).get("environments")).values()),
-    ]
+    content: Mapping[str, Any] = {}
+    if workspace is not None:
+        with suppress(ReconcilerError):
+            name = (workspace / WORKSPACE_FILE).relative_to(source.folder).as_posix()
+            content = _parsed(_text(source, name)) or {}
+    places = [content, *map(mapping_of, mapping_of(content.get("environments")).values())]
     wanted = {"base_url": service.base_url.rstrip("/"), "organization": service.organization}
     for key, value in wanted.items():
         given = [str(place[key]).rstrip("/") for place in places if key in place]
@@ -130,5 +156,5 @@ def _texts(item: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _may_be(text: Any, name: str | None) -> bool:
-    """Return whether a text is a name, or reads a variable."""
-    return "${" in str(text) or str(text).strip() == name
+    """Return whether a value is a name, or reads a variable, or is no text."""
+    return not isinstance(text, str) or "${" in text or text.strip() == name

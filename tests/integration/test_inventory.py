@@ -818,13 +818,16 @@ def test_two_workspaces_delete_their_own(repo: Repo) -> None:
     assert other.changes() == ["delete batch_export.d"]
 
 
-def test_a_sparse_checkout_deletes_nothing(repo: Repo) -> None:
+@pytest.mark.parametrize("folder", ["w", "v"])
+def test_a_sparse_checkout_deletes_nothing(repo: Repo, folder: str) -> None:
+    """What the own workspace or another one leaves out may declare it."""
     repo.commit(a={}, b={})
     repo.apply()
-    write(repo.folder, {"more.yaml": declared(b={}).replace('"projects"', '"x-projects"')})
+    more = declared(b={}).replace('"projects"', '"x-projects"')
+    write(repo.git.folder / folder, {"more.yaml": more})
     repo.commit(a={})
-    repo.git.run("update-index", "--skip-worktree", "w/more.yaml")
-    (repo.folder / "more.yaml").unlink()
+    repo.git.run("update-index", "--skip-worktree", f"{folder}/more.yaml")
+    (repo.git.folder / folder / "more.yaml").unlink()
     assert repo.changes() == []
     assert "sparse checkout" in repo.left()["batch_export.b"]
 

@@ -247,13 +247,11 @@ class Repository(Struct, frozen=True):
                 entries[os.fsdecode(path)] = Entry(blob, mode == _LINK)
         return entries
 
-    def left_out(self) -> frozenset[str]:
-        """Return the files of the workspace that a sparse checkout leaves out."""
-        below = ["--", self.path] if self.path else []
-        listed = os.fsdecode(_checked(self._run("ls-files", "-t", "-z", *below)).stdout)
-        inside = f"S {self.path}/" if self.path else "S "
-        names = (name.removeprefix(inside) for name in listed.split("\0") if name[:2] == "S ")
-        return frozenset(names)
+    @property
+    def is_sparse(self) -> bool:
+        """Whether a sparse checkout leaves out YAML files."""
+        listed = os.fsdecode(_checked(self._run("ls-files", "-t", "-z")).stdout).split("\0")
+        return any(line[:2] == "S " and line.lower().endswith(YAML_SUFFIXES) for line in listed)
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Return the sizes of blobs in bytes by id."""
