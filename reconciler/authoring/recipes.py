@@ -35,30 +35,14 @@ RECIPES: Mapping[str, Mapping[str, str]] = {
 The first one names the workspace and the environment.
 """
 
-_COMPONENT = ".gitlab/reconciler-component.yml"
-_SHARED = (_COMPONENT, ".gitlab-ci.yml")
+_SHARED = (".gitlab/reconciler-component.yml", ".gitlab-ci.yml")
 """The files that all environments use."""
-_PATHS = {
-    '["**"]': '["{0}/**", ".github/workflows/reconciler-*.yml"]',
-    '["**/*"]': '["{0}/**/*"]',
-    '["*"]': '["{0}"]',
-}
-"""The files that start a pipeline: of a repository, and of a workspace in it."""
+_HEAD = "# reconciler init --ci"
+"""Begins the first line of a file, which names the workspace and the environment."""
 _PART = re.compile(r"[^A-Za-z0-9_-]+")
 _PLAIN = re.compile(r"[\w./ -]+")
 _ADDRESS = re.compile(r"https?://[\w.:/\[\]-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-_SETTING = r"\b({}(?:: |, value: )){}(?=[\n}}])"
-_NAMED = re.compile(
-    r'^ +(?:- {name: )?(workspace|environment)(?:: |, value: )"?(.*?)"?}?$',
-    re.MULTILINE | re.IGNORECASE,
-)
-_BRANCH = re.compile(
-    r"((?:branches: |include: )\[|refs/heads/|refs/remotes/origin/|\b(?:branch|for) )main\b"
-)
-_WORKFLOW = re.compile(r"^(name: |    workflows: \[)(reconciler \w+)", re.MULTILINE)
-_FILE = re.compile(r"\breconciler(?:-(?!component)\w+)?(?=\.yml)")
-_KEY = re.compile(r"\bPOSTHOG_(?:ORGANIZATION|READ_KEY|WRITE_KEY)\b")
 
 
 class Known(Struct, frozen=True):
@@ -74,22 +58,6 @@ class WrittenRecipe(Struct, frozen=True):
     written: tuple[str, ...]
     kept: tuple[str, ...]
     next_steps: str
-
-
-class _Filling(Struct, frozen=True):
-    """What a recipe is filled with. `suffix` ends the names of files, `end` those of secrets."""
-
-    path: str
-    environment: str
-    base_url: str
-    branch: str
-    suffix: str
-    source: str
-    commit: str | None
-
-    @property
-    def end(self) -> str:
-        return self.suffix.upper().replace("-", "_")
 
 
 def write_recipe(host: str, folder: Path, environment: str, known: Known) -> WrittenRecipe:
@@ -111,27 +79,50 @@ def write_recipe(host: str, folder: Path, environment: str, known: Known) -> Wri
     own = _connection(folder, environment)
     base_url = own.base_url or known.base_url
     source, commit = _installed_from()
-    filling = _Filling(
-        path,
-        environment,
-        base_url.rstrip("/") if base_url else "https://eu.posthog.com",
-        _default_branch(folder),
-        _suffix(root, host, path, environment),
-        source,
-        commit,
-    )
-    _check(filling)
-    sources = {_name(name, filling): source for name, source in RECIPES[host].items()}
-    kept = tuple(name for name in sources if (root / name).exists())
-    texts = {
-        name: _filled(packaged("recipes").joinpath(source), filling)
-        for name, source in sources.items()
-        if name not in kept
+    head = f'{_HEAD} {host} -C "{path}" -e "{environment}"\n'
+    suffix = _suffix(root / next(iter(RECIPES[host])), head, path, environment)
+    values = {
+        "WORKSPACE": path,
+        "ENVIRONMENT": environment,
+        "BRANCH": _default_branch(folder),
+        "BASE_URL": base_url.rstrip("/") if base_url else "https://eu.posthog.com",
+        "SOURCE": source,
+        "COMMIT": commit or "FULL-COMMIT-ID",
+        # The ends of the names of files, secrets and workflows.
+        "SUFFIX": suffix,
+        "END": suffix.upper().replace("-", "_"),
+        "TITLE": suffix.replace("-", " ", 1),
+        # What starts a pipeline.
+        "BELOW": "" if path == "." else f"{path}/",
+        "FOLDER": "*" if path == "." else path,
     }
+    _check(values)
+    sources = {_name(name, suffix): source for name, source in RECIPES[host].items()}
+    kept = tuple(name for name in sources if (root / name).exists())
+    texts = {}
+    for name, file in sources.items():
+        if name not in kept:
+            text = filled(packaged("recipes").joinpath(file).read_text(encoding="utf-8"), values)
+            texts[name] = text if name in _SHARED else head + text
     write_files(root, texts)
-    organization = own.organization or known.organization
-    steps = _next_steps(host, filling, organization, is_known=base_url is not None)
-    return WrittenRecipe(tuple(texts), kept, steps if texts else "")
+    template = resources.files(__package__).joinpath("templates", f"{host}.txt")
+    organization = own.organization or known.organization or "the id of the organization"
+    values["ORGANIZATION"] = printable(organization)
+    steps = filled(template.read_text(encoding="utf-8"), values).splitlines()
+    if host != "gitlab" and commit is None:
+        steps.append("in the files, SOURCE and COMMIT: where to install reconciler from")
+    if base_url is None:
+        steps.append(f"in the files, the address of the service, if it is not {values['BASE_URL']}")
+    numbered = (f"  {number}. {step}\n" for number, step in enumerate(steps, 1))
+    after = f"next, set at the host:\n{''.join(numbered)}"
+    return WrittenRecipe(tuple(texts), kept, after if texts else "")
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with values in place of `@NAME@`."""
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
 
 
 def _connection(folder: Path, environment: str) -> Known:
@@ -147,11 +138,11 @@ def _connection(folder: Path, environment: str) -> Known:
     return Known(*(text if isinstance(text, str) and "${" not in text else None for text in texts))
 
 
-def _check(filling: _Filling) -> None:
-    names = (filling.path, filling.environment, filling.branch)
+def _check(values: Mapping[str, str]) -> None:
+    names = [values[name] for name in ("WORKSPACE", "ENVIRONMENT", "BRANCH")]
     wrong = [name for name in names if not _PLAIN.fullmatch(name)]
-    if not _ADDRESS.fullmatch(filling.base_url):
-        wrong.append(filling.base_url)
+    if not _ADDRESS.fullmatch(values["BASE_URL"]):
+        wrong.append(values["BASE_URL"])
     if wrong:
         raise BadUsage(
             f"a pipeline cannot refer to {quoted(wrong[0])}",
@@ -187,76 +178,26 @@ def _installed_from() -> tuple[str, str | None]:
     return REPOSITORY, None
 
 
-def _name(name: str, filling: _Filling) -> str:
+def _name(name: str, suffix: str) -> str:
     path = PurePosixPath(name)
-    return name if name in _SHARED else str(path.with_stem(f"{path.stem}{filling.suffix}"))
+    return name if name in _SHARED else str(path.with_stem(f"{path.stem}{suffix}"))
 
 
-def _suffix(root: Path, host: str, path: str, environment: str) -> str:
-    """Return the end of the names of the files, which is empty for those written first."""
-    first = root / next(iter(RECIPES[host]))
-    names = (f"-{environment}", f"-{path}-{environment}")
-    suffixes = ("", *(_PART.sub("-", name) for name in names))
+def _suffix(first: Path, head: str, path: str, environment: str) -> str:
+    """Return the end of the names of the files, which is empty for those written first.
+
+    `first` is the first file, `head` its first line for this workspace and environment.
+    """
+    names = ("", f"-{environment}", f"-{path}-{environment}")
+    suffixes = [_PART.sub("-", name) for name in names]
     free = []
     for suffix in suffixes:
         file = first.with_stem(f"{first.stem}{suffix}")
         if not file.exists():
             free.append(suffix)
-        elif _is_for(file, path, environment):
+            continue
+        text = file.read_text(encoding="utf-8", errors="replace")
+        # A file without such a line is one of the user, for this workspace.
+        if text.startswith(head) or not text.startswith(_HEAD):
             return suffix
     return free[0] if free else suffixes[-1]
-
-
-def _is_for(pipeline: Path, path: str, environment: str) -> bool:
-    """Return whether a pipeline names no other workspace or environment."""
-    text = pipeline.read_text(encoding="utf-8", errors="replace")
-    settings = {name.lower(): value for name, value in _NAMED.findall(text)}
-    return (settings.get("workspace", path), settings.get("environment", environment)) == (
-        path,
-        environment,
-    )
-
-
-def _filled(recipe: Path, filling: _Filling) -> str:
-    """Return the text of a recipe for a workspace. Values are quoted: `no` is a name, too."""
-    text = recipe.read_text(encoding="utf-8")
-    if "\nspec:\n" in text:
-        # A component of GitLab has inputs instead.
-        return text
-    # The name and the file of a workflow, also where another one refers to them.
-    text = _WORKFLOW.sub(rf"\g<0>{filling.suffix.replace('-', ' ', 1)}", text)
-    text = _FILE.sub(rf"\g<0>{filling.suffix}", text)
-    text = _KEY.sub(rf"\g<0>{filling.end}", text)
-    text = re.sub(r"\bposthog-(read|write)\b", rf"\g<0>{filling.suffix}", text)
-    text = text.replace('suffix: ""', f'suffix: "{filling.end}"')
-    text = _BRANCH.sub(rf"\g<1>{filling.branch}", text)
-    for name, default, value in (
-        ("(?:WORKSPACE|workspace)", r"\.", filling.path),
-        ("(?:ENVIRONMENT|environment)", "production", filling.environment),
-        ("SOURCE", "ADDRESS-OF-RECONCILER", filling.source),
-        ("COMMIT", "FULL-COMMIT-ID", filling.commit or "FULL-COMMIT-ID"),
-        ("(?:RECONCILER_BASE_URL|base_url)", '"?https://eu.posthog.com"?', filling.base_url),
-    ):
-        text = re.sub(_SETTING.format(name, default), rf'\g<1>"{value}"', text)
-    for everything, below in _PATHS.items() if filling.path != "." else ():
-        text = text.replace(everything, below.format(filling.path))
-    return text.replace("`production`", f"`{filling.environment}`")
-
-
-def _next_steps(host: str, filling: _Filling, organization: str | None, *, is_known: bool) -> str:
-    """Return what is left to do at the host, with the names of its secrets and variables."""
-    template = resources.files(__package__).joinpath("templates", f"{host}.txt")
-    text = template.read_text(encoding="utf-8").format(
-        environment=filling.environment,
-        branch=filling.branch,
-        suffix=filling.suffix,
-        end=filling.end,
-        organization=printable(organization or "the id of the organization"),
-    )
-    steps = text.splitlines()
-    if host != "gitlab" and filling.commit is None:
-        steps.append("in the files, SOURCE and COMMIT: where to install reconciler from")
-    if not is_known:
-        steps.append(f"in the files, the address of the service, if it is not {filling.base_url}")
-    numbered = (f"  {number}. {step}\n" for number, step in enumerate(steps, 1))
-    return f"next, set at the host:\n{''.join(numbered)}"

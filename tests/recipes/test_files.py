@@ -13,8 +13,9 @@ import yaml
 
 from reconciler.authoring.recipes import RECIPES
 from tests.conftest import ROOT
+from tests.support.cli import write
 from tests.support.limits import TIMEOUT
-from tests.support.recipes import FILES, FOLDER, commands, documents, parses, scripts
+from tests.support.recipes import FILES, FOLDER, commands, documents, parses, recipe, scripts
 
 WORKFLOWS = sorted((FOLDER / "github").glob("*.yml"))
 
@@ -149,16 +150,17 @@ def test_actionlint_has_no_remarks(tmp_path: Path) -> None:
     program = shutil.which("actionlint")
     if program is None:
         pytest.skip("actionlint is not installed")
-    shutil.copytree(FOLDER / "github", tmp_path / ".github/workflows")
+    write(tmp_path / ".github/workflows", {path.name: recipe(path) for path in WORKFLOWS})
     run("git", "init", "--quiet", str(tmp_path))
     run(program, "-no-color", folder=tmp_path)
 
 
-def test_ecosystem_3_zizmor_has_no_findings() -> None:
+def test_ecosystem_3_zizmor_has_no_findings(tmp_path: Path) -> None:
     program = shutil.which("zizmor")
     if program is None:
         pytest.skip("zizmor is not installed")
-    files = [*WORKFLOWS, ROOT / "action.yml", *(ROOT / ".github").rglob("*.yml")]
+    write(tmp_path, {path.name: recipe(path) for path in WORKFLOWS})
+    files = [*tmp_path.iterdir(), ROOT / "action.yml", *(ROOT / ".github").rglob("*.yml")]
     run(program, "--offline", "--no-progress", *map(str, files))
 
 

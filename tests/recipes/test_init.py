@@ -38,6 +38,7 @@ def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
             values = yaml.safe_dump_all(documents(git.folder / name))
             assert "staging" in values or name.endswith("comment.yml")
             assert "production" not in values
+        assert not re.search("@[A-Z_]+@", (git.folder / name).read_text())
 
 
 def test_the_option_creates_a_workspace_or_uses_the_existing_one(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import yaml
 
+from reconciler.authoring.recipes import filled
 from reconciler.cli.program import cli
 from tests.conftest import ROOT
 
@@ -25,9 +26,26 @@ _LISTS = ("${words[@]}", "$push", "$@")
 """Words that are lists of arguments, which scripts build before."""
 
 
+_VALUES = {
+    "WORKSPACE": ".",
+    "ENVIRONMENT": "production",
+    "BRANCH": "main",
+    "BASE_URL": "https://eu.posthog.com",
+    "SOURCE": "ADDRESS-OF-RECONCILER",
+    "COMMIT": "FULL-COMMIT-ID",
+    "FOLDER": "*",
+    **dict.fromkeys(("SUFFIX", "END", "TITLE", "BELOW"), ""),
+}
+
+
+def recipe(path: Path) -> str:
+    """Return the text of a recipe for a workspace at the root of its repository."""
+    return filled(path.read_text(encoding="utf-8"), _VALUES)
+
+
 def documents(path: Path) -> list[Any]:
-    """Return the documents of a YAML file."""
-    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    """Return the documents of a YAML file, filled in."""
+    return list(yaml.safe_load_all(recipe(path)))
 
 
 def scripts(value: Any) -> Iterator[str]:

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.conftest import ROOT
 from tests.support.git import Git
 from tests.support.limits import TIMEOUT
+from tests.support.recipes import documents
 
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _OUTPUT = re.compile(
@@ -130,7 +129,7 @@ class Forge:
         environ: Mapping[str, str] | None = None,
     ) -> JobResult:
         """Run a job of a recipe at the commit `github["sha"]`."""
-        recipe = yaml.safe_load((self.workflows / workflow).read_text())
+        (recipe,) = documents(self.workflows / workflow)
         source = self.folder / "source"
         if not source.exists():
             source_repository(source)
