@@ -42,9 +42,8 @@ class Mark(Struct, frozen=True, order=True, gc=False):
 class Diagnostic(Struct, frozen=True):
     """An error or a warning about the files.
 
-    `code` is stable kebab-case; messages may change. `hint` is the fix. `line` is the source line
-    with secrets masked, None without one. `marked` is the start and the end of the place in that
-    line, counted from 0, since masking moves columns. `related` are further places with labels.
+    `code` is stable kebab-case; messages may change. `hint` is the fix. `line` is the source line,
+    None without one and for one with a secret. `related` are further places with labels.
     `environments` are those that have the problem, empty if all of them do or it is in none.
     `about` is the address and the path of a value that the service may accept, empty without one.
     """
@@ -56,7 +55,6 @@ class Diagnostic(Struct, frozen=True):
     hint: str | None = None
     line: str | None = None
     related: tuple[tuple[Mark, str], ...] = ()
-    marked: tuple[int, int] | None = None
     environments: tuple[str, ...] = ()
     about: tuple[str | int, ...] = ()
 

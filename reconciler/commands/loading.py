@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
-from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all
-from reconciler.workspace.resource_files import with_lines
+from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all, with_lines
 from reconciler.workspace.yaml.document import Document
 
 if TYPE_CHECKING:

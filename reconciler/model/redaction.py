@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.schemas import looks_secret, plain_names, schema_words
+from reconciler.model.schemas import looks_secret, schema_words
 from reconciler.model.text import printable
 from reconciler.model.values import SecretValue, walk
 
@@ -235,12 +235,6 @@ def _masked_at(name: object, value: Any, mask: Mask) -> Any:
 
 def _hide(text: str) -> str:
     return MASK if text else text
-
-
-def starts_plain_field(line: str) -> bool:
-    """Return whether a line starts with the key of a field that is not secret."""
-    key = re.match(_FIRST_KEY, line)
-    return key is not None and key["name"] in plain_names()
 
 
 def starts_secret(line: str) -> bool:

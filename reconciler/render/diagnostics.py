@@ -171,9 +171,8 @@ def _block(diagnostic: Diagnostic, style: Style) -> str:
 
 def _snippet(diagnostic: Diagnostic, at: Mark, line: str, style: Style) -> list[str]:
     gutter = f"{at.line:>5} | "
-    start, end = diagnostic.marked or (at.column - 1, at.column - 1 + at.length)
     width = max(NARROWEST, style.width) - len(gutter)
-    shown = crop(line, start, end - start, width=width)
+    shown = crop(line, at.column - 1, at.length, width=width)
     carets = style.paint(_COLOURS[diagnostic.level], "^" * shown.length)
     return [f"{gutter}{shown.text}", f"{' ' * (len(gutter) + shown.start)}{carets}"]
 

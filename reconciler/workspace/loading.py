@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +34,6 @@ from reconciler.workspace.resource_files import (
     files_by_glob,
     resource_globs,
     undetermined_in,
-    with_lines,
 )
 from reconciler.workspace.settings import (
     Deciding,
@@ -416,3 +415,14 @@ def _defaults(context: EnvironmentContext) -> Mapping[str, Mapping[str, JSONObje
         for document in context.documents
         if document.file == WORKSPACE_FILE or DEFAULTS in mapping_of(document.value)
     }
+
+
+def with_lines(
+    diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with the lines of the files, without secrets."""
+    if not diagnostics:
+        return ()
+    from reconciler.workspace import redaction
+
+    return redaction.with_lines(diagnostics, documents)

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped, UnreadableFile
 from reconciler.kinds import all_kinds, kinds_by_collection
 from reconciler.model.address import Address, PathGlob, TooComplex, choice, has_wildcard, nearest
@@ -497,14 +497,3 @@ def undetermined_in(files: Sequence[Document], declared: Container[Address]) -> 
     return Undetermined(
         frozenset(unclear), {address for address in addresses if address not in declared}
     )
-
-
-def with_lines(
-    diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
-) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics with their lines, secrets masked in lines and messages."""
-    if not diagnostics:
-        return ()
-    from reconciler.workspace.redaction import masked_with_lines
-
-    return masked_with_lines(diagnostics, documents)
