@@ -27,7 +27,6 @@ from reconciler.workspace.git.base import shallow_hint, trusted_branch
 from reconciler.workspace.git.ci import head_branch_of, is_job
 from reconciler.workspace.git.inventory import REMOTE, read_entries, record, ref_of
 from reconciler.workspace.git.repository import HEAD, Blobs, Commit, GitSource, Repository
-from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.resource_files import files_by_glob
 from reconciler.workspace.sources import content_id
@@ -332,16 +331,16 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         loaded, source = self.loaded, self._source(commit)
         if not self._differing(source):
             return loaded.desired
-        if len(self._snapshots.files) > _MOST_VERSIONS * len(loaded.documents):
-            for name in ("_snapshots", "_blobs"):
-                vars(self).pop(name)
+        if len(loaded.parsed) > _MOST_VERSIONS * len(loaded.files):
+            loaded.parsed.clear()
+            del self._blobs
             source = self._source(commit)
         try:
             return load_at(
                 source,
                 environment=loaded.desired.environment,
                 environ=self.environ,
-                snapshots=self._snapshots,
+                parsed=loaded.parsed,
                 trusted=loaded.secrets.trusted,
                 wanted=frozenset(wanted) if wanted is not None else None,
             )
@@ -361,10 +360,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     @cached_property
     def _blobs(self) -> Blobs:
         return Blobs(self.repository)
-
-    @cached_property
-    def _snapshots(self) -> Snapshots:
-        return self.loaded.snapshots()
 
     def required_head(self) -> str:
         """Return the commit of HEAD. Raises GitUnavailable before the first commit."""

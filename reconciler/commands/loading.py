@@ -13,11 +13,11 @@ from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfi
 from reconciler.errors import FilesChanged, GitUnavailable
 from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all, with_lines
 from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.loader import ParsedFiles
 
 if TYPE_CHECKING:
     from reconciler.workspace.git.repository import Commit, Repository
     from reconciler.workspace.trust import TrustedTip
-    from reconciler.workspace.yaml.loader import ParsedFiles
 
 
 _MOST_READINGS = 3
@@ -43,7 +43,8 @@ def load_workspace(
 
     tip = deciding_tip(options, environ, interactive=interactive)
     repository = Repository.containing(options.folder)
-    how = LoadOptions(options.strict, options.lenient, drafts or {}, tip, parsed)
+    kept = ParsedFiles() if parsed is None else parsed
+    how = LoadOptions(options.strict, options.lenient, drafts or {}, tip, kept)
     for _ in range(_MOST_READINGS):
         head = _head(repository)
         with suppress(FilesChanged):

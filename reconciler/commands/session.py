@@ -57,7 +57,7 @@ from reconciler.reading import Depth, read_details, read_inside, read_live
 from reconciler.reading.access import read_organizations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
-from reconciler.workspace.yaml.loader import ParsedFiles, collector_paused
+from reconciler.workspace.yaml.loader import collector_paused
 
 _Result = TypeVar("_Result")
 _MOST_NAMED = 5
@@ -99,7 +99,7 @@ class Session(Struct, frozen=True):
             drafts=drafts,
             parsed=runtime.shared.parsed if runtime.shared is not None else None,
         )
-        shared = runtime.shared or Shared(ParsedFiles(loaded.documents))
+        shared = runtime.shared or Shared(loaded.parsed)
         secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
         if loaded.connection is not None:
             secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)

@@ -53,7 +53,6 @@ from reconciler.workspace.yaml.document import (
     Unknown,
     is_misread,
 )
-from reconciler.workspace.yaml.loader import ParsedFiles
 
 _PER_ENVIRONMENT = ("overrides", "environments")
 COMMON = frozenset(common_properties())
@@ -62,28 +61,6 @@ _SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _ANNOTATIONS = ANNOTATIONS | {_SECRET}
 _NO_TEXT: frozenset[type] = frozenset({int, bool, float, type(None), SecretRef})
 _HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
-
-
-class Snapshots(Struct):
-    """The parsed files, and the resources without errors in them."""
-
-    files: ParsedFiles = field(default_factory=ParsedFiles)
-    _resources: dict[tuple[int, int, Address], tuple[Resource, Places]] = field(
-        default_factory=dict
-    )
-
-    def known(
-        self, workspace: Document, document: Document, address: Address
-    ) -> tuple[Resource, Places] | None:
-        """Return a resource that was resolved from the same documents, with its places."""
-        return self._resources.get((id(workspace), id(document), address))
-
-    def keep(
-        self, workspace: Document, document: Document, resource: Resource, places: Places
-    ) -> None:
-        """Remember a resource that was resolved without errors, unless it may depend on a file."""
-        if not (workspace.may_read_file or document.may_read_file):
-            self._resources[id(workspace), id(document), resource.address] = (resource, places)
 
 
 class EnvironmentContext(Struct):
@@ -98,7 +75,6 @@ class EnvironmentContext(Struct):
     problems: DiagnosticCollector
     documents: Collection[Document] = ()
     undetermined: Undetermined = field(default_factory=Undetermined)
-    snapshots: Snapshots | None = None
     places: dict[Address, Places] = field(default_factory=dict)
     _reported: set[object] = field(default_factory=set)
     _kind_layers: dict[str, KindLayers] = field(default_factory=dict)
@@ -139,7 +115,7 @@ def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext
         if not _is_in_environment(declaration, names, context):
             continue
         since = len(context.problems.diagnostics)
-        resource = _known_or_resolved(declaration, context)
+        resource = _resolved(kinds_by_name()[address.kind], declaration, context)
         if len(context.problems.diagnostics) > since:
             context.drop_repeated(address, since)
         if resource is not None:
@@ -148,23 +124,6 @@ def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext
             context.undetermined.addresses.add(address)
     policy = policy_of(context.workspace, context.environment)
     return Desired(context.environment, "", "", resources, policy, context.references.declared)
-
-
-def _known_or_resolved(declaration: Declaration, context: EnvironmentContext) -> Resource | None:
-    """Return the resource, resolved at another commit if its documents are the same."""
-    kind = kinds_by_name()[declaration.address.kind]
-    if context.snapshots is None:
-        return _resolved(kind, declaration, context)
-    documents = (context.workspace.document, declaration.document)
-    known = context.snapshots.known(*documents, declaration.address)
-    if known is not None:
-        resource, context.places[declaration.address] = known
-        return resource
-    before = len(context.problems.diagnostics)
-    resolved = _resolved(kind, declaration, context)
-    if resolved is not None and len(context.problems.diagnostics) == before:
-        context.snapshots.keep(*documents, resolved, context.places[declaration.address])
-    return resolved
 
 
 def _is_in_environment(

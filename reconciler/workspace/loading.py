@@ -54,10 +54,9 @@ from reconciler.workspace.workspace_file import (
 )
 from reconciler.workspace.yaml.construct import AMBIGUOUS
 from reconciler.workspace.yaml.document import Document, Places
-from reconciler.workspace.yaml.loader import ParsedFiles, collector_paused, parse
+from reconciler.workspace.yaml.loader import ParsedFiles, collector_paused
 
 if TYPE_CHECKING:
-    from reconciler.workspace.layers import Snapshots
     from reconciler.workspace.trust import TrustedTip
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {
@@ -85,8 +84,8 @@ class Loaded(Settings, frozen=True, kw_only=True):
         The patterns of resource files.
     files
         The ids of the contents of the files that were read, by name.
-    documents
-        The parsed files without errors and warnings.
+    parsed
+        The parsed files.
     skipped
         The files that a pattern selects and that are not resource files.
     """
@@ -101,7 +100,7 @@ class Loaded(Settings, frozen=True, kw_only=True):
     defaults: Mapping[str, Mapping[str, JSONObject]]
     globs: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
-    documents: tuple[Document, ...] = ()
+    parsed: ParsedFiles = field(default_factory=ParsedFiles)
     skipped: frozenset[str] = frozenset()
     merge_hint: str = ""
 
@@ -110,28 +109,13 @@ class Loaded(Settings, frozen=True, kw_only=True):
         return self.defaults.get(file) or self.defaults[WORKSPACE_FILE]
 
     def __repr__(self) -> str:
-        # The declarations and the documents may hold literal secrets.
+        # The declarations and the parsed files may hold literal secrets.
         return f"Loaded(environment={self.desired.environment!r})"
 
     @property
     def connection(self) -> Connection | None:
         """The connection, None without one."""
         return self.connected if isinstance(self.connected, Connection) else None
-
-    def snapshots(self) -> Snapshots:
-        """Return its files and resources, for commits that have some of the same files."""
-        from reconciler.workspace.layers import Snapshots
-
-        snapshots = Snapshots(ParsedFiles(self.documents))
-        documents = {document.file: document for document in self.documents}
-        workspace = documents.get(WORKSPACE_FILE)
-        if workspace is None:
-            return snapshots
-        for address, resource in self.desired.resources.items():
-            document = self.declared[address].document
-            if documents.get(document.file) is document:
-                snapshots.keep(workspace, document, resource, self.places[address])
-        return snapshots
 
     def reachable(self) -> Connection:
         """Return the connection. Raises ReconcilerError that says why there is none."""
@@ -158,7 +142,7 @@ class LoadOptions(Struct, frozen=True):
     lenient: frozenset[str] = frozenset()
     drafts: Mapping[str, str] = field(default_factory=dict)
     trusted_tip: TrustedTip | None = None
-    parsed: ParsedFiles | None = None
+    parsed: ParsedFiles = field(default_factory=ParsedFiles)
 
 
 def load(
@@ -196,13 +180,7 @@ def load(
     on_disk.check_unchanged(files_by_glob(on_disk, globs).values())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
-    reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}
-    documents = tuple(
-        document
-        for document in texts.values()
-        if document.file not in reported and not document.unread
-    )
-    return replace(loaded, diagnostics=diagnostics, files=source.contents, documents=documents)
+    return replace(loaded, diagnostics=diagnostics, files=source.contents, parsed=how.parsed)
 
 
 def load_all(
@@ -244,7 +222,7 @@ def load_at(
     *,
     environment: str,
     environ: Mapping[str, str],
-    snapshots: Snapshots,
+    parsed: ParsedFiles,
     trusted: Readable,
     wanted: Collection[Address] | None = None,
 ) -> Desired:
@@ -258,7 +236,9 @@ def load_at(
     if WORKSPACE_FILE not in source.names():
         return empty
     problems = DiagnosticCollector(lenient=LENIENT_AT_COMMITS)
-    loader = _Loader(Path(), source, environ, problems, assume_env=True, snapshots=snapshots)
+    loader = _Loader(
+        Path(), source, environ, problems, assume_env=True, of_commit=True, parsed=parsed
+    )
     with collector_paused():
         files = loader.read()
         if environment not in (files.workspace.environments or (environment,)):
@@ -293,8 +273,8 @@ class _Files(Struct, frozen=True):
 class _Loader(Struct, frozen=True):
     """The steps of loading.
 
-    `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
-    with other commits. `tip` is that of the trusted branch.
+    `assume_env` gives unset environment variables an unknown value. `of_commit`: the files are
+    those of a commit. `tip` is that of the trusted branch.
     """
 
     folder: Path
@@ -302,18 +282,17 @@ class _Loader(Struct, frozen=True):
     environ: Mapping[str, str]
     problems: DiagnosticCollector
     assume_env: bool = False
-    snapshots: Snapshots | None = None
+    of_commit: bool = False
     tip: TrustedTip | None = None
-    parsed: ParsedFiles | None = None
+    parsed: ParsedFiles = field(default_factory=ParsedFiles)
 
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
-        shared = self.parsed if self.snapshots is None else self.snapshots.files
-        parser = shared.parse if shared is not None else parse
+        parser = self.parsed.parse
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
         resources = ResourceFiles(self.source, workspace, self.problems, parser)
         files = resources.documents() if workspace.value else []
-        if self.snapshots is None:
+        if not self.of_commit:
             resources.check_nested()
         resources.note_skipped()
         declared = declarations(files, self.problems)
@@ -340,7 +319,7 @@ class _Loader(Struct, frozen=True):
             declared=declared,
             trusted=trusted,
             key_variables=key_variables(workspace.value),
-            of_commit=self.snapshots is not None,
+            of_commit=self.of_commit,
         )
         return EnvironmentContext(
             environment=environment,
@@ -349,7 +328,6 @@ class _Loader(Struct, frozen=True):
             problems=self.problems,
             documents=files.documents.values(),
             undetermined=files.undetermined.copied(),
-            snapshots=self.snapshots,
         )
 
     def desired(self, files: _Files, context: EnvironmentContext) -> Desired:

@@ -214,11 +214,6 @@ class Document:
         """Whether `${unset}` occurs in the text."""
         return UNSET in self.text
 
-    @cached_property
-    def may_read_file(self) -> bool:
-        """Whether `${file:…}` occurs in the text, or escapes that could hide it."""
-        return re.search(r"\{file:|\\[xuU]", self.text) is not None
-
     def mark(self, path: Path, part: str | None = None) -> Mark:
         """Return the place of the value at a path, or of the nearest part above it.
 

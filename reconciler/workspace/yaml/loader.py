@@ -9,12 +9,11 @@ from __future__ import annotations
 import gc
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import yaml
-from msgspec import Struct
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.model.values import leaves, value_at
@@ -132,39 +131,28 @@ def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None
         return None
 
 
-class _Parsed(Struct, frozen=True):
-    """A document, and the diagnostics that a collector with these settings has of it."""
-
-    document: Document
-    diagnostics: tuple[Diagnostic, ...] = ()
-    strict: bool = False
-    lenient: frozenset[str] = frozenset()
-
-    def fits(self, raw: bytes, problems: DiagnosticCollector) -> bool:
-        settings = (self.strict, self.lenient) == (problems.strict, problems.lenient)
-        same = self.document.text.encode() == raw.removeprefix(BOM_UTF8)
-        return same and (settings or not self.diagnostics)
-
-
 class ParsedFiles:
     """The documents of several loads, by file and content."""
 
-    def __init__(self, documents: Iterable[Document] = ()) -> None:
-        """Begin with documents that have neither errors nor warnings."""
-        self._parsed = {document.file: [_Parsed(document)] for document in documents}
+    def __init__(self) -> None:
+        self._parsed: dict[object, tuple[Document, Sequence[Diagnostic]]] = {}
 
     def __len__(self) -> int:
         """Return the number of documents."""
-        return sum(map(len, self._parsed.values()))
+        return len(self._parsed)
+
+    def clear(self) -> None:
+        """Forget all documents."""
+        self._parsed.clear()
 
     def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
         """Return the document of a file, the same one for the same content."""
-        parsed = self._parsed.setdefault(file, [])
-        known = next((one for one in parsed if one.fits(raw, problems)), None)
+        # Errors depend on the settings of the collector.
+        keys = (file, raw), (file, raw, problems.strict, problems.lenient)
+        known = next((self._parsed[key] for key in keys if key in self._parsed), None)
         if known is None:
             own = DiagnosticCollector(strict=problems.strict, lenient=problems.lenient)
-            document = parse(raw, file, own)
-            known = _Parsed(document, tuple(own.diagnostics), own.strict, own.lenient)
-            parsed.append(known)
-        problems.diagnostics += known.diagnostics
-        return known.document
+            known = parse(raw, file, own), own.diagnostics
+            self._parsed[keys[bool(own.diagnostics)]] = known
+        problems.diagnostics += known[1]
+        return known[0]

@@ -11,9 +11,9 @@ import pytest
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.model.address import Address
 from reconciler.model.connection import Readable
-from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import Loaded, load, load_all, load_at
 from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.yaml.loader import ParsedFiles
 from tests.support.cli import reconciler, write
 
 LAKE = Address("batch_export", "lake")
@@ -438,7 +438,7 @@ def test_a_base_with_a_mistake_that_was_a_warning_can_be_read(tmp_path: Path, mi
         FolderSource(tmp_path),
         environment="default",
         environ={},
-        snapshots=Snapshots(),
+        parsed=ParsedFiles(),
         trusted=Readable(),
     )
     assert LAKE in at_base.resources

@@ -11,9 +11,9 @@ import pytest
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
 from reconciler.model.connection import Readable
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
-from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import LoadOptions, load, load_all, load_at
 from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.yaml.loader import ParsedFiles
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
 
@@ -121,7 +121,7 @@ def test_configuration_1_patterns_of_an_older_commit_do_not_make_it_unreadable(
         source_of(git, "HEAD~1"),
         environment="default",
         environ={},
-        snapshots=Snapshots(),
+        parsed=ParsedFiles(),
         trusted=Readable(),
     )
     assert {address.key for address in desired.resources} == {"a"}

@@ -13,9 +13,9 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.model.connection import Readable
 from reconciler.model.schemas import schema, schema_names
 from reconciler.model.values import Path as Place
-from reconciler.workspace.layers import Snapshots
 from reconciler.workspace.loading import load, load_all, load_at
 from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.yaml.loader import ParsedFiles
 from tests.support.cli import write
 
 TYPES = [name for name in schema_names() if name.startswith("destinations/")]
@@ -370,7 +370,7 @@ def test_a_git_base_is_there_without_its_variables(tmp_path: Path) -> None:
         source,
         environment="default",
         environ={},
-        snapshots=Snapshots(),
+        parsed=ParsedFiles(),
         trusted=Readable(),
     )
     assert len(desired.resources) == 4
