@@ -36,7 +36,6 @@ from reconciler.model.values import (
     JSON,
     Path,
     SecretRef,
-    SecretSource,
     SecretValue,
     path_text,
     value_at,
@@ -53,6 +52,13 @@ if TYPE_CHECKING:
     from reconciler.workspace.trust import TrustedTip
 
 _MOST_LISTED = 10
+_CLIENT_TYPES: Mapping[str, tuple[type, ...]] = {
+    "parallelism": (int,),
+    "insecure_http": (bool,),
+    "rate": (str, bool),
+    **dict.fromkeys(DURATIONS, (str, int, float)),
+}
+"""The types of the keys of `client:` that are valid."""
 _USE = re.compile(r"\$\{var:([^}]+)\}")
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
 _HOST = r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?"
@@ -194,49 +200,34 @@ def _secrets(settings: Settings, desired: Desired, loaded: References) -> Iterat
     """Yield the secrets that the trusted files do not allow."""
     from reconciler.model.plan import Refusal
 
-    policy, own = settings.policy, settings.own_policy
+    policy, own, trusted = settings.policy, settings.own_policy, loaded.trusted
     if loaded.literals and not policy.allow_literal_secrets:
         count = several(len(loaded.literals), "literal secret")
-        yield Refusal(
-            "allow_literal_secrets",
-            f"{count} in the configuration",
-            at=own.marks.get("allow_literal_secrets"),
-        )
-    used: dict[SecretSource, set[Address]] = {}
+        at = own.marks.get("allow_literal_secrets")
+        yield Refusal("allow_literal_secrets", f"{count} in the configuration", at=at)
+    used: dict[str, dict[str, set[Address]]] = {"exec": {}, "file": {}, "env": {}}
     for ref, users in desired.secret_users.items():
         for source in ref.sources:
-            used.setdefault(source, set()).update(users)
+            used.setdefault(source.source, {}).setdefault(source.argument, set()).update(users)
     if own.allow_exec_secrets and not policy.allow_exec_secrets:
-        commands = {source for source in used if source.source == "exec"}
-        yield Refusal(
-            "allow_exec_secrets",
-            "secrets may run commands",
-            _addresses(used, commands),
-            own.marks.get("allow_exec_secrets"),
-        )
-    folders = set(loaded.declared.secret_files) - set(loaded.trusted.secret_files)
-    files = {source for source in used if source.source == "file"}
-    if folders and files:
-        listed_folders = listed(sorted(folders), _MOST_LISTED)
-        yield Refusal(
-            "secret_files", f"new in `secret_files:`: {listed_folders}", _addresses(used, files)
-        )
+        users, at = _users(used["exec"]), own.marks.get("allow_exec_secrets")
+        yield Refusal("allow_exec_secrets", "secrets may run commands", users, at)
+    folders = sorted(set(loaded.declared.secret_files) - set(trusted.secret_files))
+    if folders and used["file"]:
+        message = f"new in `secret_files:`: {listed(folders, _MOST_LISTED)}"
+        yield Refusal("secret_files", message, _users(used["file"]))
     names = {
-        source
-        for source in used
-        if source.source == "env"
-        and not source.argument.startswith(SECRET_PREFIX)
-        and source.argument not in loaded.trusted.secrets
+        name: users
+        for name, users in used["env"].items()
+        if not name.startswith(SECRET_PREFIX) and name not in trusted.secrets
     }
     if names:
-        listed_names = listed(sorted(source.argument for source in names), _MOST_LISTED)
-        yield Refusal("secrets", f"new in `secrets:`: {listed_names}", _addresses(used, names))
+        message = f"new in `secrets:`: {listed(sorted(names), _MOST_LISTED)}"
+        yield Refusal("secrets", message, _users(names))
 
 
-def _addresses(
-    used: Mapping[SecretSource, set[Address]], sources: set[SecretSource]
-) -> tuple[Address, ...]:
-    return tuple(sorted({address for source in sources for address in used[source]}))
+def _users(used: Mapping[str, set[Address]]) -> tuple[Address, ...]:
+    return tuple(sorted(set().union(*used.values())))
 
 
 class Unconnected(Struct, frozen=True):
@@ -471,44 +462,23 @@ def client_options_of(
 
     Values of a wrong type were reported by the schema.
     """
-    paths = (("environments", environment, "client"), ("client",))
-    own, common = (_options_at(workspace, path, problems) for path in paths)
-    return own.over(common)
-
-
-def _options_at(
-    workspace: Workspace, path: tuple[str, ...], problems: DiagnosticCollector
-) -> ClientOptions:
     values: dict[str, Any] = {}
-    for name, written in workspace.section(*path).items():
-        values |= _read(name, written)
-        if values.get(name, ...) is None:
-            hint = how_to_write(name) + (", or false for no limit" if name == "rate" else "")
-            problems.error(
-                "bad-client-setting",
-                f"invalid {name} {shown(written)}",
-                at=workspace.mark((*path, name)),
-                hint=hint,
-            )
+    for path in (("client",), ("environments", environment, "client")):
+        for name, written in workspace.section(*path).items():
+            if type(written) not in _CLIENT_TYPES.get(name, ()):
+                continue
+            value = written
+            if name == "rate":
+                value = () if written is False else rate(str(written))
+            elif name in DURATIONS:
+                value = duration(name, str(written))
+            if value is None:
+                message, at = f"invalid {name} {shown(written)}", workspace.mark((*path, name))
+                hint = how_to_write(name) + (", or false for no limit" if name == "rate" else "")
+                problems.error("bad-client-setting", message, at=at, hint=hint)
+            else:
+                values[name] = value
     return ClientOptions(**values)
-
-
-def _read(name: str, written: JSON) -> dict[str, Any]:
-    """Return the value of a key, None for an invalid one; nothing if its type is wrong."""
-    if name == "parallelism":
-        valid = isinstance(written, int) and not isinstance(written, bool) and written > 0
-        return {name: written} if valid else {}
-    if name == "insecure_http" and isinstance(written, bool):
-        return {name: written}
-    if name == "rate" and isinstance(written, str | bool):
-        return {name: () if written is False else rate(str(written))}
-    if (
-        name in DURATIONS
-        and isinstance(written, str | int | float)
-        and not isinstance(written, bool)
-    ):
-        return {name: duration(name, str(written))}
-    return {}
 
 
 def variable_places(workspace: Workspace, environment: str) -> Places:
