@@ -211,6 +211,20 @@ def test_a_parent_that_must_be_created_cannot_be_excluded() -> None:
         planned(desired, live_of(), options=PlanOptions(selection=selection))
 
 
+@pytest.mark.parametrize(
+    ("ignored", "expected"),
+    [((), {"project.web", "batch_export.lake"}), (("La*",), set[str]())],
+)
+def test_a_kind_selects_the_parents_that_must_be_created_for_what_is_not_refused(
+    ignored: tuple[str, ...], expected: set[str]
+) -> None:
+    options = PlanOptions(selection=Selection(kinds=("batch_export",)))
+    policy = Policy(ignore=ignored)
+    plan = planned(desired_of(project(), export(name="Lake")), live_of(), policy, options=options)
+    assert changed(plan) == expected
+    assert [item.rule for item in plan.refusals] == ["ignore"] * len(ignored)
+
+
 def test_what_a_plan_selected_is_selected_again_under_another_name() -> None:
     selection = Selection(targets=("Old lake",))
     first = planned(DESIRED, LIVE, options=PlanOptions(selection=selection))
