@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -124,14 +125,7 @@ def _loosened(notes: list[tuple[str, str, str | None]]) -> Iterator[tuple[str, s
         ):
             continue
         what, _, users = text.rpartition(" is new: " if "is new" in text else " is removed: ")
-        for old, new in (
-            ("`", ""),
-            ("lifecycle.", ""),
-            ("protection", "protect"),
-            ("'", ""),
-            (":", ""),
-        ):
-            what = what.replace(old, new)
+        what = re.sub(r"[`':]|lifecycle\.|(?<=protect)ion", "", what)
         yield from ((what, user) for user in users.split(", "))
 
 

@@ -27,9 +27,14 @@ Body = dict[str, Any]
 ENDS = ("2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z", None)
 SAME_END = "2027-01-01T02:00:00+02:00"
 _KEYS = ("lake", "orders", "raw", "copy", "daily")
+_PROJECT_KEYS = ("web", "app", "lab", "new")
 PROJECTS = ("Web", "App", "Lab", "New", "Other", "Renamed")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
+
+
+class _NothingToEditError(Exception):
+    """The files have nothing that an edit changes."""
 
 
 class Drawing:
@@ -129,7 +134,7 @@ class Drawing:
             for key, value in files[name].get(KINDS[kind], {}).items()
         ]
 
-    def free_key(self, kind: str, keys: tuple[str, ...]) -> str:
+    def free_key(self, kind: str, keys: Sequence[str] = _KEYS) -> str:
         taken = {key for _, key, _ in self.items(kind)}
         free = [key for key in keys if key not in taken]
         return self.dice.choice(free) if free else f"k{self.number()}"
@@ -137,15 +142,14 @@ class Drawing:
     def free_name(self) -> str:
         return self.dice.choice(NAMES)
 
-    def attempt(
-        self, edit_of: Callable[[], Edit | None], files: Files | None = None
-    ) -> Edit | None:
+    def attempt(self, edit_of: Callable[[], Edit], files: Files | None = None) -> Edit | None:
         """Draw an edit and make it, unless the files would be invalid then."""
-        edit = edit_of()
         target = self.files if files is None else files
-        if edit is None:
-            return None
         trial = copy.deepcopy(target)
+        try:
+            edit = edit_of()
+        except _NothingToEditError:
+            return None
         edit(trial)
         if not valid(trial):
             return None
@@ -162,23 +166,28 @@ class Drawing:
             self.log.append(name)
         return made
 
-    def _one(self, kind: str = "batch_export") -> tuple[str, str, Body] | None:
+    def _some(self, kind: str, count: int) -> list[tuple[str, str, Body]]:
         items = self.items(kind)
-        return self.dice.choice(items) if items else None
+        if len(items) < count:
+            raise _NothingToEditError
+        return self.dice.sample(items, count)
 
-    def _change(self, change: Callable[[Body], None], kind: str = "batch_export") -> Edit | None:
+    def _one(self, kind: str = "batch_export") -> tuple[str, str, Body]:
+        return self._some(kind, 1)[0]
+
+    def _any_kind(self) -> str:
+        return self.dice.choice(("batch_export", "batch_export", "project"))
+
+    def _change(self, change: Callable[[Body], None], kind: str = "batch_export") -> Edit:
         """Return an edit of the body of one resource, by key."""
-        one = self._one(kind)
-        return _edit_of(kind, one[1], change) if one else None
+        return _edit_of(kind, self._one(kind)[1], change)
 
-    def add_export(self) -> Edit | None:
-        key, projects = self.free_key("batch_export", _KEYS), self.items("project")
-        if not projects:
-            return None
+    def add_export(self) -> Edit:
+        key = self.free_key("batch_export")
         body: Body = {
             "_uid": f"e{self.number()}",
             "name": self.free_name(),
-            "project": self.dice.choice(projects)[1],
+            "project": self._one("project")[1],
             "interval": self.dice.choice(("hour", "day")),
             "destination": self.destination(key),
         }
@@ -188,24 +197,22 @@ class Drawing:
         if self.chance(0.15):
             body["lifecycle"] = {"protect": True}
         name = self.dice.choice([name for name in self.files if name != "reconciler.yaml"])
-        return lambda files: files[name]["batch_exports"].update({key: copy.deepcopy(body)})
+        return _addition(name, "batch_export", key, body)
 
-    def add_twin(self) -> Edit | None:
-        one, key = self._one(), self.free_key("batch_export", _KEYS)
-        if one is None:
-            return None
-        body = {**copy.deepcopy(one[2]), "_uid": f"e{self.number()}", "name": self.free_name()}
+    def add_twin(self) -> Edit:
+        (file, _, old), key = self._one(), self.free_key("batch_export")
+        body = {**old, "_uid": f"e{self.number()}", "name": self.free_name()}
         body.pop("id", None)
-        return lambda files: files[one[0]]["batch_exports"].update({key: copy.deepcopy(body)})
+        return _addition(file, "batch_export", key, body)
 
-    def add_project(self) -> Edit | None:
-        key = self.free_key("project", ("web", "app", "lab", "new"))
+    def add_project(self) -> Edit:
+        key = self.free_key("project", _PROJECT_KEYS)
         body = self.project(key)
         if self.chance(0.3):
             body["name"] = self.dice.choice(("web", "APP", "Lab", "Web"))
-        return lambda files: files["a.yaml"]["projects"].update({key: copy.deepcopy(body)})
+        return _addition("a.yaml", "project", key, body)
 
-    def rename(self) -> Edit | None:
+    def rename(self) -> Edit:
         name, keeps = self.free_name(), self.chance(0.25)
 
         def change(body: Body) -> None:
@@ -215,26 +222,22 @@ class Drawing:
 
         return self._change(change)
 
-    def rename_from_two(self) -> Edit | None:
+    def rename_from_two(self) -> Edit:
         """Rename, and list two former names of which one, both or none is live."""
-        kind = self.dice.choice(("batch_export", "batch_export", "project"))
-        one, known = self._one(kind), NAMES if kind == "batch_export" else PROJECTS
-        if one is None:
-            return None
-        name, first, second = self.dice.sample(known, 3)
-        own = one[2]["name"]
+        kind = self._any_kind()
+        _, key, old = self._one(kind)
+        name, first, second = self.dice.sample(NAMES if kind == "batch_export" else PROJECTS, 3)
+        own = old["name"]
         first = own if self.chance(0.7) and own not in (name, second) else first
 
         def change(body: Body) -> None:
             body.setdefault("lifecycle", {})["renamed_from"] = [first, second]
             body["name"] = name
 
-        return _edit_of(kind, one[1], change)
+        return _edit_of(kind, key, change)
 
-    def change_integration(self) -> Edit | None:
+    def change_integration(self) -> Edit:
         """Name the integration of any project, perhaps of another one."""
-        if self.dialect != "2026":
-            return None
         number = 101 + self.dice.randrange(3)
 
         def change(body: Body) -> None:
@@ -243,70 +246,41 @@ class Drawing:
 
         return self._change(change)
 
-    def rename_project(self) -> Edit | None:
+    def rename_project(self) -> Edit:
         name = self.dice.choice(("Web", "App", "Lab", "New", "web"))
-        return self._change(lambda body: body.update(name=name), "project")
+        return self._change(_named(name), "project")
 
-    def rekey(self) -> Edit | None:
-        one = self._one()
-        key = self.free_key("batch_export", _KEYS)
-        return _rekey("batch_export", one[1], key) if one else None
+    def rekey(self) -> Edit:
+        return _rekey("batch_export", self._one()[1], self.free_key("batch_export"))
 
-    def rekey_and_change(self) -> Edit | None:
-        """Rename a key and change a field or the name in the same commit."""
-        one = self._one()
-        if one is None:
-            return None
-        key = self.free_key("batch_export", _KEYS)
-        change = _edit_of("batch_export", key, self._field_change())
-        return _all(_rekey("batch_export", one[1], key), change)
+    def rekey_and_change(self) -> Edit:
+        """Change the key and a field or the name in the same commit."""
+        key, name = self.free_key("batch_export"), self.free_name()
+        change = _named(name) if self.chance(0.3) else self._field_change()
+        rekey = _rekey("batch_export", self._one()[1], key)
+        return _all(rekey, _edit_of("batch_export", key, change))
 
-    def rekey_and_rename(self) -> Edit | None:
-        """Change the key and the name of an export in the same commit."""
-        one, name = self._one(), self.free_name()
-        if one is None:
-            return None
-        key = self.free_key("batch_export", _KEYS)
-        change = _edit_of("batch_export", key, lambda body: body.update(name=name))
-        return _all(_rekey("batch_export", one[1], key), change)
+    def rekey_project(self) -> Edit:
+        return _rekey("project", self._one("project")[1], self.free_key("project", _PROJECT_KEYS))
 
-    def rekey_project(self) -> Edit | None:
-        one, key = self._one("project"), self.free_key("project", ("web", "app", "lab", "new"))
-        return _rekey("project", one[1], key) if one else None
+    def swap_names(self) -> Edit:
+        kind = self.dice.choice(("batch_export",) * 4 + ("project",))
+        (_, one, first), (_, two, second) = self._some(kind, 2)
+        rename = _edit_of(kind, one, _named(second["name"]))
+        return _all(rename, _edit_of(kind, two, _named(first["name"])))
 
-    def swap_names(self) -> Edit | None:
-        return self._swap("batch_export")
-
-    def swap_project_names(self) -> Edit | None:
-        return self._swap("project")
-
-    def _swap(self, kind: str) -> Edit | None:
-        items = self.items(kind)
-        if len(items) < 2:
-            return None
-        (_, one, first), (_, two, second) = self.dice.sample(items, 2)
-        names = first["name"], second["name"]
-        return _all(
-            _edit_of(kind, one, lambda body: body.update(name=names[1])),
-            _edit_of(kind, two, lambda body: body.update(name=names[0])),
-        )
-
-    def swap_keys(self) -> Edit | None:
+    def swap_keys(self) -> Edit:
         return self._swap_keys("batch_export")
 
-    def swap_project_keys(self) -> Edit | None:
+    def swap_project_keys(self) -> Edit:
         """Exchange the keys of two projects, with those of two exports in them or without."""
-        projects, exports = self._swap_keys("project"), self._swap_keys("batch_export")
-        if projects is None or exports is None or self.chance(0.5):
-            return projects
-        return _all(projects, exports)
+        swap = self._swap_keys("project")
+        return swap if self.chance(0.5) else _all(swap, self._swap_keys("batch_export"))
 
-    def _swap_keys(self, kind: str) -> Edit | None:
+    def _swap_keys(self, kind: str) -> Edit:
         """Exchange two keys. The exports of a project stay in it, or are in the other one then."""
-        items, moves = self.items(kind), kind == "project" and self.chance(0.3)
-        if len(items) < 2:
-            return None
-        (_, one, _), (_, two, _) = self.dice.sample(items, 2)
+        moves = kind == "project" and self.chance(0.3)
+        (_, one, _), (_, two, _) = self._some(kind, 2)
 
         def swap(files: Files) -> None:
             parents = {key: body["project"] for _, key, body in self.items("batch_export", files)}
@@ -317,73 +291,54 @@ class Drawing:
 
         return swap
 
-    def move(self) -> Edit | None:
-        target = self._one("project")
-        return target and self._change(lambda body: body.update(project=target[1]))
+    def move(self) -> Edit:
+        target = self._one("project")[1]
+        return self._change(lambda body: body.update(project=target))
 
-    def refer(self) -> Edit | None:
+    def refer(self) -> Edit:
         """Name the project of an export by its live name or id instead of the key."""
-        one = self._one()
-        target = one and next(
-            (body for _, key, body in self.items("project") if key == one[2]["project"]), None
-        )
-        if not one or not target:
-            return None
-        by = {"name": target["name"]} if self.chance(0.6) else {"id": _id_of(target["_uid"])}
-        return _edit_of("batch_export", one[1], lambda body: body.update(project=by))
+        _, key, export = self._one()
+        named = [body for _, own, body in self.items("project") if own == export["project"]]
+        if not named:
+            raise _NothingToEditError
+        to = {"name": named[0]["name"]} if self.chance(0.6) else {"id": _id_of(named[0]["_uid"])}
+        return _edit_of("batch_export", key, lambda body: body.update(project=to))
 
-    def remove(self) -> Edit | None:
-        one = self._one()
-        return _removal("batch_export", one[1]) if one else None
+    def remove(self) -> Edit:
+        return _removal("batch_export", self._one()[1])
 
-    def recreate(self) -> Edit | None:
+    def recreate(self) -> Edit:
         """Remove an export, and declare another one of its name, perhaps in another project."""
-        one, target = self._one(), self._one("project")
-        key = self.free_key("batch_export", _KEYS)
-        if one is None or target is None:
-            return None
-        to = {"project": target[1], "destination": self.destination(key)}
-        body = {**copy.deepcopy(one[2]), "_uid": f"e{self.number()}", **to}
+        (file, old, body), key = self._one(), self.free_key("batch_export")
+        to = {"project": self._one("project")[1], "destination": self.destination(key)}
+        body = {**body, "_uid": f"e{self.number()}", **to}
         body.pop("id", None)
-        return _all(
-            _removal("batch_export", one[1]),
-            lambda files: files[one[0]]["batch_exports"].update({key: copy.deepcopy(body)}),
-        )
+        return _all(_removal("batch_export", old), _addition(file, "batch_export", key, body))
 
-    def remove_project(self) -> Edit | None:
-        one = self._one("project")
-        return _removal("project", one[1]) if one else None
+    def remove_project(self) -> Edit:
+        key = self._one("project")[1]
+        return _all(_removal("project", key), _emptying(key))
 
-    def remove_all(self) -> Edit | None:
+    def remove_all(self) -> Edit:
         def remove(files: Files) -> None:
-            for name in files:
-                if name != "reconciler.yaml":
-                    files[name] = {"projects": {}, "batch_exports": {}}
+            for name in files.keys() - {"reconciler.yaml"}:
+                files[name] = {"projects": {}, "batch_exports": {}}
 
         return remove
 
-    def absent(self) -> Edit | None:
+    def absent(self) -> Edit:
         return self._change(lambda body: body.update(state="absent"))
 
-    def absent_project(self) -> Edit | None:
+    def absent_project(self) -> Edit:
         """Delete a project by `state: absent`, with the exports in it or without them."""
-        one, rest = self._one("project"), self.chance(0.6)
-        if one is None:
-            return None
-
-        def change(files: Files) -> None:
-            _edit_of("project", one[1], lambda body: body.update(state="absent"))(files)
-            for name in files if rest else ():
-                exports = files[name].get("batch_exports", {})
-                for key in [k for k, body in exports.items() if body.get("project") == one[1]]:
-                    del exports[key]
-
-        return change
+        key = self._one("project")[1]
+        absent = _edit_of("project", key, lambda body: body.update(state="absent"))
+        return _all(_emptying(key), absent) if self.chance(0.6) else absent
 
     def _field_change(self) -> Callable[[Body], None]:
         dice = self.dice
         which = dice.choice(("interval", "config", "config", "end_at", "exclude", "paused", "name"))
-        value = dice.choice(("one/", "two/", "shared/"))
+        value, end = dice.choice(("one/", "two/", "shared/")), dice.choice((*ENDS, SAME_END))
         name = self.free_name()
 
         def change(body: Body) -> None:
@@ -391,7 +346,7 @@ class Drawing:
             if which == "interval":
                 body["interval"] = "hour" if body["interval"] == "day" else "day"
             elif which == "end_at":
-                body["end_at"] = dice.choice((*ENDS, SAME_END))
+                body["end_at"] = end
             elif which == "paused":
                 body["paused"] = not body.get("paused", False)
             elif which == "name":
@@ -399,29 +354,23 @@ class Drawing:
             elif which == "exclude":
                 config["exclude_events"] = ["a", "b"] if value == "one/" else ["c"]
             else:
-                field = next((f for f in ("prefix", "table_name", "arg") if f in config), None)
-                if field is not None:
+                for field in {"prefix", "table_name", "arg"} & config.keys():
                     config[field] = value.strip("/") if field != "prefix" else value
 
         return change
 
-    def change_field(self) -> Edit | None:
-        one, change = self._one(), self._field_change()
-        if one is None:
-            return None
-        changed = copy.deepcopy(one[2])
-        change(changed)
-        return _edit_of("batch_export", one[1], lambda body: _replace(body, changed))
+    def change_field(self) -> Edit:
+        return self._change(self._field_change())
 
-    def change_model(self) -> Edit | None:
+    def change_model(self) -> Edit:
         model = self.dice.choice(("events", "persons", None))
         return self._change(lambda body: body.update(model=model))
 
-    def change_type(self) -> Edit | None:
+    def change_type(self) -> Edit:
         to = self.destination(self.dice.choice(_KEYS))
         return self._change(lambda body: body.update(destination=copy.deepcopy(to)))
 
-    def drop_field(self) -> Edit | None:
+    def drop_field(self) -> Edit:
         """Remove fields that an earlier commit may have set."""
         fields = self.dice.sample(("end_at", "paused", "model", "exclude_events", "timezone"), 3)
 
@@ -432,94 +381,73 @@ class Drawing:
 
         return self._change(change)
 
-    def unset_field(self) -> Edit | None:
+    def unset_field(self) -> Edit:
         field = self.dice.choice(("end_at", "end_at", "model", "exclude_events"))
 
         def change(body: Body) -> None:
-            if field == "exclude_events":
-                body["destination"]["config"][field] = "${unset}"
-            else:
-                body[field] = "${unset}"
+            place = body["destination"]["config"] if field == "exclude_events" else body
+            place[field] = "${unset}"
 
         return self._change(change)
 
-    def change_defaults(self) -> Edit | None:
-        end = self.dice.choice((*ENDS, "remove"))
+    def change_defaults(self) -> Edit:
+        end = self.dice.choice(({}, *({"end_at": end} for end in ENDS)))
+        return lambda files: files["reconciler.yaml"].update(defaults={"batch_export": dict(end)})
 
-        def change(files: Files) -> None:
-            defaults = files["reconciler.yaml"].setdefault("defaults", {})
-            defaults["batch_export"] = {} if end == "remove" else {"end_at": end}
-
-        return change
-
-    def change_project(self) -> Edit | None:
+    def change_project(self) -> Edit:
         field = self.dice.choice(("timezone", "anonymize_ips", "surveys_opt_in"))
         value = self.dice.choice(("UTC", "Europe/Berlin") if field == "timezone" else (True, False))
-        drop = self.chance(0.3)
+        if self.chance(0.3):
+            return self._change(lambda body: body.pop(field, None), "project")
+        return self._change(lambda body: body.update({field: value}), "project")
 
-        def change(body: Body) -> None:
-            if drop:
-                body.pop(field, None)
-            else:
-                body[field] = value
+    def protect(self) -> Edit:
+        kind = self._any_kind()
+        _, key, body = self._one(kind)
+        return _edit_of(kind, key, _lifecycle(protect=not body.get("lifecycle", {}).get("protect")))
 
-        return self._change(change, "project")
+    def loosen(self) -> Edit:
+        entries: list[Body] = [
+            {"ignore_changes": ["destination"]},
+            {"ignore_changes": ["end_at", "interval"]},
+            {"allow_replace": True},
+            {"beside": [self.free_name()]},
+            {"renamed_from": [self.free_name()]},
+        ]
+        return self._change(_lifecycle(**self.dice.choice(entries)))
 
-    def protect(self) -> Edit | None:
-        kind = self.dice.choice(("batch_export", "batch_export", "project"))
-        one = self._one(kind)
-        is_on = not (one and one[2].get("lifecycle", {}).get("protect", False))
-        return one and _edit_of(
-            kind, one[1], lambda body: body.setdefault("lifecycle", {}).update(protect=is_on)
-        )
-
-    def loosen(self) -> Edit | None:
-        entry = self.dice.choice(
-            (
-                {"ignore_changes": ["destination"]},
-                {"ignore_changes": ["end_at", "interval"]},
-                {"allow_replace": True},
-                {"beside": [self.free_name()]},
-                {"renamed_from": [self.free_name()]},
-            )
-        )
-        return self._change(lambda body: body.setdefault("lifecycle", {}).update(entry))
-
-    def limit(self) -> Edit | None:
+    def limit(self) -> Edit:
         names = self.dice.choice((["two"], ["one"], ["one", "two"]))
         if "two" not in self.files["reconciler.yaml"]["environments"]:
-            return None
+            raise _NothingToEditError
         return self._change(lambda body: body.update(environments=names))
 
-    def override(self) -> Edit | None:
+    def override(self) -> Edit:
         layer = self.dice.choice(
             ({"interval": "day"}, {"end_at": ENDS[1]}, {"end_at": "${unset}"}, {"paused": True})
         )
         names = ["one"]
         if "two" in self.files["reconciler.yaml"]["environments"]:
             names = self.dice.choice((["one"], ["one"], ["two"], ["one", "two"]))
-        other = dict(layer) if self.chance(0.3) else {"interval": "week"}
+        own = {"one": layer, "two": layer if self.chance(0.3) else {"interval": "week"}}
 
         def change(body: Body) -> None:
             for name in names:
-                own = dict(layer) if name == "one" else dict(other)
-                body.setdefault("overrides", {})[name] = own
+                body.setdefault("overrides", {})[name] = dict(own[name])
 
         return self._change(change)
 
-    def vary(self) -> Edit | None:
+    def vary(self) -> Edit:
         """Set a field by a variable that each environment may set."""
         field, name = self.dice.choice((("interval", "every"), ("end_at", "end")))
         return self._change(lambda body: body.update({field: f"${{var:{name}}}"}))
 
-    def pin(self) -> Edit | None:
-        one, other = self._one(), self._one()
-        if one is None or other is None:
-            return None
-        uid = other[2]["_uid"] if self.chance(0.2) else one[2]["_uid"]
-        return _edit_of("batch_export", one[1], lambda body: body.update(id=str(_id_of(uid))))
+    def pin(self) -> Edit:
+        (_, key, own), (_, _, other) = self._one(), self._one()
+        uid = other["_uid"] if self.chance(0.2) else own["_uid"]
+        return _edit_of("batch_export", key, lambda body: body.update(id=str(_id_of(uid))))
 
-    def rotate_secret(self) -> Edit | None:
+    def rotate_secret(self) -> Edit:
         number, other = str(self.number()), self.chance(0.5)
 
         def change(body: Body) -> None:
@@ -532,40 +460,33 @@ class Drawing:
 
         return self._change(change)
 
-    def move_file(self) -> Edit | None:
-        one = self._one()
-        if one is None:
-            return None
+    def move_file(self) -> Edit:
+        file, key, _ = self._one()
 
         def change(files: Files) -> None:
-            for name in ("a.yaml", "b.yaml"):
-                body = files[name]["batch_exports"].pop(one[1], None)
-                if body is not None:
-                    files["c.yaml"] = files.get("c.yaml", {"projects": {}, "batch_exports": {}})
-                    files["c.yaml"]["batch_exports"][one[1]] = body
-                    return
+            if key in files.get(file, {}).get("batch_exports", ()):
+                body = files[file]["batch_exports"].pop(key)
+                files.setdefault("c.yaml", {"projects": {}, "batch_exports": {}})
+                files["c.yaml"]["batch_exports"][key] = body
 
         return change
 
-    def narrow(self) -> Edit | None:
+    def narrow(self) -> Edit:
         """Load only some of the files."""
         names = self.dice.choice((["a.yaml"], ["a.yaml", "b.yaml"]))
         return lambda files: files["reconciler.yaml"].update(resources=names)
 
-    def ignore(self) -> Edit | None:
+    def ignore(self) -> Edit:
         """Ignore an object and rename its resource out of the glob, in one commit."""
-        one, name, both = self._one(), self.free_name(), self.chance(0.7)
-        if one is None:
-            return None
+        (_, key, old), name = self._one(), self.free_name()
+        rename = _edit_of("batch_export", key, _named(name))
 
         def change(files: Files) -> None:
-            files["reconciler.yaml"]["policy"]["ignore"] = [one[2]["name"][:3] + "*"]
-            if both:
-                _edit_of("batch_export", one[1], lambda body: body.update(name=name))(files)
+            files["reconciler.yaml"]["policy"]["ignore"] = [old["name"][:3] + "*"]
 
-        return change
+        return _all(change, rename) if self.chance(0.7) else change
 
-    def change_policy(self) -> Edit | None:
+    def change_policy(self) -> Edit:
         policy = self._policy()
         return lambda files: files["reconciler.yaml"].update(policy=dict(policy))
 
@@ -713,11 +634,9 @@ EDITS = {
     "rename": 4,
     "rename_project": 2,
     "rekey": 3,
-    "rekey_and_change": 4,
-    "rekey_and_rename": 2,
+    "rekey_and_change": 6,
     "rekey_project": 1.5,
-    "swap_names": 2,
-    "swap_project_names": 0.5,
+    "swap_names": 2.5,
     "swap_keys": 1,
     "swap_project_keys": 1,
     "rename_from_two": 1.5,
@@ -780,9 +699,16 @@ def _edit_of(kind: str, key: str, change: Callable[[Body], None]) -> Edit:
     return edit
 
 
-def _replace(body: Body, changed: Body) -> None:
-    body.clear()
-    body.update(copy.deepcopy(changed))
+def _addition(file: str, kind: str, key: str, body: Body) -> Edit:
+    return lambda files: files[file][KINDS[kind]].update({key: copy.deepcopy(body)})
+
+
+def _named(name: str) -> Callable[[Body], None]:
+    return lambda body: body.update(name=name)
+
+
+def _lifecycle(**entries: Any) -> Callable[[Body], None]:
+    return lambda body: body.setdefault("lifecycle", {}).update(copy.deepcopy(entries))
 
 
 def _all(*edits: Edit) -> Edit:
@@ -816,15 +742,21 @@ def _rekey(kind: str, old: str, new: str) -> Edit:
 
 
 def _removal(kind: str, key: str) -> Edit:
-    """Return an edit that removes a resource, a project with the exports that refer to it."""
-
     def edit(files: Files) -> None:
         for value in files.values():
             value.get(KINDS[kind], {}).pop(key, None)
+
+    return edit
+
+
+def _emptying(project: str) -> Edit:
+    """Return an edit that removes the exports that refer to a project by its key."""
+
+    def edit(files: Files) -> None:
+        for value in files.values():
             exports = value.get("batch_exports", {})
-            for child in [k for k, body in exports.items() if body.get("project") == key]:
-                if kind == "project":
-                    del exports[child]
+            for key in [k for k, body in exports.items() if body.get("project") == project]:
+                del exports[key]
 
     return edit
 
@@ -914,7 +846,7 @@ def drawn(seed: int, dialect: str) -> World:
     for name, share, change in (
         ("marker", 0.06, _mark_name),
         ("odd", None, _add_odd),
-        ("unfinished", 0.08, _interrupt),
+        ("unfinished", 0.2, _interrupt),
         ("defaults", 0.1, _add_defaults),
         ("rules", 0.15, _add_rules),
         ("lost", None, _lose),
@@ -955,20 +887,31 @@ def _interrupt(world: World, dice: random.Random) -> None:
     now = declared(checked_out(world), world.environment)
     exports = {str(x["id"]): (x, p) for p in world.projects for x in p["batch_exports"]}
     places = {project["name"]: project for project in world.projects}
-    entries = world.record or {}
-    found = [key for key in sorted(entries) if key in now and entries[key].id in exports]
-    found = [key for key in found if now[key].pinned is None]
-    targets = [key for key in now if key.startswith("project.") and now[key].name in places]
-    if not found or not targets:
+    moves = [
+        (key, to, *exports[entry.id], places[now[to].name])
+        for key, entry in sorted((world.record or {}).items())
+        if key in now and entry.id in exports and now[key].pinned is None
+        for to in now
+        if to.startswith("project.") and now[to].name in places
+    ]
+    # Few stay in their project: then both are ambiguous.
+    moves = [move for move in moves if move[3] is not move[4]] if dice.random() < 0.9 else moves
+    if not moves:
         return
-    address, target, work = dice.choice(found), dice.choice(targets), copy.deepcopy(world.work)
-    old, _ = exports[entries[address].id]
-    key, place = address.partition(".")[2], places[now[target].name]
-    for value in work.values():
-        if key in value.get("batch_exports", ()):
-            value["batch_exports"][key]["project"] = target.partition(".")[2]
+    address, target, old, _, place = dice.choice(moves)
+    key, work, commits = address.partition(".")[2], copy.deepcopy(world.work), list[Files]()
+    was_protected, is_protected = dice.random() < 0.5, dice.random() < 0.5
+    for files in (*(commit.files for commit in world.commits), work):
+        commits.append(copy.deepcopy(files))
+        for value in commits[-1].values():
+            body = value.get("batch_exports", {}).get(key)
+            if body is not None and (is_protected if files is work else was_protected):
+                body["lifecycle"] = {**body.get("lifecycle", {}), "protect": True}
+            if body is not None and files is work:
+                body["project"] = target.partition(".")[2]
+    *commits, work = commits
     changed = replace(world, work=work)
-    if not (valid(work) and valid(checked_out(changed))):
+    if not all(map(valid, (*commits, work, checked_out(changed)))):
         return
     own = declared(checked_out(changed), world.environment)[address]
     new: Body = copy.deepcopy(old)
@@ -984,6 +927,9 @@ def _interrupt(world: World, dice: random.Random) -> None:
     doubled = [new, {**copy.deepcopy(new), "id": _id_of("e98")}]
     place["batch_exports"] += doubled[: 1 if dice.random() < 0.9 else 2]
     world.work, world.later = work, None
+    world.allow_replace &= dice.random() < 0.6
+    for commit, files in zip(world.commits, commits, strict=True):
+        commit.files = files
 
 
 def _lose(world: World, dice: random.Random) -> None:
@@ -1151,7 +1097,7 @@ def _main_moves(drawing: Drawing, commits: list[Commit], fork: int, head: int) -
     """Commit an edit on main, and merge main into the feature branch; return the tip of main."""
     feature = drawing.files
     drawing.files = copy.deepcopy(commits[fork].files)
-    edit = drawing.edit()
+    edit = drawing.attempt(drawing.add_export) if drawing.chance(0.5) else drawing.edit()
     commits.append(Commit(copy.deepcopy(drawing.files), (fork,)))
     main = len(commits) - 1
     both = copy.deepcopy(feature)

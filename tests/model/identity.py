@@ -229,9 +229,9 @@ class Identity:
     def _by_name(self, resource: Resource, _: Iterable[Resource]) -> list[Live]:
         """Return the object of its name: beside the recorded one elsewhere only if it is done."""
         found = self._named(resource, resource.name)
-        is_one = len(found) == 1 and not resource.absent
-        is_done = is_one and not self.differs(resource, found[0])
-        return found + ([] if is_done or not found else self._recorded(resource))
+        if len(found) == 1 and (resource.absent or self.differs(resource, found[0])):
+            found += self._recorded(resource)
+        return found
 
     def _by_former_name(self, resource: Resource, _: Iterable[Resource]) -> list[Live]:
         found = self._named(resource, *resource.names[1:])

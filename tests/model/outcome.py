@@ -81,7 +81,11 @@ def is_stale(saved: Planned, now: Planned) -> bool:
         {key: set(_parts(plan, change)) for key, change in plan.changes.items()}
         for plan in (saved, now)
     )
-    is_other = any(old.get(key) != parts for key, parts in new.items())
+    # What was in a project and is deleted as the saved plan says is done.
+    lost = {change.live.id for change in saved.of_action("delete", "replace") if change.live}
+    done = lost - {item.id for item in now.live}
+    inside = {(*key, identity, "", "", "") for key in old for identity in done}
+    is_other = any(key not in old or old[key] - inside != parts for key, parts in new.items())
     missing = (part for key in old.keys() - new.keys() for part in old[key])
     return is_other or not all(_is_done(now, part) for part in missing)
 

@@ -36,7 +36,7 @@ from reconciler.workspace.git.repository import Repository
 from tests.model.declared import leaves
 from tests.model.identity import Live
 from tests.model.world import ELSEWHERE, World, seed_of, write_record, written
-from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
+from tests.reliability.service import KEY, ORGANIZATION, Line, Service, running_service
 from tests.support.git import Git
 
 
@@ -227,6 +227,3 @@ async def clone_of(world: World, folder: Path) -> AsyncIterator[Clone]:
         clone = Clone(world, folder, ids, service, await service.line())
         write_record(world, folder, ids, clone.ref)
         yield clone
-
-
-__all__ = ["START", "Clone", "Ended", "clone_of", "live_of"]

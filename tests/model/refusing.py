@@ -25,20 +25,10 @@ PLACES = {"S3": _BUCKET, "AwsS3": _BUCKET, "Postgres": _TABLE}
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
     """Return the rules that refuse a plan, each with its addresses."""
-    checks = (
-        _unclear,
-        _deleted,
-        _replaced,
-        _inside,
-        _limits,
-        _names,
-        _ignored,
-        _exports,
-        _projects,
-    )
+    checks = (_unclear, _deleted, _replaced, _inside, _limits, _names, _ignored, _exports)
     return {
         (rule, frozenset(addresses))
-        for check in (*checks, doubled, broken)
+        for check in (*checks, _projects, doubled, broken)
         for rule, *addresses in check(plan)
     }
 

@@ -100,11 +100,13 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     chosen -= excluded
     if plan.saved is not None:
         chosen |= plan.saved.selected & things.keys()
-    for address in [*chosen]:
-        resource = plan.now.get(address)
-        to = (resource.parent or ("", ""))[1] if resource else ""
-        is_new = to in plan.identity.matched and plan.identity.matched[to] is None
-        if is_new and resource and not plan.now[to].absent and not resource.absent:
+    matched = plan.identity.matched
+    for address in chosen & matched.keys():
+        # What is created or moved needs its project.
+        resource = plan.now[address]
+        to = (resource.parent or ("", ""))[1]
+        is_new = to in matched and matched[to] is None
+        if is_new and not plan.now[to].absent and not resource.absent:
             chosen.add(to)
             if to in excluded:
                 return None
