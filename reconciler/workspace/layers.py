@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import Any
@@ -155,34 +155,12 @@ def _is_in_environment(
     return not isinstance(listed, list) or context.environment in listed
 
 
-class Filled(Struct, frozen=True):
-    """A resource with its layers merged and its references filled in.
-
-    `unfilled` are the fields about environments, which are checked as they are written.
-    """
-
-    values: Mapping[str, JSON]
-    unfilled: Mapping[str, JSON]
-    places: Places
-    check: CheckContext
-
-    @property
-    def checked(self) -> Mapping[str, JSON]:
-        """All fields."""
-        return {**self.values, **self.unfilled} if self.unfilled else self.values
-
-    def without(self, paths: Iterable[Path]) -> Filled:
-        """Return the resource with unknown values at paths whose errors are reported."""
-        values: Any = self.values
-        for path in paths:
-            if value_at(values, path) is not MISSING:
-                values = _with_unknown(values, path)
-        return replace(self, values=values) if values is not self.values else self
-
-
-def _with_unknown(value: Any, path: Path) -> JSON:
+def _with_unknown(value: Any, path: Path) -> Any:
+    """Return a value with an unknown part, whose error is reported."""
     if not path:
         return Unknown()
+    if value_at(value, path) is MISSING:
+        return value
     copied = value.copy()
     copied[path[0]] = _with_unknown(value[path[0]], path[1:])
     return copied
@@ -190,70 +168,30 @@ def _with_unknown(value: Any, path: Path) -> JSON:
 
 def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Resource | None:
     """Return the resource: merge, fill in, check. None if it has no name because of an error."""
-    merged = filled(kind, declaration, context)
-    context.places[declaration.address] = merged.places
+    address, references = declaration.address, context.references
+    layered = context.layers_of(kind).merged(declaration)
+    context.places[address] = places = Places(layered.layers)
+    subject = CheckContext(address, places.near, places.key, context.problems, places.written)
+    own = {name: value for name, value in layered.values.items() if name not in _PER_ENVIRONMENT}
+    values: Mapping[str, Any] = references.typed(kind.name, own, places.near)
     before = len(context.problems.diagnostics)
-    checked = merged.checked
-    misread = check(kind.name, checked, merged.check)
-    if misread:
-        merged = merged.without(misread)
-    managed = managed_in(merged.checked, kind)
+    # The fields about environments are checked as they are written.
+    per_environment = {
+        name: declaration.body[name] for name in _PER_ENVIRONMENT if name in declaration.body
+    }
+    for path in check(kind.name, {**values, **per_environment}, subject):
+        values = _with_unknown(values, path)
     is_reported = len(context.problems.diagnostics) > before
-    if is_reported and "name" not in merged.values and context.problems.failed:
+    if is_reported and "name" not in values and context.problems.failed:
         return None
-    if isinstance(merged.values.get("state"), Unknown):
-        context.undetermined.states.add(declaration.address)
-    spec = managed_values(merged, managed, context)
-    check_fields(kind, spec, merged.check, managed.carriers)
-    return _resource(kind, declaration, merged, spec, managed.written)
-
-
-def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
-    """Return a declaration in the environment. Report errors in its references."""
-    merged, body = context.layers_of(kind).merged(declaration), declaration.body
-    places, own = Places(merged.layers), merged.values
-    if not own.keys().isdisjoint(_PER_ENVIRONMENT):
-        own = dict(own)
-        for key in _PER_ENVIRONMENT:
-            own.pop(key, None)
-    return Filled(
-        values=context.references.typed(kind.name, own, places.near),
-        unfilled={name: body[name] for name in _PER_ENVIRONMENT if name in body},
-        places=places,
-        check=CheckContext(
-            subject=declaration.address,
-            value_mark=places.near,
-            key_mark=places.key,
-            problems=context.problems,
-            written=places.written,
-        ),
-    )
-
-
-def managed_values(
-    merged: Filled, managed: ManagedFields, context: EnvironmentContext
-) -> dict[str, JSON]:
-    """Return the managed fields under the kind's own names, literal secrets replaced."""
-    for name, canonical in managed.repeated:
-        message = f"{merged.check.subject} sets '{canonical}' twice, under two names"
-        merged.check.error_at_key("same-field-twice", (name,), message)
-    values = merged.values
-    spec = {canonical: values[name] for canonical, name in managed.names}
-    if managed.secret or managed.with_at:
-        replace_literals(spec, managed, context.references, merged.places, merged.check)
-    return spec
-
-
-def _resource(
-    kind: Kind,
-    declaration: Declaration,
-    merged: Filled,
-    spec: Mapping[str, JSON],
-    written: Mapping[str, str],
-) -> Resource:
-    values = merged.values
+    if isinstance(values.get("state"), Unknown):
+        context.undetermined.states.add(address)
+    spec, written = managed_fields(values, kind, subject)
+    carriers = annotated(kind.name, _ANNOTATIONS, spec)
+    replace_literals(spec, _secrets_in(spec, carriers, kind), references, places, subject)
+    check_fields(kind, spec, subject, carriers)
     return Resource(
-        address=declaration.address,
+        address=address,
         spec=spec,
         parent=_parent(values.get(kind.parent_key)) if kind.parent_key else None,
         lifecycle=_lifecycle(values.get("lifecycle"), kind),
@@ -261,11 +199,11 @@ def _resource(
         pinned_id=_text(values.get("id")),
         secret_version=_text(values.get("secret_version")),
         mark=declaration.mark,
-        marks=merged.places,
+        marks=places,
         written=written,
         unset=tuple(
             (known.name, *path[1:])
-            for path in merged.places.unset()
+            for path in places.unset()
             if (known := kind.field_named(str(path[0]))) is not None
         ),
     )
@@ -407,81 +345,60 @@ def laid_over(below: Any, above: Any) -> Any:
     return merged
 
 
-class ManagedFields(Struct, frozen=True):
-    """The managed fields of a resource.
-
-    names
-        The kind's own name of each field, with the name in the files.
-    repeated
-        The names in the files that set a field again, with its own name.
-    written
-        The names in the files that differ, by the kind's own names.
-    carriers
-        The fields with an annotation in their schema that matters here.
-    secret
-        The secret fields.
-    with_at
-        The texts that may be a URL with a password.
-    """
-
-    names: tuple[tuple[str, str], ...]
-    repeated: tuple[tuple[str, str], ...]
-    written: Mapping[str, str]
-    carriers: Carriers
-    secret: tuple[Path, ...]
-    with_at: tuple[Path, ...]
-
-
 def canonical_name(name: str, kind: Kind) -> str:
     """Return the kind's own name of a field, which may be unknown."""
     field = kind.field_named(name)
     return field.name if field is not None else name
 
 
-def managed_in(fields: Mapping[str, Any], kind: Kind) -> ManagedFields:
-    """Return the managed fields of a resource."""
-    names: dict[str, str] = {}
-    repeated: list[tuple[str, str]] = []
-    for name in fields:
+def managed_fields(
+    values: Mapping[str, JSON], kind: Kind, check: CheckContext
+) -> tuple[dict[str, JSON], dict[str, str]]:
+    """Return the managed fields by the kind's own names, and the names in the files that differ."""
+    spec: dict[str, JSON] = {}
+    written: dict[str, str] = {}
+    for name, value in values.items():
         own = canonical_name(name, kind)
         if name in COMMON or name == kind.parent_key:
             continue
-        if own in names:
-            repeated.append((name, own))
-        else:
-            names[own] = name
-    spec = {own: fields[name] for own, name in names.items()}
-    carriers = annotated(kind.name, _ANNOTATIONS, spec)
-    # Texts in fields with variants may be URLs with passwords.
+        if own in spec:
+            message = f"{check.subject} sets '{own}' twice, under two names"
+            check.error_at_key("same-field-twice", (name,), message)
+            continue
+        spec[own] = value
+        if own != name:
+            written[own] = name
+    return spec, written
+
+
+def _secrets_in(spec: Mapping[str, JSON], carriers: Carriers, kind: Kind) -> Mapping[Path, bool]:
+    """Return the paths of secrets, and whether each is a URL with a password."""
     holders = [holder.name for holder, _ in kind.variants if holder.name in spec]
     texts = (leaf for name in holders for leaf in leaves(spec[name], (name,), skip=_NO_TEXT))
-    return ManagedFields(
-        names=tuple(names.items()),
-        repeated=tuple(repeated),
-        written={own: name for own, name in names.items() if own != name},
-        carriers=carriers,
-        secret=tuple(path for path, _ in carriers.get(_SECRET, ())),
-        with_at=tuple(path for path, text in texts if text.__class__ is str and "@" in text),
-    )
+    urls = {path: True for path, text in texts if _is_url_with_password(text)}
+    return urls | {path: path in urls for path, _ in carriers.get(_SECRET, ())}
+
+
+def _is_url_with_password(text: JSON) -> bool:
+    return text.__class__ is str and "@" in text and holds_secret(text)
 
 
 def replace_literals(
     spec: dict[str, JSON],
-    managed: ManagedFields,
+    secrets: Mapping[Path, bool],
     references: References,
     places: Places,
     check: CheckContext,
 ) -> None:
     """Replace the literal secrets in fields by references to them, or report them."""
-    urls = [path for path in managed.with_at if holds_secret(value_at(spec, path))]
-    for path in (*managed.secret, *urls) if urls else managed.secret:
+    for path, in_url in secrets.items():
         value = value_at(spec, path)
         if _is_reference(value) or is_misread(value):
             continue
         argument = f"{check.subject}:{path_text(path)}{_host_of(path, value)}"
         literal = CLEARED if value is None else _reference_to(value, argument, references)
         if literal is None:
-            _report_literal(path, places, check, in_url=path in urls)
+            _report_literal(path, places, check, in_url=in_url)
             continue
         flaw = flaw_of(_known_text(value)) if value is not None else None
         if flaw is not None:

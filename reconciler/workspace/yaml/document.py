@@ -52,25 +52,6 @@ else:
     Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(Parser):
-    """The parser. Tags are cached within a file, since keys and words repeat."""
-
-    def __init__(self, stream: str) -> None:
-        super().__init__(stream)
-        self.tags: dict[str, str] = {"": NULL_TAG}
-
-    def resolve(self, kind: type[Node], value: str | None, implicit: Any) -> str:
-        """Return the tag of a node without one. Numbers of YAML 1.2 are numbers."""
-        if kind is not ScalarNode:
-            return SEQUENCE_TAG if kind is SequenceNode else MAPPING_TAG
-        if value is None or not implicit[0] or (value and value[0] not in NOT_ALWAYS_TEXT):
-            return TEXT_TAG
-        tag = self.tags.get(value)
-        if tag is None:
-            tag = self.tags[value] = tag_of(value)
-        return tag
-
-
 def tag_of(text: str) -> str:
     """Return the tag of a plain scalar that is not empty."""
     for tag, pattern in _RESOLVERS.get(text[0], ()):
@@ -198,7 +179,7 @@ class Document:
     @cached_property
     def node(self) -> Node | None:
         """The node of the whole document, None for an empty or unread one."""
-        return None if self.unread else yaml.compose(self.text, Loader=_Loader)
+        return None if self.unread else yaml.compose(self.text, Loader=Parser)
 
     @cached_property
     def _members(self) -> dict[int, Members]:
