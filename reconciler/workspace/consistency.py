@@ -18,7 +18,7 @@ from reconciler.model.schemas import known_schema
 from reconciler.model.text import listed
 from reconciler.model.values import Path, mapping_of, path_text, references_in, value_at
 from reconciler.providers.var import PROVIDER as VARIABLES
-from reconciler.workspace.layers import EnvironmentContext, default_layer
+from reconciler.workspace.layers import EnvironmentContext
 from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.schema.validation import CheckContext, shortened
 from reconciler.workspace.workspace_file import (
@@ -27,10 +27,12 @@ from reconciler.workspace.workspace_file import (
     check_rule_words,
     consequence_ids,
 )
-from reconciler.workspace.yaml.document import Layer, Unknown, is_misread
+from reconciler.workspace.yaml.document import Unknown, is_misread
 
 _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
+_NAME = ("name",)
+_RENAMED = ("lifecycle", "renamed_from")
 _MOST_LISTED = 20
 _UNIQUE = "x-unique-ignoring-case"
 
@@ -52,15 +54,15 @@ class ResolvedWorkspace(Struct, frozen=True):
         return resource.state is State.PRESENT and not is_unknown
 
     def duplicates(
-        self, field: str, claims: Iterable[tuple[object, Resource]]
-    ) -> Iterator[tuple[Resource, Resource, Details]]:
-        """Yield each resource with the one that has claimed the same before, and their places."""
-        first: dict[object, Resource] = {}
-        for claim, resource in claims:
-            other = first.setdefault(claim, resource)
+        self, claims: Iterable[tuple[tuple[Any, ...], Resource, Path]]
+    ) -> Iterator[tuple[tuple[Any, ...], Resource, Resource, Details]]:
+        """Yield each claim on what another resource claims: both, and the places of the fields."""
+        first: dict[object, tuple[Resource, Path]] = {}
+        for claim, resource, path in claims:
+            other, there = first.setdefault(claim, (resource, path))
             if other is not resource:
-                related = ((self.mark(other, field), f"{field} of {other.address}"),)
-                yield resource, other, {"at": self.mark(resource, field), "related": related}
+                related = ((self.mark(other, *there), f"{path_text(there)} of {other.address}"),)
+                yield claim, resource, other, {"at": self.mark(resource, *path), "related": related}
 
 
 def check_consistency(resolved: ResolvedWorkspace) -> None:
@@ -104,40 +106,17 @@ def _check_selectable(workspace: Workspace, check: CheckContext) -> None:
 
 
 def _check_defaults(context: EnvironmentContext) -> None:
-    problems = context.problems
-    # An error in a default is reported by the resources that use it.
-    reported = {
-        (diagnostic.code, diagnostic.at)
-        for diagnostic in problems.diagnostics
-        if problems.environment in (*diagnostic.environments, "")
-    }
+    """Report defaults of unknown kinds, and fields of one resource. Others are checked in use."""
     for document in context.documents:
-        for name in mapping_of(value_at(document.value, (DEFAULTS,))):
-            layer = default_layer(document, name)
+        for name, fields in mapping_of(value_at(document.value, (DEFAULTS,))).items():
             if name not in kinds_by_name():
-                problems.error(
-                    "unknown-field",
-                    f"unknown kind '{name}' in `defaults`",
-                    at=document.key_mark((DEFAULTS, name)),
-                    hint=choice(name, kinds_by_name()),
-                )
-            elif layer is not None:
-                _check_default_fields(context, name, layer, reported)
-
-
-def _check_default_fields(
-    context: EnvironmentContext, kind: str, layer: Layer, reported: set[Any]
-) -> None:
-    """Report names that are no fields or no defaults. Values are checked where they apply."""
-    known = known_schema(kind)["properties"]
-    for field in mapping_of(layer.value):
-        at = layer.document.key_mark((*layer.path, field))
-        if field in _PER_RESOURCE:
-            message = f"'{field}' is not allowed in `defaults.{kind}`"
-            context.problems.error("not-a-default", message, at=at)
-        elif field not in known and ("unknown-field", at) not in reported:
-            message = f"unknown field '{field}' in `defaults.{kind}`"
-            context.problems.error("unknown-field", message, at=at, hint=choice(field, known))
+                message, at = f"unknown kind '{name}' in `defaults`", (DEFAULTS, name)
+                hint, place = choice(name, kinds_by_name()), document.key_mark(at)
+                context.problems.error("unknown-field", message, at=place, hint=hint)
+            for field in mapping_of(fields).keys() & _PER_RESOURCE:
+                message = f"'{field}' is not allowed in `defaults.{name}`"
+                place = document.key_mark((DEFAULTS, name, field))
+                context.problems.error("not-a-default", message, at=place)
 
 
 def _refusal_ids() -> tuple[str, ...]:
@@ -255,11 +234,11 @@ def _check_relations(resolved: ResolvedWorkspace) -> None:
                 )
     _check_names(resolved, containing)
     pins = (
-        ((resource.address.kind, resource.pinned_id), resource)
+        ((resource.address.kind, resource.pinned_id), resource, ("id",))
         for resource in resources
         if resource.pinned_id is not None and not is_misread(resource.pinned_id)
     )
-    for resource, other, places in resolved.duplicates("id", pins):
+    for _, resource, other, places in resolved.duplicates(pins):
         message = f"{resource.address} and {other.address} have the same id"
         problems.error("same-id", message, **places)
     _check_former_names(resolved)
@@ -324,13 +303,13 @@ def _check_names(resolved: ResolvedWorkspace, containing: Sequence[Resource]) ->
         return keys.get((kind, "id", ref.id)) or keys.get((kind, "name", ref.name)) or ref
 
     claims = (
-        ((resource.address.kind, parent_of(resource), resource.name), resource)
+        ((resource.address.kind, parent_of(resource), resource.name), resource, _NAME)
         for resource in resolved.desired.resources.values()
         if resource.pinned_id is None
         and resolved.wanted(resource)
         and _has_known_identity(resource)
     )
-    for resource, other, places in resolved.duplicates("name", claims):
+    for _, resource, other, places in resolved.duplicates(claims):
         parent_kind, parent = kinds[resource.address.kind].parent, parent_of(resource)
         inside = "" if other.parent == resource.parent else f" in {parent_kind}.{parent}"
         text = f"{resource.address} and {other.address} have the same name '{resource.name}'"
@@ -346,18 +325,15 @@ def _has_known_identity(resource: Resource) -> bool:
 
 def _check_former_names(resolved: ResolvedWorkspace) -> None:
     """Report former names that two resources share: which one was renamed would be a guess."""
-    first: dict[object, Resource] = {}
-    for resource in resolved.desired.resources.values():
-        for position, name in enumerate(resource.lifecycle.renamed_from):
-            claim = (resource.address.kind, str(resource.parent), name)
-            other = first.setdefault(claim, resource)
-            if name and other is not resource:
-                resolved.context.problems.error(
-                    "same-former-name",
-                    f"{resource.address} and {other.address} have the same former name '{name}'",
-                    at=resolved.mark(resource, "lifecycle", "renamed_from", position),
-                    related=((other.mark, str(other.address)),) if other.mark is not None else (),
-                )
+    claims = (
+        ((resource.address.kind, str(resource.parent), name), resource, (*_RENAMED, position))
+        for resource in resolved.desired.resources.values()
+        for position, name in enumerate(resource.lifecycle.renamed_from)
+        if name
+    )
+    for claim, resource, other, places in resolved.duplicates(claims):
+        text = f"{resource.address} and {other.address} have the same former name '{claim[2]}'"
+        resolved.context.problems.error("same-former-name", text, **places)
 
 
 def _check_similar_names(resolved: ResolvedWorkspace) -> None:
@@ -366,13 +342,13 @@ def _check_similar_names(resolved: ResolvedWorkspace) -> None:
         kind for kind in kinds_by_name() if _UNIQUE in known_schema(kind)["properties"]["name"]
     }
     claims = (
-        ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource)
+        ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource, _NAME)
         for resource in resolved.desired.resources.values()
         if resource.address.kind in kinds
         and resource.state is not State.ABSENT
         and resource.pinned_id is None
     )
-    for resource, other, places in resolved.duplicates("name", claims):
+    for _, resource, other, places in resolved.duplicates(claims):
         if other.name != resource.name:
             message = f"the names of {resource.address} and {other.address} differ only in case"
             text = f"{message}; newer servers refuse the second"
