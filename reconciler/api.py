@@ -325,9 +325,7 @@ async def gaps(
     """
     from reconciler.operations import gaps as missing
 
-    request = missing.GapRequest(
-        _options_of(workspace), tuple(names), length=length, first=first, last=last
-    )
+    request = missing.GapRequest(_options_of(workspace), tuple(names), first or length, last)
     return (await _masked(workspace, partial(missing.gaps, request))).report
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
+    auto_approve_option,
     log_option,
     plan_options,
     plan_request,
@@ -68,7 +69,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 @plan_options
 @unmanaged_option
 @summary_option
-@option("--auto-approve", is_flag=True, help="Do not ask for approval.")
+@auto_approve_option
 @option(
     "--plan-id",
     callback=_checked_id,

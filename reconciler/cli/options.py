@@ -22,7 +22,10 @@ from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from reconciler.commands.options import PlanRequest
+    from reconciler.model.times import Moment
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
@@ -248,6 +251,28 @@ def _not_stdout(_: click.Context, __: click.Parameter, path: Path | None) -> Pat
         )
     return path
 
+
+range_options = all_of(
+    option("--since", metavar="DURATION", help="How far to look back: 90m, 6h, 7d, 2w."),
+    option("--from", "first", metavar="TIME", help="Start of the range, ISO 8601."),
+    option("--to", "last", metavar="TIME", help="End of the range, exclusive. Default: now."),
+)
+
+
+def range_of(options: dict[str, Any]) -> tuple[Moment | None, datetime | None]:
+    """Return the start of a range, or how long ago it is, and its end. Raises BadUsage."""
+    from reconciler.model.times import duration_of, moment_of
+
+    since, first, last = (options.pop(name) for name in ("since", "first", "last"))
+    if since is not None and first is not None:
+        raise BadUsage("--since and --from exclude each other")
+    end = None if last is None else moment_of(last, option="--to")
+    if since is not None:
+        return duration_of(since, option="--since"), end
+    return None if first is None else moment_of(first, option="--from"), end
+
+
+auto_approve_option = option("-y", "--auto-approve", is_flag=True, help="Do not ask for approval.")
 
 unmanaged_option = output_option(
     "--show-unmanaged", is_flag=True, help="List live objects that no file declares."

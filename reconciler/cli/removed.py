@@ -42,7 +42,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--force": "delete the file in git, and import again",
         "--layout": "use --into, or move the resources afterwards",
     },
-    "logs": {"--follow": "use `watch reconciler logs NAME`"},
+    "logs": {"--follow": "use `watch reconciler logs NAME`", "--until": "use --to"},
     "init": {"--layout": "run `import --into` afterwards"},
     "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
     "pause": {"--write": "set `paused: true` in the file"},
@@ -57,6 +57,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--failed": "use --status Failed, or `reconciler backfill NAME --failed`",
         "--follow": "use `watch reconciler runs NAME`",
         "--retry": "use `reconciler backfill NAME --failed`",
+        "--until": "use --to",
         "--wait": "use `reconciler backfill NAME --failed --wait`",
     },
     "show": {

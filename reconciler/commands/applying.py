@@ -225,7 +225,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         screen.show(result)
         if request.plan_id is not None:
             _check_id(plan, request.plan_id)
-        _check_policy(plan)
+        check_policy(plan)
         if session.history is not None and planned.inventory is not None:
             session.history.check_direction(planned.inventory, plan)
         await _check_approval(request, plan, screen)
@@ -283,7 +283,8 @@ async def _planned(request: ApplyRequest, session: Session, transport: Transport
     return SavedPlan(plan, live, inventory)
 
 
-def _check_policy(plan: Plan) -> None:
+def check_policy(plan: Plan) -> None:
+    """Raise RefusedByPolicy if a guard refuses the plan."""
     if plan.refusals:
         count = several(len(plan.refusals), "rule")
         raise RefusedByPolicy(f"refused by policy ({count}); nothing was sent")

@@ -79,24 +79,18 @@ def moment_of(text: str, *, option: str, zone: tzinfo = UTC) -> datetime:
         ) from None
 
 
-def moment_or_ago(text: str, *, option: str) -> Moment:
-    """Return a time or a duration. Raises BadUsage."""
-    if _DURATION.fullmatch(text):
-        return duration_of(text, option=option)
-    try:
-        return moment_of(text, option=option)
-    except BadUsage as error:
-        raise error.reworded(hint=f"{error.hint}, or 7d") from None
-
-
 def window_at(
-    now: datetime, first: Moment | None, last: Moment | None
+    now: datetime, first: Moment | None, last: datetime | None
 ) -> tuple[datetime | None, datetime | None]:
-    """Return the times of --since and --until. Raises BadUsage for an empty range."""
-    start, end = (now - it if isinstance(it, timedelta) else it for it in (first, last))
-    if start is not None and end is not None and start >= end:
-        raise BadUsage("empty time range", hint="set --since to a time before --until")
-    return start, end
+    """Return the start and the end of a range: `first` may be how long before the end it is.
+
+    Raises BadUsage for an empty range.
+    """
+    end = now if last is None else last
+    start = end - first if isinstance(first, timedelta) else first
+    if start is not None and start >= end:
+        raise BadUsage("empty time range", hint="set --from to a time before --to and now")
+    return start, last
 
 
 def is_date(text: str) -> bool:

@@ -14,8 +14,10 @@ from reconciler.cli import completing
 from reconciler.cli.command import OUTPUT, command, option
 from reconciler.cli.options import (
     PARENTS,
+    auto_approve_option,
     log_option,
     next_command,
+    range_options,
     rate_option,
     text_or_json_option,
     workspace_of,
@@ -63,17 +65,15 @@ _WINDOW = "7d"
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
-@option("--from", "first", metavar="TIME", help="Start of the range, ISO 8601.")
-@option("--to", "last", metavar="TIME", help="End of the range, exclusive.")
+@range_options
 @option("--gaps", is_flag=True, help="Backfill the gaps of the range or of the last seven days.")
 @option("--failed", is_flag=True, help="Only gaps whose runs failed.")
-@option("--since", metavar="DURATION", help="How far to look back for gaps: 6h, 30d, 2w.")
 @option("--since-pause", is_flag=True, help="Backfill the intervals that the last pause skipped.")
 @option("--cancel", "cancelled", is_flag=True, help="Cancel running backfills instead.")
 @option("--id", "row_id", metavar="ID", help="With --cancel: only this backfill.")
 @option("--wait", is_flag=True, help="Wait for the backfills to end, and report their runs.")
 @option("--dry-run", is_flag=True, help="Show the backfills; start none.")
-@option("--auto-approve", is_flag=True, help="Do not ask for approval.")
+@auto_approve_option
 @log_option("Append an audit log: JSON lines, one for each request.")
 @text_or_json_option(
     "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
@@ -83,9 +83,9 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     """Export past intervals again: a range, or those that were not exported.
 
     NAME is an address, an id, a key, a name or a glob; '*' is every export. Ranges are aligned to
-    whole intervals; times without an offset are UTC. Each backfill is sent once. If the last run
-    failed, one interval is tried first. Exits with 3 if a backfill was not started or did not
-    complete.
+    whole intervals. Times without an offset are UTC; a date is a day in the time zone of the
+    export. Each backfill is sent once. If the last run failed, one interval is tried first. Exits
+    with 3 if a backfill was not started or did not complete.
     """
     from reconciler.cli.running import runtime
     from reconciler.commands.recording import Outputs

@@ -19,12 +19,18 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import OfEnvironment
-from reconciler.errors import BadUsage
 from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
 from reconciler.model.text import command_text, printable, quoted, several, shortened
-from reconciler.model.times import Interval, Schedule, UnknownSchedule, moment_as_option
+from reconciler.model.times import (
+    Interval,
+    Moment,
+    Schedule,
+    UnknownSchedule,
+    moment_as_option,
+    window_at,
+)
 from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.reading.calls import ObjectCalls
@@ -33,6 +39,7 @@ from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.words import short_count
 
+_WINDOW = timedelta(days=7)
 _LONGEST_ERROR = 120
 _MOST_NAMED = 3
 _TITLES = {"from": " ", "to": " to ", "intervals": "  ", "last error": "  "}
@@ -148,22 +155,19 @@ class GapReport(Public, frozen=True):
 class GapRequest(Struct, frozen=True):
     """Which objects, all without `names`, and which window: up to `last`, None for now.
 
-    `first` is None for `length` before the end.
+    `first` is a time, or how long before the end it is.
     """
 
     workspace: WorkspaceOptions
     names: tuple[str, ...] = ()
-    length: timedelta = timedelta(days=7)
-    first: datetime | None = None
+    first: Moment | None = None
     last: datetime | None = None
 
     def window(self, now: datetime) -> Interval:
         """Return the window. Raises BadUsage for an empty one."""
         last = now if self.last is None else min(self.last, now)
-        first = last - self.length if self.first is None else self.first
-        if first >= last:
-            raise BadUsage("empty time range", hint="set --from to a time before --to and now")
-        return Interval(first, last)
+        first, _ = window_at(now, _WINDOW if self.first is None else self.first, last)
+        return Interval(first or last, last)
 
 
 async def gaps(

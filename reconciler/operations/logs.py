@@ -125,7 +125,7 @@ class LogsRequest(Struct, frozen=True):
     wanted: LogFilter = field(default_factory=LogFilter)
     limit: int | None = 100
     first: Moment | None = None
-    last: Moment | None = None
+    last: datetime | None = None
 
 
 async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:

@@ -12,7 +12,9 @@ from reconciler.cli import completing
 from reconciler.cli.apply import Terminal, finish, run_runtime
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
+    PARENTS,
     all_of,
+    auto_approve_option,
     log_option,
     next_command,
     rate_option,
@@ -22,8 +24,8 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import is_interactive, render_options
 from reconciler.cli.signals import run
-from reconciler.cli.streams import ByteOutput, write_note, write_report
-from reconciler.errors import BadUsage
+from reconciler.cli.streams import ByteOutput, write_calls, write_note, write_report
+from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import listed
 
 if TYPE_CHECKING:
@@ -37,12 +39,21 @@ _MOST_LISTED = 10
 
 
 pausing_options = all_of(
-    click.argument(
-        "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completing.resources
-    ),
+    click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources),
     workspace_options,
+    option("--project", **PARENTS, group="Selection", help="Only exports in these projects."),
+    option(
+        "--destination",
+        "destinations",
+        multiple=True,
+        metavar="GLOB",
+        group="Selection",
+        help="Only exports to these destinations: a type, or where it sends, such as snowflake, "
+        "'s3://acme-*' or '*.acme.example*'.",
+    ),
     option("--reason", metavar="TEXT", help="Reason to record in the audit log."),
-    option("--auto-approve", is_flag=True, help="Do not ask for approval."),
+    option("--dry-run", is_flag=True, help="Show the plan; change nothing."),
+    auto_approve_option,
     log_option("Append an audit log: JSON lines, one for each request."),
     text_or_json_option("json: only events on stdout, as in the audit log."),
     rate_option,
@@ -50,21 +61,28 @@ pausing_options = all_of(
 """The names and the options that both commands have."""
 
 
-def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> Applied:
-    """Pause or unpause objects; return how that ended."""
+def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> Applied | None:
+    """Pause or unpause objects; return how that ended, None for a dry run."""
     from reconciler.cli.running import progress, shown
-    from reconciler.commands.applying import Screen
+    from reconciler.commands.applying import Screen, check_policy
     from reconciler.commands.recording import Outputs
-    from reconciler.operations.pausing import PauseRequest, pause
+    from reconciler.operations.pausing import PauseRequest, pause, plan_pause
 
     is_json = options["output_format"] == "json"
     log_file: Path | None = options["log_file"]
+    if not (names or options["project"] or options["destinations"]):
+        raise BadUsage(
+            "no export is named",
+            hint="pass NAME, --project or --destination; '*' is every export",
+        )
     if options["reason"] is not None and log_file is None and not is_json:
         raise BadUsage("--reason is for the audit log", hint="pass --log-file FILE, too")
     request = PauseRequest(
         workspace_of(options),
         names,
         action,
+        options["project"],
+        options["destinations"],
         auto_approve=options["auto_approve"],
         can_ask=is_interactive() and not is_json,
         outputs=Outputs(
@@ -73,6 +91,12 @@ def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> 
     )
     listener = progress()
     terminal = _Terminal(Terminal(listener, render_options(), is_json=is_json), action)
+    if options["dry_run"]:
+        result = run(shown(plan_pause(request, run_runtime(listener)), listener))
+        terminal.show(result)
+        write_calls(result.calls)
+        check_policy(result.plan)
+        return None
     screen = Screen(terminal.show, terminal.inner.approve, terminal.report)
     return run(shown(pause(request, run_runtime(listener), screen), listener))
 
@@ -105,8 +129,8 @@ class _Terminal(Struct, frozen=True):
     "pause",
     examples=(
         ("pause lake", "Pause an export"),
-        ("pause 'shop-*'", "Pause several"),
-        ("pause lake --reason 'new warehouse' --log-file audit.jsonl", "Record the reason"),
+        ("pause --destination snowflake --dry-run", "Show what would pause if Snowflake is down"),
+        ("pause 'shop-*' --reason 'new warehouse' --log-file audit.jsonl", "Record the reason"),
     ),
     page="docs/operations.md",
 )
@@ -115,19 +139,21 @@ def pause_command(names: tuple[str, ...], **options: Any) -> int:
     """Pause exports, after showing the plan and what the next apply does.
 
     NAME is an address, an id, a key, a name or a glob; it may name exports that no resource
-    claims. Paused exports skip their runs. Set `paused: true` in the files, too, so that the next
-    apply keeps it.
+    claims. NAME, --project and --destination together select exports that all of them match.
+    Paused exports skip their runs. Set `paused: true` in the files, too, so that the next apply
+    keeps it.
     """
     from reconciler.model.kind import Action
 
-    return finish(toggled(Action.PAUSE, names, options))
+    applied = toggled(Action.PAUSE, names, options)
+    return ExitCode.FINE if applied is None else finish(applied)
 
 
 @command(
     "unpause",
     examples=(
         ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
-        ("unpause 'shop-*' -e production", "Unpause several exports of an environment"),
+        ("unpause --destination snowflake", "Unpause every export to Snowflake"),
     ),
     page="docs/operations.md",
 )
@@ -136,13 +162,16 @@ def unpause_command(names: tuple[str, ...], **options: Any) -> int:
     """Unpause exports, after showing the plan and what the next apply does.
 
     NAME is an address, an id, a key, a name or a glob; it may name exports that no resource
-    claims. It prints the command that exports what the pause skipped: `backfill --since-pause`.
+    claims. NAME, --project and --destination together select exports that all of them match. It
+    prints the command that exports what the pause skipped: `backfill --since-pause`.
     """
     from reconciler.model.kind import Action
 
     applied = toggled(Action.UNPAUSE, names, options)
+    if applied is None:
+        return ExitCode.FINE
     code = finish(applied)
-    for end in applied.ended.report.done:
-        words = next_command("backfill", str(end.change.address), "--since-pause")
+    if done := [str(end.change.address) for end in applied.ended.report.done]:
+        words = next_command("backfill", *done, "--since-pause")
         write_note(f"hint: export what the pause skipped: {words}\n")
     return code

@@ -1,7 +1,13 @@
-"""The use cases `pause` and `unpause`: a plan of one action, applied like any other."""
+"""The use cases `pause` and `unpause`: a plan of one action, applied like any other.
+
+They select objects by name, by project, and by destination ("the warehouse is down").
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
@@ -10,21 +16,28 @@ from msgspec.structs import replace
 from reconciler.client import Transport
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.address import Address
+from reconciler.model.address import Address, fits_any
+from reconciler.model.comparison import live_fields
 from reconciler.model.kind import Action, Field
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, Reason
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.model.text import printable
-from reconciler.operations.targets import read_targets
+from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.values import mapping_of
+from reconciler.operations.targets import Target, read_targets
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.draft import PlanContext
+from reconciler.planning.places import Places
 from reconciler.planning.planner import make_plan
+
+_MOST_LISTED = 10
 
 
 class Toggling(Struct, frozen=True):
@@ -50,7 +63,8 @@ class Toggling(Struct, frozen=True):
                 context, inventory=None, options=replace(context.options, only=frozenset(wanted))
             ),
         )
-        notes = tuple(map(self._note, self.objects))
+        acting = [change.address for change in plan.effective] or self.objects
+        notes = tuple(map(self._note, acting))
         changes = tuple(
             change
             if change.action is Action.NO_OP
@@ -110,8 +124,12 @@ def _yaml(value: Any) -> str:
 
 
 class PauseRequest(Struct, frozen=True):
-    """Which objects to pause or unpause, by address, id, key, name or glob.
+    """Which objects to pause or unpause, by all that is given of names, parents and destinations.
 
+    names, parents
+        The objects, and what they are in, by address, id, key, name or glob.
+    destinations
+        Globs of types of destinations, and of where they send.
     auto_approve, can_ask
         Whether to skip the question for approval, and whether there is a terminal to ask on.
     outputs
@@ -121,36 +139,89 @@ class PauseRequest(Struct, frozen=True):
     workspace: WorkspaceOptions
     names: tuple[str, ...]
     action: Action
+    parents: tuple[str, ...] = ()
+    destinations: tuple[str, ...] = ()
     auto_approve: bool = False
     can_ask: bool = True
     outputs: Outputs = field(default_factory=Outputs)
 
 
+async def plan_pause(request: PauseRequest, runtime: Runtime) -> PlanResult:
+    """Return the plan that `pause` would show. Raises what `pause` raises before it sends."""
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        plan, _ = await _planned(request, session, transport)
+        return PlanResult.of(await session.named(transport, plan), session, transport)
+
+
 async def pause(request: PauseRequest, runtime: Runtime, screen: Screen) -> Applied:
     """Pause or unpause objects: show the plan, get approval, apply it, verify it.
 
-    Raises what `apply` raises, and BadUsage for a name that matches nothing.
+    Raises what `apply` raises, and BadUsage if nothing is named, or for a name or a destination
+    that matches nothing.
     """
-
-    async def make(session: Session, transport: Transport) -> tuple[Plan, Live]:
-        targets = await read_targets(session, transport, str(request.action))
-        toggling = Toggling(
-            {item.address: item.live for item in targets.named(request.names)},
-            request.action,
-            session.loaded.desired,
-        )
-        context = session.plan_context(PlanRequest(request.workspace).options)
-        plan = toggling.plan(targets.live, session.loaded.own_policy, context)
-        return plan, targets.live
-
     return await apply(
         ApplyRequest(
             PlanRequest(request.workspace, no_inventory=True),
             auto_approve=request.auto_approve,
             can_ask=request.can_ask,
             outputs=request.outputs,
-            make=make,
+            make=partial(_planned, request),
         ),
         runtime,
         screen,
     )
+
+
+async def _planned(
+    request: PauseRequest, session: Session, transport: Transport
+) -> tuple[Plan, Live]:
+    targets = await read_targets(session, transport, str(request.action))
+    chosen = targets.chosen(request.names, request.parents)
+    if request.destinations:
+        chosen = sending_to(request.destinations, chosen)
+    toggling = Toggling(
+        {item.address: item.live for item in chosen}, request.action, session.loaded.desired
+    )
+    context = session.plan_context(PlanRequest(request.workspace).options)
+    plan = toggling.plan(targets.live, session.loaded.own_policy, context)
+    return plan, targets.live
+
+
+def sending_to(globs: Sequence[str], targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the objects with a destination whose type or place a glob matches, in any case.
+
+    Raises BadUsage for a glob that matches none, with the places that there are.
+    """
+    texts = {target.address: _destination(target) for target in targets}
+    chosen: set[Address] = set()
+    for glob in globs:
+        fitting = {
+            address
+            for address, of_one in texts.items()
+            if any(fits_any(text.lower(), (glob.lower(),)) for text in of_one)
+        }
+        if not fitting:
+            known = Counter(of_one[0] for of_one in texts.values() if of_one)
+            places = [f"{place} ({several(n, 'export')})" for place, n in known.most_common()]
+            raise BadUsage(
+                f"no selected export sends to {quoted(glob)} (--destination)",
+                hint=f"use a glob of a type or a place; there are: {listed(places, _MOST_LISTED)}",
+            )
+        chosen |= fitting
+    return tuple(target for target in targets if target.address in chosen)
+
+
+def _destination(target: Target) -> tuple[str, ...]:
+    """Return the type with the place, and what else names a destination; nothing without one."""
+    body = live_fields(target.kind, target.live.body)
+    for item, variant in target.kind.variants:
+        value = mapping_of(body.get(item.name))
+        places = Places.of(target.kind)
+        main = [text for place in places.of_body(body) for _, text in place.parts[:1]]
+        where = [*places.reach(body).places, *main]
+        tag = str(value.get(variant.tag))
+        shown = " ".join(dict.fromkeys(f"{tag} {''.join(where[:1])}".split()))
+        summary = variant.summary(value)
+        return tuple(map(printable, (shown, tag, *where, summary, summary.removeprefix(f"{tag} "))))
+    return ()

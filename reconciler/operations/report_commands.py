@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,8 @@ from reconciler.cli.options import (
     links_option,
     one_environment,
     output_option,
+    range_of,
+    range_options,
     rate_option,
     workspace_of,
     workspace_options,
@@ -34,8 +34,7 @@ from reconciler.cli.streams import (
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.run import LEVELS, STATUSES, RunOrder
 from reconciler.model.text import printable, quoted
-from reconciler.model.times import Moment, duration_of, moment_of, moment_or_ago
-from reconciler.render.formats import DEFAULT, writer_of
+from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
@@ -122,22 +121,11 @@ def status_command(
     masked = replace(how, mask=world.mask)
     text = writer_of(output_format, name)(result.report, masked)
     print_warnings(result.diagnostics)
-    write_result(_encodable(text) if output_format == DEFAULT else text)
+    write_result(text)
     if options["html"] is not None:
         _write_page(options["html"], name, result.report, masked)
     write_calls(result.calls)
     return reporting.exit_code(result.report)
-
-
-def _encodable(text: str) -> str:
-    """Return text with signs of ASCII where the encoding of the output lacks the others."""
-    from reconciler.operations.status_report import as_ascii
-
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        return as_ascii(text)
-    return text
 
 
 def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
@@ -159,14 +147,13 @@ def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
 @workspace_options
 @option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @option("--run", metavar="ID", help="Everything about this run of NAME.")
-@option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")
-@option("--until", metavar="TIME", help="Until a time, or a duration ago.")
+@range_options
 @option(
     "--order",
     type=click.Choice([order.value for order in RunOrder]),
     default=RunOrder.CREATED.value,
     show_default=True,
-    help="Apply --since and --until to the start of runs, or to their intervals.",
+    help="Apply --since, --from and --to to the start of runs, or to their intervals.",
 )
 @option(
     "--status",
@@ -201,7 +188,7 @@ def runs_command(
         names,
         options["project"],
         options["run"],
-        *window_of(options),
+        *range_of(options),
         order=RunOrder(options["order"]),
         statuses=options["statuses"],
         limit=None if options["everything"] else options["limit"],
@@ -209,15 +196,6 @@ def runs_command(
     how = render_options(links=links)
     report = show_report("runs", output_format, partial(runs, request), how).report
     return worst_of(item.exit_code for item in report.unread)
-
-
-def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:
-    """Return the times of --since and --until. Raises BadUsage."""
-    first, last = (
-        None if (text := options.pop(name)) is None else moment_or_ago(text, option=f"--{name}")
-        for name in ("since", "until")
-    )
-    return first, last
 
 
 @command(
@@ -238,8 +216,7 @@ def window_of(options: dict[str, Any]) -> tuple[Moment | None, Moment | None]:
     help="Only entries of this level or above.",
 )
 @option("--search", metavar="TEXT", help="Only entries with this text; % and _ are wildcards.")
-@option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")
-@option("--until", metavar="TIME", help="Until a time, or a duration ago.")
+@range_options
 @option(
     "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum count."
 )
@@ -259,7 +236,7 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
     from reconciler.model.run import levels_from
     from reconciler.operations.logs import LogFilter, LogsRequest, logs
 
-    first, last = window_of(options)
+    first, last = range_of(options)
     level = options["level"]
     request = LogsRequest(
         workspace_of(options),
@@ -284,24 +261,22 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @environments_options
-@option("--since", metavar="DURATION", help="How far to look back: 90m, 6h, 7d, 2w. Default: 7d.")
-@option("--from", "first", metavar="TIME", help="Start of the window, ISO 8601.")
-@option("--to", "last", metavar="TIME", help="End of the window, ISO 8601. Default: now.")
+@range_options
 @format_option("gaps")
 @rate_option
 def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
     """Show the intervals that should have been exported and were not. Changes nothing.
 
-    NAME is an address, an id, a key, a name or a glob. Times without an offset are UTC. Exits with
-    2 if there are gaps. What can't be known, for example because of an earlier pause, is `unknown`
-    and no gap. Of several environments, one that fails does not hide the others, and the exit code
-    is the worst.
+    NAME is an address, an id, a key, a name or a glob. Looks at the last seven days, or at a range.
+    Times without an offset are UTC. Exits with 2 if there are gaps. What can't be known, for
+    example because of an earlier pause, is `unknown` and no gap. Of several environments, one that
+    fails does not hide the others, and the exit code is the worst.
     """
     from reconciler.cli.running import Reporting, show_report
     from reconciler.operations.gaps import GapRequest, gaps
 
-    environments, window = one_environment(options), window_options(options)
-    request = GapRequest(workspace_of(options), names, **window)
+    environments = one_environment(options)
+    request = GapRequest(workspace_of(options), names, *range_of(options))
 
     def code_of(report: GapReport) -> ExitCode:
         return ExitCode.CHANGES if report.gaps else ExitCode.FINE
@@ -313,18 +288,6 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     reporting = Reporting(read, request, environments, code_of)
     name = "all_gaps" if environments else "gaps"
     return reporting.exit_code(show_report(name, output_format, reporting.report).report)
-
-
-def window_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the window that --since, --from and --to select. Raises BadUsage."""
-    since, first, last = (options.pop(name) for name in ("since", "first", "last"))
-    if since is not None and first is not None:
-        raise BadUsage("--since and --from exclude each other")
-    return {
-        "length": timedelta(days=7) if since is None else duration_of(since, option="--since"),
-        "first": None if first is None else moment_of(first, option="--from"),
-        "last": None if last is None else moment_of(last, option="--to"),
-    }
 
 
 def announce(estimate: Estimate, where: str = "") -> None:

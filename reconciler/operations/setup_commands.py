@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
+    auto_approve_option,
     file_option,
     format_option,
     next_command,
@@ -57,7 +58,7 @@ This can't be undone.
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
-@option("--auto-approve", is_flag=True, help="Do not ask before connecting to destinations.")
+@auto_approve_option
 @format_option("health")
 @rate_option
 def doctor_command(
@@ -123,7 +124,7 @@ def doctor_command(
 @workspace_options
 @option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
 @file_option("--out", "Write the new token to a file of mode 0600 (reset-token).")
-@option("--auto-approve", is_flag=True, help="Do not ask to type the name (reset-token).")
+@auto_approve_option
 @format_option("project_details")
 @rate_option
 def projects_command(action: str, name: str | None, output_format: str, **options: Any) -> None:

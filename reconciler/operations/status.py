@@ -26,7 +26,7 @@ from reconciler.model.run import (
     Run,
     moment_at,
 )
-from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text, several
+from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
 from reconciler.model.values import JSONObject
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
@@ -53,7 +53,6 @@ def status_of(
     dialect: Dialect | None,
     now: datetime,
     *,
-    environment: str = IMPLICIT_ENVIRONMENT,
     differs: bool | None = None,
     page: str | None = None,
 ) -> ExportStatus:
@@ -61,7 +60,7 @@ def status_of(
     live = target.live
     facts: dict[str, Any] = {}
     try:
-        case = _Case(target, dialect, now, environment)
+        case = _Case(target, dialect, now)
     except (InvalidRun, UnknownSchedule) as error:
         state, notes = State.UNKNOWN, [StatusNote("unreadable", str(error))]
     else:
@@ -109,11 +108,8 @@ def time_limit_of(schedule: Schedule) -> timedelta:
 class _Case:
     """The runs and the schedule of one export at a moment."""
 
-    def __init__(
-        self, item: Target, dialect: Dialect | None, now: datetime, environment: str
-    ) -> None:
+    def __init__(self, item: Target, dialect: Dialect | None, now: datetime) -> None:
         body = item.live.body
-        self.gaps = command_text("gaps", item.address, environment=environment)
         self.schedule = Schedule.of(body, dialect)
         self.is_declared = item.declares_pause
         self.cause = cause_of_pause(body, declared=self.is_declared)
@@ -149,6 +145,11 @@ class _Case:
                 break
             count += run in self.unsettled
         return count
+
+    @property
+    def newest_failure(self) -> Run | None:
+        """Return the newest run if it failed, not counting runs that say nothing."""
+        return self.unsettled[0] if self.failures else None
 
     @property
     def all_failed(self) -> bool:
@@ -238,6 +239,7 @@ class _Case:
             "paused_since": self.paused_since,
             "paused_by_service": self.cause is Cause.SERVICE,
             "missed": self.missed,
+            "cause": self.newest_failure.error if self.newest_failure else None,
         }
 
     @cached_property
@@ -278,7 +280,7 @@ class _Case:
         return notes
 
     def _notes_of_failures(self, state: State) -> list[StatusNote]:
-        newest = next(iter(self.unsettled), None) if self.failures else None
+        newest = self.newest_failure
         if newest is not None and newest.status == BILLING:
             text = "a billing limit is exceeded: runs fail until billing is settled"
             return [StatusNote("billing-limit", text)]
@@ -308,7 +310,7 @@ class _Case:
             return [StatusNote("paused", "the time of the pause is unknown")]
         if not self.missed:
             return []
-        return [StatusNote("missed-runs", f"{several(self.missed, 'run')} missed: {self.gaps}")]
+        return [StatusNote("missed-runs", f"{several(self.missed, 'run')} missed")]
 
     def _notes_of_the_end(self) -> list[StatusNote]:
         end = self.schedule.end_at or self.now
@@ -373,7 +375,6 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
             target,
             targets.live.dialect,
             now,
-            environment=session.loaded.desired.environment,
             differs=compared.get(target.address),
             page=target.page(connection.base_url),
         )

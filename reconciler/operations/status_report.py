@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
-from reconciler.model.text import listed, printable, several, shortened
+from reconciler.model.text import command_text, listed, printable, several, shortened
 from reconciler.model.times import rough_duration
-from reconciler.render.document import Bar, Cell, Column, Document, Lines, Row, Table
+from reconciler.render.document import Bar, Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.words import duration_as_text, short_count
@@ -45,7 +47,7 @@ class StatusNote(Public, frozen=True):
 class ExportStatus(Public, frozen=True):
     """The state of an export."""
 
-    internal = frozenset({"lag"})
+    internal = frozenset({"lag", "cause"})
 
     address: Address
     name: str
@@ -80,6 +82,8 @@ class ExportStatus(Public, frozen=True):
     """Runs that its pause has skipped, null if it is not paused, or if that is unknown."""
     notes: tuple[StatusNote, ...] = ()
     """What a reader should know, the most important first."""
+    cause: str | None = None
+    """Why its last run failed, as the service says it. It is the end of a note."""
     differs: bool | None = None
     """Whether it differs from the configuration, null if it is unmanaged or cannot be compared."""
     page: str | None = None
@@ -97,6 +101,10 @@ class ExportStatus(Public, frozen=True):
         """
         fails = self.state is State.PAUSED_UNKNOWN and self.failures > 0
         return self.state in states or (fails and State.FAILING in states)
+
+    def has(self, code: str) -> bool:
+        """Return whether it has a remark."""
+        return any(note.code == code for note in self.notes)
 
     @property
     def last_run(self) -> Run | None:
@@ -156,26 +164,26 @@ _COLOURS = {
 _IN_WORDS = {State.PAUSED_UNKNOWN: "paused (cause unknown)", State.NEVER_RUN: "never run"}
 _FAILED, _OTHER = "×", "·"
 _LEVELS = "▁▂▃▄▅▆▇█"
-_ASCII = str.maketrans(
-    f"{''.join(dict.fromkeys(SIGNS.values()))}{_LEVELS}{_FAILED}{_OTHER}…≥", "x^=o?#+_.:-=+*#x.~>"
-)
 _LONGEST_NOTE = 120
-_LONGEST_NAME = 48
+_LONGEST_CAUSE = 300
+_LONGEST_NAME = 32
+"""So that a row fits in 80 columns."""
+_MOST_NAMED = 10
 _MOST_MISSING = 5
-_TITLES = ("export", "in", "last run", "state", "lag", "rows/day", "next run", "latest runs")
+_VARIABLE = re.compile(r"\b[0-9a-f]{8,}\b|[0-9]+", re.IGNORECASE)
+"""What differs between errors of one cause: numbers, and parts of ids."""
+_TITLES = ("export", "in", "last run (UTC)", "state", "lag", "rows/day", "next run", "latest runs")
 _COLUMNS = tuple(Column(title, page_only=title == "next run") for title in _TITLES)
 _MOST_BARS = 10
 _LEAST_FIRST = (7, 1, 5)
 """The columns that a narrow terminal does not show: latest runs, parent, rows a day."""
 
 
-def as_ascii(text: str) -> str:
-    """Return text whose signs and bars are ASCII, for terminals without them."""
-    return text.translate(_ASCII)
-
-
 def status_document(report: StatusReport, options: RenderOptions) -> Document:
-    """Return a table, the exports that are fine as one line unless verbose, and the counts."""
+    """Return a table, the exports that are fine as one line unless verbose, and the counts.
+
+    What several exports fail with is below the table, once.
+    """
     shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
     fine = () if options.verbose else report.of(State.OK)
     below = [_fine_line(fine)] if fine else []
@@ -183,20 +191,51 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
     missing: tuple[str, ...] = ()
     if report.missing:
         missing = (f"Not created yet: {listed(report.missing, _MOST_MISSING)}",)
-    rows = tuple(_row(export, report.at) for export in shown)
-    table = Table(_COLUMNS, rows, beside=True, below=6, optional=_LEAST_FIRST, noun="export")
+    names = Counter(map(label, report.exports))
+    labels = {export.address: _label_among(names, export) for export in shown}
+    common = _with_one_cause(shown)
+    together = {export.address for exports in common for export in exports}
+    rows = tuple(
+        _row(export, labels[export.address], report.at, brief=export.address in together)
+        for export in shown
+    )
+    facts = (
+        (several(len(exports), "export"), Cell(_cause_of(exports, labels))) for exports in common
+    )
+    incomplete = any(export.failures or export.has("missed-runs") for export in shown)
+    command = command_text("gaps", environment=report.environment, more=options.again)
     return Document(
         (Cell(f"Exports of {report.environment}"),),
         (Cell(f"Environment {where(report)}"),),
-        (table, Lines(tuple(below), attached=bool(rows)), Lines(missing)),
+        (
+            Table(_COLUMNS, rows, beside=True, below=6, optional=_LEAST_FIRST, noun="export"),
+            Lines(tuple(below), attached=bool(rows)),
+            Facts(tuple(facts), wraps=True),
+            Lines(missing),
+        ),
         counts(report),
+        (f"hint: list what is missing: {command}",) if incomplete else (),
     )
 
 
-def _row(export: ExportStatus, at: datetime) -> Row:
+def _with_one_cause(exports: Iterable[ExportStatus]) -> list[list[ExportStatus]]:
+    """Return the exports that fail alike, but for numbers and ids in the error."""
+    by_cause: dict[str, list[ExportStatus]] = {}
+    for export in exports:
+        if export.cause:
+            by_cause.setdefault(_VARIABLE.sub("#", export.cause), []).append(export)
+    return [alike for alike in by_cause.values() if len(alike) > 1]
+
+
+def _cause_of(exports: Sequence[ExportStatus], labels: Mapping[Address, str]) -> str:
+    names = listed([labels[export.address] for export in exports], _MOST_NAMED)
+    return f"{shortened(' '.join((exports[0].cause or '').split()), _LONGEST_CAUSE)} ({names})"
+
+
+def _row(export: ExportStatus, name: str, at: datetime, *, brief: bool) -> Row:
     next_run = export.next_run.strftime("%m-%d %H:%M") if export.next_run is not None else "-"
     cells = (
-        Cell(label(export), code=export.managed, link=export.page),
+        Cell(name, code=export.managed, link=export.page),
         Cell(shortened(export.parent_name or "", _LONGEST_NAME)),
         Cell(last_run(export, at)),
         Cell(status_word(export)),
@@ -209,7 +248,7 @@ def _row(export: ExportStatus, at: datetime) -> Row:
         cells,
         SIGNS[export.state],
         _COLOURS[export.state],
-        notes=(remarks(export),),
+        notes=(remarks(export, brief=brief),),
         state=export.state.value,
         parent=export.parent_name or "",
     )
@@ -232,7 +271,7 @@ def counts(report: StatusReport) -> str:
     differing = sum(1 for export in report.exports if export.differs)
     text = several(len(report.exports), "export")
     text += f": {', '.join(states)}" if states else ""
-    text += f"; {unmanaged:,} unmanaged" if unmanaged else ""
+    text += f"; {unmanaged:,} unmanaged (in quotes)" if unmanaged else ""
     text += f"; {differing:,} differing from the configuration" if differing else ""
     return f"{text}."
 
@@ -290,18 +329,24 @@ def _bar(run: Run, most: int) -> str:
     return _LEVELS[round((len(_LEVELS) - 1) * run.records / most) if most else 0]
 
 
-def remarks(export: ExportStatus) -> str:
-    """Return the notes on one line, and that it is unmanaged."""
-    texts = [shortened(" ".join(note.message.split()), _LONGEST_NOTE) for note in export.notes]
-    if not export.managed:
-        texts.append("unmanaged")
+def remarks(export: ExportStatus, *, brief: bool = False) -> str:
+    """Return the notes on one line. A `brief` one leaves out the cause of a failure."""
+    messages = [note.message for note in export.notes]
+    if brief and export.cause:
+        messages = [text.removesuffix(export.cause).rstrip(": ") for text in messages]
+    texts = [shortened(" ".join(text.split()), _LONGEST_NOTE) for text in messages if text]
     return "; ".join(map(printable, texts))
 
 
 def label(export: ExportStatus) -> str:
-    """Return the address, and the name where no resource has a key for it."""
+    """Return the address, and the name in quotes where no resource has a key for it."""
     name = str(export.address) if export.managed else f'"{export.name}"'
     return shortened(printable(name), _LONGEST_NAME)
+
+
+def _label_among(names: Mapping[str, int], export: ExportStatus) -> str:
+    name = label(export)
+    return f"{name} in {export.parent_name}" if names[name] > 1 and export.parent_name else name
 
 
 def _fine_line(exports: Sequence[ExportStatus]) -> str:

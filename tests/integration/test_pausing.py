@@ -269,6 +269,101 @@ def test_issue_46_a_pause_that_skipped_nothing_has_no_backfill(
     assert "hint:" not in again.err
 
 
+TO: dict[str, dict[str, Any]] = {
+    "Snowflake": {"account": "acme-eu1", "database": "DWH", "schema": "PUBLIC", "warehouse": "WH"},
+    "Postgres": {"host": "db.acme.example", "port": 5432, "database": "dwh", "schema": "public"},
+    "S3": {"bucket_name": "acme-lake", "region": "eu-central-1", "prefix": "web/"},
+}
+SECRETS: dict[str, dict[str, Any]] = {
+    "Snowflake": {"user": "u", "password": "p", "table_name": "events"},
+    "Postgres": {"user": "u", "password": "p", "table_name": "events"},
+    "S3": {"aws_access_key_id": "AKIAX", "aws_secret_access_key": "x"},
+}
+
+
+def warehouses(service_of: StartService, folder: Path) -> Simulated:
+    """Start a service with exports to Snowflake, Postgres, twice S3, and nowhere."""
+    world = start(service_of, folder, "2025")
+    for tag, config in TO.items():
+        world.create(tag, destination={"type": tag, "config": {**config, **SECRETS[tag]}})
+    world.create("Dwh", destination={"type": "S3", "config": {**TO["S3"], **SECRETS["S3"]}})
+    world.create("Nowhere")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("words", "paused"),
+    [
+        (["--destination", "snowflake"], {"Snowflake"}),
+        (["--destination", "ACME-EU1"], {"Snowflake"}),
+        (["--destination", "s3://acme*"], {"S3", "Dwh"}),
+        (["--destination", "s3://acme-lake/web/*"], {"S3", "Dwh"}),
+        (["--destination", "*.acme.example*", "--destination", "NoOp"], {"Postgres", "Nowhere"}),
+        (["Dwh", "Snowflake", "--destination", "s3"], {"Dwh"}),
+        (["--project", "1", "--destination", "db.acme.example"], {"Postgres"}),
+        (["S*"], {"S3", "Snowflake"}),
+    ],
+)
+def test_m7_exports_are_paused_by_where_they_send(
+    words: list[str], paused: set[str], service_of: StartService, tmp_path: Path
+) -> None:
+    world = warehouses(service_of, tmp_path)
+    environ = world.service.environ()
+
+    def states() -> set[str]:
+        exports = world.service.exports()
+        return {name for name, export in exports.items() if export["paused"]}
+
+    for command, before in (("pause", set[str]()), ("unpause", paused)):
+        ran = reconciler(command, *words, "-C", tmp_path, "--dry-run", environ=environ)
+        assert (ran.code, states()) == (0, before), ran.err
+        assert f"{len(paused)} to {command}" in ran.out
+        ran = reconciler(command, *words, "-C", tmp_path, "-y", environ=environ)
+        assert (ran.code, states()) == (0, paused - before), ran.err
+    [hint] = [line for line in ran.err.splitlines() if "what the pause skipped" in line]
+    assert hint.count("batch_export.") == len(paused)
+
+
+def test_m7_a_destination_that_matches_nothing_lists_those_there_are(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = warehouses(service_of, tmp_path)
+    world.service.clear_requests()
+
+    def refused(*words: str) -> str:
+        environ = world.service.environ()
+        ran = reconciler("pause", *words, "-C", tmp_path, "-y", environ=environ)
+        assert (ran.code, writes(world)) == (64, [])
+        return ran.err
+
+    error = refused("--destination", "redshift", "--destination", "snowflake")
+    assert "no selected export sends to 'redshift' (--destination)" in error
+    places = "S3 s3://acme-lake (2 exports), NoOp (1 export), Postgres db.acme.example:5432 (1 ex"
+    assert places in error
+    assert "there are: NoOp (1 export)\n" in refused("Nowhere", "--destination", "s3")
+    assert "pass NAME, --project or --destination" in refused()
+
+
+def test_m7_a_destination_selects_in_its_environment_and_keeps_to_the_policy(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = warehouses(service_of, tmp_path)
+    files = """\
+version: 1
+default: staging
+environments:
+  staging: {policy: {deny: [runs-missed-while-paused]}}
+  production: {}
+"""
+    folder, environ = write(tmp_path, {"reconciler.yaml": files}), world.service.environ()
+    words = ("--destination", "s3", "-C", folder, "--dry-run")
+    assert reconciler("pause", "-e", "production", *words, environ=environ).code == 0
+    refused = reconciler("pause", *words, environ=environ)
+    assert refused.code == 5
+    assert "‖ batch_export." in refused.out
+    assert "refused by policy" in refused.err
+
+
 def test_the_command_needs_approval_and_one_name(service_of: StartService, tmp_path: Path) -> None:
     world = start(service_of, tmp_path)
     world.service.admin("POST", "reset")

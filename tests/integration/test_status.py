@@ -164,9 +164,10 @@ def test_the_text_says_what_a_reader_needs(
     assert "Failed ×6  5 h 30 min  24 k" in lines[3]
     assert lines[4].strip() == "access denied to bucket acme-orders"
     assert "✓ 2 exports are ok (list: --all)" in lines
-    assert lines[-1] == (
-        "6 exports: 1 failing, 1 lagging, 1 paused, 1 never run, 2 ok; 5 unmanaged."
+    counts = (
+        "6 exports: 1 failing, 1 lagging, 1 paused, 1 never run, 2 ok; 5 unmanaged (in quotes)."
     )
+    assert lines[-2:] == [counts, "hint: list what is missing: reconciler gaps"]
 
 
 def test_m2_a_pause_by_the_service_is_a_failure_unless_the_files_declare_it(

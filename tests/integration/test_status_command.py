@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from reconciler.model.schemas import schema
 from tests.conftest import StartService
 from tests.integration.test_status import NEW, SEED, troubled
-from tests.support.cli import reconciler, reconciler_process, write
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
 
@@ -86,13 +86,6 @@ def test_the_page_is_written_for_its_owner_only(running: RunningEmulator, tmp_pa
     assert "6 exports: 5 lagging, 1 never run" in ran.out
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
-
-
-def test_a_terminal_without_the_signs_gets_ascii(running: RunningEmulator, tmp_path: Path) -> None:
-    environ = {**running.environ(), "PYTHONIOENCODING": "ascii"}
-    ran = reconciler_process("status", "-C", write(tmp_path, FILES), environ=environ)
-    assert '\n^ "Lake"' in ran.out
-    assert "\\u" not in ran.out.partition("\n")[2]
 
 
 def test_apply_p3_warnings_are_before_the_table(running: RunningEmulator, tmp_path: Path) -> None:

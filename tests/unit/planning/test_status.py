@@ -49,7 +49,7 @@ def judged(
 ) -> ExportStatus:
     fields = {"interval": "hour", "created_at": MADE, "paused": False, **body}
     live = LiveObject("batch_export", "e1", "Lake", {**fields, "latest_runs": runs}, "1")
-    return status_of(target(live), dialect, now, environment="staging")
+    return status_of(target(live), dialect, now)
 
 
 def target(live: LiveObject) -> Target:
@@ -184,7 +184,7 @@ def test_a_pause_of_three_days_counts_its_missed_runs() -> None:
     assert export.missed == 72
     assert export.next_run is None
     assert not export.paused_by_service
-    assert export.notes[0].message == "72 runs missed: reconciler gaps -e staging batch_export.lake"
+    assert export.notes[0].message == "72 runs missed"
 
 
 def test_a_pause_without_a_time_is_unknown() -> None:
