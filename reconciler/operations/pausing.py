@@ -203,7 +203,7 @@ def sending_to(globs: Sequence[str], targets: Sequence[Target]) -> tuple[Target,
         }
         if not fitting:
             known = Counter(of_one[0] for of_one in texts.values() if of_one)
-            places = [f"{place} ({several(n, 'export')})" for place, n in known.most_common()]
+            places = [f"{place} ({several(n, 'export')})" for place, n in sorted(known.items())]
             raise BadUsage(
                 f"no selected export sends to {quoted(glob)} (--destination)",
                 hint=f"use a glob of a type or a place; there are: {listed(places, _MOST_LISTED)}",

@@ -338,7 +338,7 @@ def test_m7_a_destination_that_matches_nothing_lists_those_there_are(
 
     error = refused("--destination", "redshift", "--destination", "snowflake")
     assert "no selected export sends to 'redshift' (--destination)" in error
-    places = "S3 s3://acme-lake (2 exports), NoOp (1 export), Postgres db.acme.example:5432 (1 ex"
+    places = "there are: NoOp (1 export), Postgres db.acme.example:5432 (1 export), S3 s3://acme"
     assert places in error
     assert "there are: NoOp (1 export)\n" in refused("Nowhere", "--destination", "s3")
     assert "pass NAME, --project or --destination" in refused()
