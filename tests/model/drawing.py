@@ -665,7 +665,7 @@ EDITS = {
     "rotate_secret": 3,
     "move_file": 1,
     "narrow": 1,
-    "ignore": 2,
+    "ignore": 4,
     "change_policy": 1,
 }
 QUIET_EDITS = {
@@ -900,7 +900,8 @@ def _interrupt(world: World, dice: random.Random) -> None:
         return
     address, target, old, _, place = dice.choice(moves)
     key, work, commits = address.partition(".")[2], copy.deepcopy(world.work), list[Files]()
-    was_protected, is_protected = dice.random() < 0.5, dice.random() < 0.5
+    was_protected = dice.random() < 0.4
+    is_protected = dice.random() < (0.3 if was_protected else 0.7)
     for files in (*(commit.files for commit in world.commits), work):
         commits.append(copy.deepcopy(files))
         for value in commits[-1].values():
@@ -934,7 +935,7 @@ def _interrupt(world: World, dice: random.Random) -> None:
 
 def _lose(world: World, dice: random.Random) -> None:
     """Lose the inventory where only `ignore` explains why an object is not found."""
-    if "ignore" in world.log and dice.random() < 0.5:
+    if "ignore" in world.log and dice.random() < 0.7:
         world.record = None
 
 
