@@ -128,15 +128,14 @@ class Clone:
             applied = await apply(request, self.runtime(), screen)
         except ReconcilerError as error:
             return _failed(error)
-        left, problem = applied.verification.left, applied.verification.error
-        text = f"{applied.ended.report} {left.effective if left else ''} {problem or ''}"
-        done = applied.ended.report.done
+        left, report = applied.verification.left, applied.ended.report
+        problems = (applied.verification.error, applied.record_problem, left and left.effective)
+        text = f"{report.failed} {' '.join(str(problem) for problem in problems if problem)}"
         created = {
             str(end.change.address): end.live_id
-            for end in done
+            for end in report.done
             if end.live_id and end.change.action in (Action.CREATE, Action.REPLACE)
         }
-        text += f" {applied.record_problem or ''}"
         return _of(applied.plan, exit_code_of_apply(applied), text=text, created=created)
 
     async def drift(self) -> Ended:
