@@ -35,7 +35,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.text import listed, printable, several
 from reconciler.planning.duplicates import duplicates_of
-from reconciler.planning.integrations import IntegrationsNotRead, uses_any
+from reconciler.planning.integrations import uses_any
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
 from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
@@ -103,9 +103,14 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     async with session.connected() as transport:
         live = await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth)
         _, live = await session.matched(transport, live)
-        imported, _ = await session.settled(
-            transport, live, lambda live: _imported(options, session, filing, live)
-        )
+        users = {
+            item.parent_id or ""
+            for item in live.by_identity.values()
+            if depth.in_full(item) and uses_any(kinds_by_name()[item.kind], item.body)
+        }
+        named = session.needed(live, PlanOptions()).integrations
+        live = await session.with_integrations(transport, live, users | named)
+        imported = _imported(options, session, filing, live)
         if not options.dry_run:
             # A Ctrl-C during the work above takes effect here, before a file changes.
             await asyncio.sleep(0)
@@ -137,9 +142,6 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
     )
     renamed = _renamed(session, matching)
     selected = _selected(options.choice, context, matching, renamed)
-    users = [item.live for item in selected.new if uses_any(item.kind, item.live.body)]
-    if unread := {item.parent_id or "" for item in users} - live.integrations.keys():
-        raise IntegrationsNotRead(frozenset(unread))
 
     def replan(texts: Mapping[str, str]) -> Plan:
         workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)

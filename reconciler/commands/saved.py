@@ -18,7 +18,6 @@ from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan, PlanSource, SecretUse
 from reconciler.model.text import printable, several
-from reconciler.planning.details import touched_by
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.saved import differences
 from reconciler.workspace.loading import Loaded
@@ -66,7 +65,7 @@ async def saved_plan(
     for problem, hint in _other_options(saved, request):
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
     options = replace(request.options, selection=saved.selection, planned_before=saved.addresses)
-    new, live = await session.planned(transport, options, inventory, in_full=touched_by(saved))
+    new, live = await session.planned(transport, options, inventory)
     if lines := differences(saved, new, live=live, kinds=all_kinds(), mask=session.mask):
         # Only a plan without git has no commit.
         used, uses = saved.source.head is not None, new.source.head is not None

@@ -6,7 +6,6 @@ import sys
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
     Mapping,
     Sequence,
 )
@@ -14,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from platform import python_version
-from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +24,6 @@ from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime, Shared
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
-    BadUsage,
     GitUnavailable,
     ReconcilerError,
     SecretUnavailable,
@@ -35,31 +32,23 @@ from reconciler.errors import (
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
-from reconciler.model.live import Identity, Live, LiveObject
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import several
-from reconciler.planning.details import (
-    DetailsNotRead,
-    declared_parents,
-    needed_details,
-    needed_parents,
-    short_forms,
-)
+from reconciler.planning.details import Needs, needs_of, parents_to_read
 from reconciler.planning.draft import PlanContext, Trusted
-from reconciler.planning.integrations import IntegrationsNotRead
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import about_changes
-from reconciler.planning.planner import make_plan
-from reconciler.reading import Depth, read_details, read_inside, read_live
+from reconciler.planning.planner import chosen, make_plan
+from reconciler.reading import Depth, read_details, read_live
 from reconciler.reading.access import read_organizations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.yaml.loader import collector_paused
 
-_Result = TypeVar("_Result")
 _MOST_NAMED = 5
 
 
@@ -215,43 +204,21 @@ class Session(Struct, frozen=True):
         return await read_live(transport, self.loaded.desired, kinds=all_kinds(), depth=depth)
 
     async def planned(
-        self,
-        transport: Transport,
-        options: PlanOptions,
-        inventory: Inventory | None = None,
-        *,
-        in_full: Callable[[LiveObject], bool] = lambda _: False,
+        self, transport: Transport, options: PlanOptions, inventory: Inventory | None = None
     ) -> tuple[Plan, Live]:
         """Return the plan that makes live state match the configuration, and that live state.
 
-        Objects that the plan depends on are complete in it, and those that `in_full` selects.
-
-        Raises ServiceError.
+        Raises ServiceError, and BadUsage for an option that selects nothing.
         """
-        desired, kinds = self.loaded.desired, all_kinds()
 
         def inside(kind: Kind, parents: Sequence[LiveObject]) -> AbstractSet[str]:
-            return declared_parents(kind, parents, desired, inventory)
+            return parents_to_read(kind, parents, self.loaded.desired, inventory)
 
-        live = await self.read(transport, Depth(in_full=in_full, inside=inside))
-        context = replace(self.plan_context(options, inventory), needs_details=True)
-        while True:
-            try:
-                plan, live = await self.settled(
-                    transport,
-                    live,
-                    lambda live: self._planned(live, context),
-                    needs=lambda plan, live: self.needed_details(plan, live, inventory),
-                )
-                wanted = needed_parents(plan, live, kinds)
-                if not wanted:
-                    return plan, live
-            except BadUsage:
-                # What is missing or selected may be in a parent that was not read.
-                wanted = live.unread
-                if not wanted:
-                    raise
-            live = await read_inside(transport, live, wanted, desired=desired, kinds=kinds)
+        live = await self.read(transport, Depth(inside=inside))
+        live = await self.completed(
+            transport, live, lambda live: self.needed(live, options, inventory)
+        )
+        return self.plan(live, options, inventory), live
 
     async def matched(self, transport: Transport, live: Live) -> tuple[Matching, Live]:
         """Return the objects of the resources, and the live state that decides them.
@@ -259,62 +226,52 @@ class Session(Struct, frozen=True):
         What may be the object of a resource is read in full: it may be pending deletion. Resources
         that stay ambiguous are reported.
         """
-        desired, policy, kinds = self.loaded.desired, self.loaded.policy, all_kinds()
-        matching, live = await self.settled(
-            transport,
-            live,
-            lambda live: match(desired, live, policy=policy, kinds=kinds),
-            needs=lambda matching, _: matching.undecided.keys(),
+
+        def matching(live: Live) -> Matching:
+            return match(self.loaded.desired, live, policy=self.loaded.policy, kinds=all_kinds())
+
+        live = await self.completed(
+            transport, live, lambda live: Needs.of(live, matching(live).undecided.keys())
         )
-        for refusal in matching.unclear:
+        found = matching(live)
+        for refusal in found.unclear:
             self.runtime.listen(Noted(self.mask(refusal.message), important=True))
-        return matching, live
+        return found, live
 
-    async def settled(
-        self,
-        transport: Transport,
-        live: Live,
-        decide: Callable[[Live], _Result],
-        *,
-        needs: Callable[[_Result, Live], Collection[Identity]] = lambda *_: (),
-    ) -> tuple[_Result, Live]:
-        """Return a decision and the live state that it is made from.
-
-        While it needs objects in full or integrations, these are read and it is made again.
+    async def completed(
+        self, transport: Transport, live: Live, needs: Callable[[Live], Needs]
+    ) -> Live:
+        """Return live state with what is needed, which may be more where an object is gone.
 
         Raises ServiceError.
         """
-        while True:
-            try:
-                result = decide(live)
-                wanted = short_forms(live).keys() & set(needs(result, live))
-                if not wanted:
-                    return result, live
-            except DetailsNotRead as error:
-                wanted = set(error.wanted)
-            except IntegrationsNotRead as error:
-                from reconciler.reading.integrations import read_integrations  # Few files name any.
-
-                parents = error.parent_ids
-                live = await read_integrations(transport, live, parents, kinds=all_kinds())
-                continue
+        while wanted := needs(live):
+            live = await self.with_integrations(transport, live, wanted.integrations)
             live = await read_details(
-                transport, live, wanted, desired=self.loaded.desired, kinds=all_kinds()
+                transport, live, wanted.objects, desired=self.loaded.desired, kinds=all_kinds()
             )
+        return live
 
-    def needed_details(
-        self, plan: Plan, live: Live, inventory: Inventory | None = None
-    ) -> frozenset[Identity]:
-        """Return the objects that a plan depends on and that are known in short form only."""
-        applied = inventory.applied if inventory is not None else {}
-        versions = (self.loaded.desired.resources, applied)
-        return needed_details(plan, live, versions, all_kinds())
+    async def with_integrations(
+        self, transport: Transport, live: Live, parent_ids: AbstractSet[str]
+    ) -> Live:
+        """Return live state with the integrations of some parents. Raises ServiceError."""
+        missing = parent_ids - live.integrations.keys()
+        if not missing:
+            return live
+        from reconciler.reading.integrations import read_integrations  # Few files name any.
+
+        return await read_integrations(transport, live, missing, kinds=all_kinds())
+
+    def needed(self, live: Live, options: PlanOptions, inventory: Inventory | None = None) -> Needs:
+        """Return what the plan depends on and live state lacks."""
+        desired, policy = self.loaded.desired, self.loaded.own_policy
+        context = self.plan_context(options, inventory)
+        return needs_of(chosen(desired, live, policy, all_kinds(), context=context))
 
     def plan(self, live: Live, options: PlanOptions, inventory: Inventory | None = None) -> Plan:
         """Return the plan that makes live state match the configuration."""
-        return self._planned(live, self.plan_context(options, inventory))
-
-    def _planned(self, live: Live, context: PlanContext) -> Plan:
+        context = self.plan_context(options, inventory)
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
             return make_plan(

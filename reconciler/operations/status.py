@@ -393,7 +393,8 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
 
 async def _plan(session: Session, transport: Transport, live: Live) -> Plan:
     """Return the plan in which fields that lists lack are unchanged. Raises ServiceError."""
-    plan, _ = await session.settled(transport, live, lambda live: session.plan(live, PlanOptions()))
+    named = session.needed(live, PlanOptions()).integrations
+    plan = session.plan(await session.with_integrations(transport, live, named), PlanOptions())
     for refusal in plan.refusals:
         if refusal.rule == UNRESOLVED:
             session.runtime.listen(Noted(session.mask(refusal.message), important=True))

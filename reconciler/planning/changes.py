@@ -1,7 +1,4 @@
-"""Decide the changes of resources and live objects, and the live values that they depend on.
-
-`Decisions` remembers them for the readings of live state that follow.
-"""
+"""Decide the changes of resources and live objects, and the live values that they depend on."""
 
 from __future__ import annotations
 
@@ -9,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from operator import eq
 from typing import Any, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
@@ -130,65 +126,6 @@ class ChangeContext(Struct, frozen=True, dict=True):
 
 
 ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]
-
-
-class Decisions(Struct):
-    """What was decided from earlier readings, for the resources that a later one does not touch.
-
-    No decision on one object depends on fields of another that has no parent and no places.
-    """
-
-    _context: ChangeContext | None = None
-    _made: dict[Address, tuple[Match, *ChangesAndNotes]] = field(default_factory=dict)
-
-    def begin(self, context: ChangeContext) -> ChangeContext:
-        """Return the context of the decisions that follow, with what is known already of places."""
-        former = self._context
-        if former is not None and _same_surroundings(former, context):
-            context = replace(context, known=former.known)
-        else:
-            self._made.clear()
-        self._context = context
-        return context
-
-    def of(self, match: Match, context: ChangeContext) -> ChangesAndNotes:
-        """Return every change of one resource, with notes for the reader of the plan."""
-        address = match.resource.address
-        former = self._made.get(address)
-        if former is None or not _is_same_match(former[0], match):
-            former = self._made[address] = (match, *resource_changes(match, context))
-        return former[1:]
-
-
-def _same_surroundings(former: ChangeContext, now: ChangeContext) -> bool:
-    """Return whether two contexts differ in nothing but fields that no other object depends on.
-
-    Policies that ignore other objects, as the trusted one may, leave resources with other matches.
-    """
-
-    def values(context: ChangeContext) -> Iterator[object]:
-        matching, live = context.matching, context.live
-        yield from (context.known.now, context.rotate, live.dialect, live.integrations)
-        yield [
-            (address, match.live.id if match.live is not None else None, match.parent_id)
-            for address, match in matching.matches.items()
-        ]
-        yield matching.untouchable.keys()
-        for kind in matching.kinds.values():
-            stands_alone = kind.parent is None and not any(kind.variants)
-            items = live.of(kind.name)
-            yield [(item.id, item.name) for item in items] if stands_alone else items
-
-    is_same_base = former.matching.inventory is now.matching.inventory
-    return is_same_base and all(map(eq, values(former), values(now)))
-
-
-def _is_same_match(former: Match, now: Match) -> bool:
-    return (
-        former.live is now.live
-        and former.resource is now.resource
-        and (former.parent_id, former.moved) == (now.parent_id, now.moved)
-    )
 
 
 def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:

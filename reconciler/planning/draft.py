@@ -19,7 +19,6 @@ from reconciler.model.plan import Change, Reason, Refusal
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import Path
-from reconciler.planning.changes import Decisions
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Known
@@ -45,8 +44,7 @@ class PlanContext(Struct, frozen=True):
     says why nothing is known of what was applied, if it is not. `head` is the commit of the
     configuration and `head_ref` its branch, if known; `uncommitted` says whether its files differ
     from it. `declared` are the resources of all environments, and `has_environments` says whether
-    there are several. `trusted` judges the plan, too. `decisions` are those of earlier readings.
-    With `needs_details`, changes that depend on more than short forms raise DetailsNotRead.
+    there are several. `trusted` judges the plan, too.
     """
 
     now: datetime
@@ -60,8 +58,6 @@ class PlanContext(Struct, frozen=True):
     declared: AbstractSet[Address] = frozenset()
     has_environments: bool = False
     trusted: Trusted | None = None
-    decisions: Decisions = field(default_factory=Decisions)
-    needs_details: bool = False
 
 
 class Duplicate(Struct, frozen=True):

@@ -1,17 +1,17 @@
 """Replace the names of integrations by their ids. Names are resolved nowhere else.
 
-Live state has the integrations of the parents that were read. A plan that needs others says which,
-so that nothing is read for files without names.
+Live state has the integrations of the parents that were read. `parents_of_names` says which are
+needed, so that nothing is read for files without names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from msgspec.structs import replace
 
-from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.kind import IntegrationField, Integrations, Kind
 from reconciler.model.live import Live
@@ -23,43 +23,40 @@ from reconciler.planning.differ import is_ignored
 from reconciler.planning.matcher import Match, Matching
 
 _MOST = 8
+_NOT_READ = Integrations(hidden="their list was not read")
 
 
-class IntegrationsNotRead(ReconcilerError):
-    """Resources name integrations of parents whose list was not read: `parent_ids`."""
+def parents_of_names(matching: Matching, addresses: AbstractSet[Address]) -> frozenset[str]:
+    """Return the ids of the parents whose integrations some resources name, or named."""
+    parents: set[str] = set()
+    for address in addresses & matching.matches.keys():
+        match = matching.matches[address]
+        parent_id = parent_of(match) if any(names_in(match.kind, match.resource.spec)) else None
+        if parent_id is None:
+            parents |= _of_former_names(match, matching)
+        elif match.resource.state is State.PRESENT:
+            old_parent = match.live.parent_id if match.live is not None else None
+            parents |= {parent_id, old_parent or parent_id}
+    return frozenset(parents)
 
-    def __init__(self, parent_ids: frozenset[str]) -> None:
-        super().__init__("integrations are named, and their list was not read")
-        self.parent_ids = parent_ids
 
-
-def with_integrations(matching: Matching, addresses: Collection[Address]) -> Matching:
+def with_integrations(matching: Matching, addresses: AbstractSet[Address]) -> Matching:
     """Return a matching whose resources have ids in place of names.
 
     Names that cannot be resolved stay in resources that `addresses` lack, and in those of a parent
     that does not exist yet. Otherwise names that are unknown, ambiguous or not visible to the key
     make the resource ambiguous.
-
-    Raises IntegrationsNotRead if the list of a parent is needed.
     """
-    problems, unread, live = list[Refusal](), set[str](), matching.live
+    problems, live = list[Refusal](), matching.live
     matches: dict[Address, Match] = {}
     for address, match in matching.matches.items():
         has_names = any(names_in(match.kind, match.resource.spec))
         parent_id = parent_of(match) if has_names else None
         if parent_id is None:
-            if address in addresses:
-                unread |= _of_former_names(match, matching) - live.integrations.keys()
             continue
         matches[address] = replace(match, resource=resolved(match, match.resource, live))
         if address in addresses and match.resource.state is State.PRESENT:
-            old_parent = match.live.parent_id if match.live is not None else None
-            if missing := {parent_id, old_parent or parent_id} - live.integrations.keys():
-                unread |= missing
-                continue
-            problems += _problems(match, live.integrations[parent_id])
-    if unread:
-        raise IntegrationsNotRead(frozenset(unread))
+            problems += _problems(match, live.integrations.get(parent_id, _NOT_READ))
     if not matches:
         return matching
     refused = {refusal.addresses[0] for refusal in problems}

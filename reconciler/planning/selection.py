@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
@@ -77,11 +77,20 @@ def to_prune(matching: Matching, policy: Policy, options: PlanOptions) -> Iterat
 
 
 class Selected(Struct, frozen=True):
-    """The outcome: resources and objects to prune, by address, and those to send secrets of again.
+    """The outcome.
 
-    `addresses` contains the parents that must be created for them.
+    matching
+        Every resource with its object, selected or not.
+    pruned
+        The objects that the policy prunes, selected or not.
+    addresses
+        The selected resources and objects to prune, and the parents that must be created for them.
+    rotated
+        The resources whose secrets are sent again.
     """
 
+    matching: Matching
+    pruned: Sequence[PrunedObject]
     addresses: AbstractSet[Address]
     rotated: AbstractSet[Address]
     notes: tuple[Note, ...] = ()
@@ -99,7 +108,7 @@ class Candidates(Struct, frozen=True, dict=True):
     matching: Matching
     pruned: Sequence[PrunedObject]
     environment: str
-    declared: AbstractSet[Address] = field(default_factory=frozenset)
+    declared: AbstractSet[Address]
 
     @cached_property
     def planned(self) -> Mapping[Address, Match]:
@@ -154,8 +163,14 @@ class Candidates(Struct, frozen=True, dict=True):
         )
 
 
-def select(candidates: Candidates, options: PlanOptions) -> Selected:
-    """Return what the options of a plan select.
+def select(
+    matching: Matching,
+    policy: Policy,
+    options: PlanOptions,
+    environment: str,
+    declared: AbstractSet[Address] = frozenset(),
+) -> Selected:
+    """Return what the options of a plan select. `declared` are the resources of all environments.
 
     What was planned before is selected now, too. What the options named then may have another name
     now, so they need not match anything.
@@ -163,17 +178,19 @@ def select(candidates: Candidates, options: PlanOptions) -> Selected:
     Raises BadUsage for an option that matches nothing that can be planned, for options that match
     nothing together, and for one that excludes a parent to create.
     """
+    pruned = tuple(to_prune(matching, policy, options))
+    candidates = Candidates(matching, pruned, environment, declared)
     rotated = _rotated(candidates, options.rotate)
     selection, planned_before = options.selection, options.planned_before
     if not selection.partial:
-        return Selected(_limited(candidates.planned.keys(), options), rotated)
+        return Selected(matching, pruned, _limited(candidates.planned.keys(), options), rotated)
     test = _test_of(candidates, selection, is_strict=planned_before is None)
     chosen = {address for address, match in candidates.planned.items() if test.allows(match)}
     if planned_before is not None:
         chosen |= candidates.planned.keys() & planned_before
     elif not chosen:
         raise BadUsage(f"the options select no resource: {_written(selection)}")
-    added = _needed(candidates.matching.matches, chosen) - chosen
+    added = _needed(matching.matches, chosen) - chosen
     for address in sorted(added & test.excludes):
         raise BadUsage(
             f"{address} is excluded, but must be created for what is in it",
@@ -183,7 +200,8 @@ def select(candidates: Candidates, options: PlanOptions) -> Selected:
     if added:
         names = listed(sorted(added), _MOST_LISTED)
         notes.append(Note("dependencies-follow", f"included because others need it: {names}"))
-    return Selected(_limited(chosen | added, options), rotated, tuple(notes))
+    addresses = _limited(chosen | added, options)
+    return Selected(matching, pruned, addresses, rotated, tuple(notes))
 
 
 def _limited(addresses: AbstractSet[Address], options: PlanOptions) -> AbstractSet[Address]:

@@ -5,7 +5,6 @@ from reconciler.reading.live import (
     list_scope,
     live_object,
     read_details,
-    read_inside,
     read_live,
     read_object,
 )
@@ -15,7 +14,6 @@ __all__ = [
     "list_scope",
     "live_object",
     "read_details",
-    "read_inside",
     "read_live",
     "read_object",
 ]

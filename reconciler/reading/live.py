@@ -1,9 +1,9 @@
 """Read live state with as few calls as possible, and refuse objects of an unknown form.
 
 One list per kind covers the organization. Where a list has a short form, `read_details` completes
-the objects that a plan depends on. Where there is no such list, `read_inside` reads the lists of
-the parents that a plan depends on. A key that is limited to projects may not list the organization
-(service.md, 15.41): then projects are read by id, and exports by project.
+the objects that a plan depends on. Where there is no such list, objects are read in each parent
+that the files or the inventory name. A key that is limited to projects may not list the
+organization (service.md, 15.41): then projects are read by id, and exports by project.
 
 An odd answer is never passed on as "does not exist": the object would be created a second time.
 """
@@ -191,25 +191,6 @@ def _dialect(kinds: Sequence[Kind], objects: Mapping[str, Sequence[LiveObject]])
     """Return the dialect of the first object that shows it (service.md, 15.46)."""
     dialects = (kind.dialect_of(item.body) for kind in kinds for item in objects[kind.name])
     return next(filter(None, dialects), None)
-
-
-async def read_inside(
-    transport: Transport,
-    live: Live,
-    parents: AbstractSet[tuple[str, str]],
-    *,
-    desired: Desired,
-    kinds: Sequence[Kind],
-) -> Live:
-    """Return live state with the contents of some `unread` objects, given by kind and id.
-
-    Raises ServiceError.
-    """
-    reader, objects = _Reader(transport, desired.organization, (), Depth()), dict(live.objects)
-    for kind in kinds:
-        ids = [live_id for parent, live_id in parents if parent == kind.parent]
-        objects[kind.name] = (*live.of(kind.name), *await reader.by_parent(kind, ids))
-    return replace(live, objects=objects, unread=live.unread - parents)
 
 
 async def read_details(

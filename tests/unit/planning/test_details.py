@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
-from reconciler.planning.details import needed_details, short_forms, touched_by
+from reconciler.planning.details import needs_of, short_forms
+from reconciler.planning.planner import chosen
 from tests.support.worlds import (
     KINDS,
     desired_of,
@@ -18,7 +17,7 @@ from tests.support.worlds import (
     live_export,
     live_of,
     live_project,
-    planned,
+    plan_context,
     project,
 )
 
@@ -39,9 +38,8 @@ def needed(
 ) -> frozenset[tuple[str, str]]:
     desired, state = desired_of(*resources), live_of(*live)
     options = PlanOptions(selection=selection or Selection())
-    plan = planned(desired, state, policy, options=options, base=base)
-    versions = [item.resources for item in (desired, base) if item is not None]
-    return needed_details(plan, state, versions, KINDS)
+    context = plan_context(options, base, state, desired)
+    return needs_of(chosen(desired, state, policy or Policy(), KINDS, context=context)).objects
 
 
 def test_fields_of_the_list_need_no_details() -> None:
@@ -57,12 +55,6 @@ def test_a_field_that_no_list_shows_needs_the_object() -> None:
 
 def test_an_object_that_is_complete_is_not_needed() -> None:
     assert needed(project(app_urls=[]), live=(live_project(),)) == frozenset()
-
-
-def test_an_ignored_field_needs_nothing() -> None:
-    ignoring = Lifecycle(ignore_changes=("app_urls",))
-    web = replace(project(app_urls=["https://x.example"]), lifecycle=ignoring)
-    assert needed(web) == frozenset()
 
 
 def test_a_field_that_was_applied_needs_the_object() -> None:
@@ -84,17 +76,15 @@ def test_an_object_that_would_be_changed_is_needed(
     assert needed(resource, live=(short(), *live)) == {WEB}
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"key": "new"},
-        {"interval": "day"},
-        {"paused": True},
-        {"state": State.ABSENT},
-    ],
-)
-def test_the_parent_of_a_change_is_needed(changed: dict[str, Any]) -> None:
-    assert needed(project(), export(**changed), live=(short(), live_export())) == {WEB}
+def test_the_parent_of_a_create_is_needed() -> None:
+    assert needed(project(), export(), live=(short(),)) == {WEB}
+    assert needed(project(), export(state=State.ABSENT), live=(short(),)) == frozenset()
+    assert needed(project(), export(interval="day"), live=(short(), live_export())) == frozenset()
+
+
+def test_a_namesake_of_a_new_object_is_needed() -> None:
+    """It may be pending deletion, and then its name is free."""
+    assert needed(project(name="WEB")) == {WEB}
 
 
 def test_both_parents_of_a_move_are_needed() -> None:
@@ -119,13 +109,3 @@ def test_what_a_selection_leaves_out_is_not_needed() -> None:
 def test_short_forms_are_the_objects_that_are_not_complete() -> None:
     live = live_of(short(), live_project(2, "App"), live_export())
     assert short_forms(live) == {WEB: short()}
-
-
-def test_touched_objects_have_the_id_or_the_name_of_a_change() -> None:
-    resources = desired_of(project(timezone="Asia/Tokyo"), project("new"), project("app"))
-    plan = planned(resources, live_of(live_project(), live_project(2, "App")))
-    touched = touched_by(plan)
-    assert touched(live_project())
-    assert touched(live_project(9, "New"))
-    assert not touched(live_project(2, "App"))
-    assert not touched(live_export())
