@@ -364,12 +364,14 @@ class ExportBackfills:
             raise _refused(f"Input {value} is not a valid ISO formatted datetime.")
         if moment.tzinfo is None:
             raise _refused(f"Input {value} is naive.")
-        return moment.astimezone(UTC)
+        return moment
 
     def _date(self, export: StoredExport, value: Any) -> datetime:
+        schedule = self._backfills.schedule(export)
         try:
             date = datetime.combine(calendar_date.fromisoformat(value), time())
-        except (ValueError, TypeError):
+            tick = schedule.on_date(date)
+        except (ValueError, TypeError, OverflowError):
             detail = f"Input '{value}' is not a valid ISO formatted date."
             if _iso(value) is not None:
                 detail += (
@@ -377,14 +379,13 @@ class ExportBackfills:
                     "a time was included."
                 )
             raise _refused(detail) from None
-        schedule = self._backfills.schedule(export)
         if export.body["interval"] == "week" and weekday(date) != schedule.offset_day:
             raise _refused(
                 f"Input {value} is not on the correct day of the week for this batch export. "
                 f"{value} is a {DAYS[weekday(date)]} but this batch export is configured to run "
                 f"weekly on {DAYS[schedule.offset_day]}."
             )
-        return schedule.on_date(date)
+        return tick
 
     def _moved(
         self, export: StoredExport, start: datetime | None, end: datetime | None
@@ -452,9 +453,11 @@ def _refused(detail: str) -> Refusal:
 
 
 def _iso(value: Any) -> datetime | None:
+    """Return a moment, in UTC if it has an offset; None for anything else."""
     try:
-        return datetime.fromisoformat(value)
-    except (ValueError, TypeError):
+        moment = datetime.fromisoformat(value)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

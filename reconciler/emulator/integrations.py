@@ -77,7 +77,7 @@ class Integrations:
         """
         sent = await body_of(call.request)
         kind, config = sent.get("kind"), sent.get("config")
-        if kind not in _SHOWN:
+        if not isinstance(kind, str) or kind not in _SHOWN:
             raise invalid("kind", f'"{kind}" is not a valid choice.', "invalid_choice")
         if not isinstance(config, dict):
             raise invalid("config", "This field is required.", "required")

@@ -122,6 +122,7 @@ def test_the_same_range_twice(api: Api) -> None:
         ("2026-01-01T00:00:00", "2026-01-01T02:00:00Z", "Input 2026-01-01T00:00:00 is naive."),
         ("yesterday", "2026-01-01T02:00:00Z", "Input yesterday is not a valid ISO formatted"),
         (7, "2026-01-01T02:00:00Z", "Input 7 is not a valid ISO formatted"),
+        ("0001-01-01T00:00:00+14:00", "2026-01-01T02:00:00Z", "is not a valid ISO formatted"),
         ("2026-01-01T02:00:00Z", "2026-01-01T02:00:00Z", "'start_at' {order} 'end_at'"),
         ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "'start_at' {order} 'end_at'"),
         ("2026-01-01T00:00:00Z", "2100-01-01T00:00:00Z", "is in the future"),
@@ -144,6 +145,9 @@ def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
         backfill(api, daily, "2026-09-01T00:00:00Z", "2026-09-03"), 400, "invalid_input"
     )
     assert "'2026-09-01T00:00:00Z' is not a valid ISO formatted date." in detail
+    eastern = api.create(name="t", interval="day", timezone="Asia/Tokyo")
+    outside = backfill(api, eastern, "0001-01-01", "2026-09-01")
+    assert "'0001-01-01' is not a valid" in refused(outside, 400, "invalid_input")
     assert "expect only the date component" in detail
     begun(api, daily, "2026-09-01", "2026-09-03")
     row = backfills(api, daily)[0]

@@ -74,6 +74,8 @@ def test_the_same_integration_again(api: Api) -> None:
     create(api, "aws-s3", {"name": "n"})
     again = api.call("POST", PATH, {"kind": "aws-s3", "config": {"name": "n"}})
     assert again.status_code == 400
+    no_kind = api.call("POST", PATH, {"kind": ["aws-s3"], "config": {"name": "n"}})
+    refused(no_kind, 400, "invalid_choice", "kind")
     create(api, "s3-compatible", {"name": "n"})
     server = {"host": "h", "port": 5432, "user": "u"}
     first = create(api, "postgresql", server)
