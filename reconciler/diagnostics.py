@@ -26,14 +26,17 @@ class Level(StrEnum):
 class Mark(Struct, frozen=True, order=True, gc=False):
     """A place in a file. Lines and columns count from 1, columns in characters.
 
-    `file` is relative to the workspace folder, with forward slashes. `length` is the number of
-    characters that the caret underlines, at least 1.
+    `file` is relative to the workspace folder, with forward slashes.
     """
 
     file: str
+    """Path, relative to the workspace."""
     line: int = 1
+    """Line."""
     column: int = 1
+    """Column."""
     length: int = 1
+    """Length of the marked text."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

@@ -1,7 +1,7 @@
-"""Write the schemas of what the commands print as JSON, from their declarations.
+"""Write the schemas of what the commands print as JSON, from the types of the values.
 
 The docstring after a field is its description.
-Run it after every change of a declaration or a term; a test fails until then.
+Run it after every change of a type or a term; a test fails until then.
 """
 
 from __future__ import annotations
@@ -11,33 +11,51 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, defstruct, field
-from msgspec.json import schema
+from msgspec import Struct, UnsetType, defstruct
+from msgspec.json import schema_components
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reconciler import authoring, model, operations, render  # noqa: E402 - not installed
-from reconciler.model.audit_log import lines  # noqa: E402 - not installed
-from reconciler.model.decoding import SHAPES, form_of  # noqa: E402 - not installed
+from reconciler.errors import ExitCode  # noqa: E402 - not installed
+from reconciler.model.address import Address  # noqa: E402 - not installed
+from reconciler.model.audit_log import EVENTS, STARTS, FirstLine, Line  # noqa: E402 - not installed
+from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills  # noqa: E402
 from reconciler.model.plan import Plan  # noqa: E402 - not installed
 from reconciler.model.public import Public, Term, derived, names  # noqa: E402 - not installed
+from reconciler.model.values import MISSING  # noqa: E402 - not installed
 
 Schema = dict[str, Any]
+Members = dict[str, tuple[Schema, bool]]
+"""What JSON has, by name: the schema, and whether it is always there."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
 _LINES = "One line of `apply --log-file FILE` and `--format json`."
+_HEAD = ("run", "sequence", "time")
+"""What each line of an audit log has beside its event."""
+_NAMED = {item.__name__: item for item in (BackfillPlan, ObjectBackfills)}
+"""What the annotations of events name, and their module does not import."""
+_TEXTS: Mapping[type[Any], Schema] = {
+    Address: {
+        "description": "KIND.KEY, or KIND.id:ID for an unmanaged object.",
+        "type": "string",
+        "pattern": r"^[^.]+\..+$",
+    },
+    ExitCode: {"type": "integer"},
+}
 
 
-def _all(base: type[Struct]) -> Iterator[type[Any]]:
+def _all(base: type[Any]) -> Iterator[type[Any]]:
     """Yield every type below a class."""
     for below in base.__subclasses__():
         yield below
@@ -51,31 +69,6 @@ REPORTS = {kind.schema: kind for kind in _all(Public) if "schema" in vars(kind)}
 FORMS = (*REPORTS, "event")
 
 
-def _counts(words: type[Term], number: Any) -> type[Struct]:
-    """Return a form with a number for each word."""
-    members = [(word.name.lower(), number, field(name=str(word))) for word in words]
-    texts = {str(word): word.meaning for word in words}
-    space = {"__doc__": f"The number by {words.__name__.lower()}.", "texts": texts}
-    return defstruct(
-        f"{words.__name__}Counts", members, namespace=space, forbid_unknown_fields=True
-    )
-
-
-def _hints(kind: type[Public]) -> Iterator[Any]:
-    """Yield the types of what public JSON has of a type."""
-    values = [getattr(kind, name) for name in names(kind).values()]
-    for value in values:
-        if isinstance(value, derived):
-            yield get_type_hints(value.fget, include_extras=True)["return"]
-
-
-for report in REPORTS.values():
-    for hint in _hints(report):
-        words = get_args(hint)[0] if get_origin(hint) is dict else None
-        if isinstance(words, type) and issubclass(words, Term):
-            SHAPES[hint] = _counts(words, get_args(hint)[1])
-
-
 def generated() -> Mapping[str, str]:
     """Return the text of every generated file, by its path in the repository."""
     return {
@@ -86,51 +79,100 @@ def generated() -> Mapping[str, str]:
 
 def saved_schema(name: str) -> Schema:
     """Return the schema of a command's JSON, with an absolute id and all that it refers to."""
-    raw = schema(lines() if name == "event" else form_of(REPORTS[name]))
-    definitions = {_name(key): _definition(key, node) for key, node in raw["$defs"].items()}
-    root = _node({key: node for key, node in raw.items() if key != "$defs"})
-    if "$ref" in root:
-        root = definitions.pop(root["$ref"].rpartition("/")[2])
-    head = {"$schema": _DIALECT, "$id": f"urn:reconciler:schema:{name}:{Plan.version}"}
-    text = _LINES if name == "event" else inspect.cleandoc(root["description"])
-    rest = {key: value for key, value in root.items() if key not in ("title", "description")}
+    definitions: dict[str, Schema] = {}
+    if name == "event":
+        for word, kind in EVENTS.items():
+            _define(kind, definitions, _head(word, definitions))
+        references = [_reference(kind) for kind in EVENTS.values()]
+        root: Schema = {"description": _LINES, "anyOf": references}
+    else:
+        _define(REPORTS[name], definitions)
+        root = definitions.pop(_name(REPORTS[name]))
     return {
-        **head,
+        "$schema": _DIALECT,
+        "$id": f"urn:reconciler:schema:{name}:{Plan.version}",
         "title": name.replace("_", " ").capitalize(),
-        "description": text,
-        **rest,
+        **root,
         "$defs": definitions,
     }
 
 
-def _name(key: str) -> str:
+def _name(kind: type[Any]) -> str:
     """Return the name of a definition: `change` for `Change`."""
-    return key[:1].lower() + key[1:]
+    return kind.__name__[:1].lower() + kind.__name__[1:]
 
 
-def _texts(form: type[Any]) -> Mapping[str, str]:
-    """Return the descriptions of the members of a form, by their names in JSON."""
-    if "texts" in vars(form):
-        return form.texts
-    kind = getattr(form, "__declared__", None)
-    texts = {**_docstrings(form), "format_version": "Version of this format."}
-    if kind is not None:
-        texts |= _docstrings(kind)
-        values = {key: getattr(kind, name) for key, name in names(kind).items()}
-        docs = {
-            key: item.__doc__ or "" for key, item in values.items() if isinstance(item, derived)
-        }
-        texts |= {key: " ".join(text.split()) for key, text in docs.items()}
-    return texts
+def _reference(kind: type[Any]) -> Schema:
+    return {"$ref": f"#/$defs/{_name(kind)}"}
 
 
-def _docstrings(form: type[Struct]) -> dict[str, str]:
-    """Return the docstrings after the fields of a type, by their names in JSON."""
-    keys = dict(zip(form.__struct_fields__, form.__struct_encode_fields__, strict=True))
+def _head(word: str, definitions: dict[str, Schema]) -> Members:
+    """Return what the line of an event has before the event."""
+    is_first = word in STARTS
+    line = _members(FirstLine if is_first else Line, definitions)
+    keys = (*_HEAD, "started_by") if is_first else _HEAD
+    event = {"description": "The event.", "const": word}
+    return {"event": (event, True), **_version(Plan.version), **{key: line[key] for key in keys}}
+
+
+def _version(version: int) -> Members:
+    return {"format_version": ({"description": "Version of this format.", "const": version}, True)}
+
+
+def _define(kind: type[Any], definitions: dict[str, Schema], head: Members | None = None) -> None:
+    """Add the definition of a struct or of an enumeration, and of all types that it uses."""
+    if _name(kind) in definitions:
+        return
+    made: Schema = {"description": inspect.cleandoc(kind.__doc__ or "")}
+    definitions[_name(kind)] = made
+    if issubclass(kind, Enum):
+        made["enum"] = [word.value for word in kind]
+        if issubclass(kind, Term):
+            texts = (f"`{word.value}`: {word.meaning.removesuffix('.')}." for word in kind)
+            made["description"] = " ".join([made["description"], *texts])
+        return
+    version = getattr(kind, "version", None)
+    head = head or (_version(version) if version is not None else {})
+    made |= _object({**head, **_members(kind, definitions)})
+
+
+def _object(members: Members) -> Schema:
+    return {
+        "type": "object",
+        "properties": {key: node for key, (node, _) in members.items()},
+        "required": [key for key, (_, is_required) in members.items() if is_required],
+        "additionalProperties": False,
+    }
+
+
+def _members(kind: type[Any], definitions: dict[str, Schema]) -> Members:
+    """Return what the JSON of a struct has."""
+    hints, texts = get_type_hints(kind, localns=_NAMED, include_extras=True), _docstrings(kind)
+    defaults = kind.__struct_defaults__
+    absent = dict(zip(kind.__struct_fields__[-len(defaults) :], defaults, strict=False))
+    keys = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+    members: Members = {}
+    for key, name in (names(kind) if issubclass(kind, Public) else keys).items():
+        value = getattr(kind, name)
+        if isinstance(value, derived):
+            hint = get_type_hints(value.fget, include_extras=True)["return"]
+            text = " ".join((value.__doc__ or "").split())
+        else:
+            hint, text = hints[name], texts.get(name)
+        is_optional = name in getattr(kind, "optional", ())
+        parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        left = {UnsetType, type(None)} if is_optional else {UnsetType}
+        node = _node(Union[tuple(part for part in parts if part not in left)], definitions)  # noqa: UP007
+        is_required = not (is_optional or UnsetType in parts or absent.get(name) is MISSING)
+        described = {"description": text} if text else {}
+        members[key] = ({**described, **node, **described}, is_required)
+    return members
+
+
+def _docstrings(kind: type[Struct]) -> dict[str, str]:
+    """Return the docstrings after the fields of a type."""
     texts: dict[str, str] = {}
-    for owner in form.__mro__[: form.__mro__.index(Struct)]:
-        if hasattr(owner, "__declared__"):
-            continue
+    for owner in kind.__mro__[: kind.__mro__.index(Struct)]:
         (defined,) = ast.parse(inspect.getsource(owner)).body
         for item, below in pairwise(getattr(defined, "body", ())):
             match item, below:
@@ -138,42 +180,59 @@ def _docstrings(form: type[Struct]) -> dict[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(text))),
                 ):
-                    texts.setdefault(keys[name], " ".join(text.split()))
+                    texts.setdefault(name, " ".join(text.split()))
     return texts
 
 
-def _definition(key: str, node: Schema) -> Schema:
-    """Return a definition; that of a term has its words in order, with their meanings."""
-    terms = {term.__name__: term for term in Term.__subclasses__()}
-    if key in terms:
-        words = list(terms[key])
-        meanings = " ".join(f"`{word.value}`: {word.meaning.removesuffix('.')}." for word in words)
-        node = {
-            "description": f"{node['description']} {meanings}",
-            "enum": [word.value for word in words],
-        }
-    made = _node({name: value for name, value in node.items() if name != "title"})
-    forms = [form for form in _all(Struct) if form.__name__ == key and not issubclass(form, Public)]
-    for form in forms:
-        for name, text in _texts(form).items():
-            if name in made["properties"]:
-                made["properties"][name].pop("description", None)
-                made["properties"][name] = {"description": text, **made["properties"][name]}
-    if "event" in made.get("properties", {}):
-        made["properties"]["event"]["description"] = "The event."
-    return made
+def _node(hint: Any, definitions: dict[str, Schema]) -> Schema:
+    """Return the schema of a type, and define what it refers to."""
+    if get_origin(hint) is dict and issubclass(words := get_args(hint)[0], Term):
+        number = _node(get_args(hint)[1], definitions)
+        return _object(
+            {word.value: ({"description": word.meaning, **number}, True) for word in words}
+        )
+
+    (node,), _ = schema_components([_opaque(hint, definitions)], schema_hook=_custom)
+    return _plain(node)
 
 
-def _node(node: Any) -> Any:
-    """Return a node with short names in references, and only JSON Schema keywords."""
+def _custom(kind: type[Any]) -> Schema:
+    return dict(_TEXTS[kind.stands_for]) if kind.stands_for in _TEXTS else _reference(kind)
+
+
+def _opaque(hint: Any, definitions: dict[str, Schema]) -> Any:
+    """Return a type with empty types of the same names in it, and define what they stand for."""
+    if isinstance(hint, type) and issubclass(hint, (Struct, Enum, Address)):
+        if hint not in _TEXTS:
+            _define(hint, definitions)
+        return _stand_in(hint)
+    origin = get_origin(hint)
+    parts = tuple(_opaque(part, definitions) for part in get_args(hint))
+    if origin is Annotated:
+        return Annotated[(parts[0], *hint.__metadata__)]
+    if origin in (Union, UnionType):
+        return Union[parts]  # noqa: UP007 - of parts that are known here only
+    return origin[parts] if origin in (tuple, dict, Mapping) else hint
+
+
+@cache
+def _stand_in(kind: type[Any]) -> type[Any]:
+    if issubclass(kind, Struct):
+        return defstruct(kind.__name__, [])
+    return type(kind.__name__, (), {"stands_for": kind})
+
+
+def _plain(node: Any) -> Any:
+    """Return a node with short names in references, and simple types joined."""
     if isinstance(node, list):
-        return [_node(item) for item in node]
+        return [_plain(item) for item in node]
     if not isinstance(node, dict):
         return node
-    made = {key: _node(value) for key, value in node.items() if key != "discriminator"}
-    if isinstance(made.get("$ref"), str):
-        made["$ref"] = f"#/$defs/{_name(made['$ref'].rpartition('/')[2])}"
-    if isinstance(made.get("enum"), list) and len(made["enum"]) == 1:
+    made = {key: _plain(value) for key, value in node.items()}
+    if "$ref" in made:
+        name = made["$ref"].rpartition("/")[2]
+        made["$ref"] = f"#/$defs/{name[:1].lower()}{name[1:]}"
+    if len(made.get("enum", ())) == 1:
         (made["const"],) = made.pop("enum")
     choices = made.get("anyOf", [])
     # The order is that of the msgspec version otherwise.

@@ -23,7 +23,7 @@ from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import FileChange
 from reconciler.model.naming import Named, Names
-from reconciler.model.public import Count, Public, Term, derived
+from reconciler.model.public import Count, FieldPath, Public, Term, derived
 from reconciler.model.resolved import PublicField
 from reconciler.model.resource import Resource
 from reconciler.model.text import printable, quoted, several, shortened
@@ -56,7 +56,7 @@ class Difference(Public, frozen=True):
     address: Address
     resource_name: str
     """Its name in the first environment."""
-    path: Path
+    path: FieldPath
     first: PublicField | None
     second: PublicField | None
     intended: Intent | None

@@ -22,9 +22,9 @@ from reconciler.model.comparison import comparable
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, Live
 from reconciler.model.naming import Named, Names, check_clear
-from reconciler.model.plan import Change, FieldChange, FromSource, Origin, Plan
+from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
 from reconciler.model.policy import POSSIBLE_DUPLICATE
-from reconciler.model.public import AddressText, Count, Public, derived
+from reconciler.model.public import Count, Public, derived
 from reconciler.model.request import Operation
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, mapping_of, path_text
@@ -116,13 +116,14 @@ class DriftedObject(Public, frozen=True):
     """The service paused it after failures."""
 
 
-class Drift(FromSource, frozen=True):
+class Drift(Public, frozen=True):
     """What differs in live state since the apply."""
 
     schema = "drift"
-    internal = frozenset({"source", "renamed"})
     version = 1
 
+    source: PlanSource
+    """What the plan was computed from."""
     objects: tuple[DriftedObject, ...]
     compared: Count
     deleted: tuple[Address, ...] = ()
@@ -130,16 +131,7 @@ class Drift(FromSource, frozen=True):
     unmanaged: Count = 0
     remarks: tuple[str, ...] = ()
     renamed: Mapping[Address, str] = {}
-
-    @derived
-    def applied(self) -> str | None:
-        """The newest applied commit."""
-        return self.source.applied
-
-    @derived
-    def renamed_(self) -> dict[AddressText, str]:
-        """Applied resources whose object was probably renamed in the service, with its name."""
-        return {str(address): name for address, name in self.renamed.items()}
+    """Applied resources whose object was probably renamed in the service, with its name."""
 
     @property
     def empty(self) -> bool:

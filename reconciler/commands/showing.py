@@ -155,9 +155,9 @@ def audit_of(runs: tuple[LoggedRun, ...], run: str | None = None) -> Audit:
     """
     if run is None:
         return Audit(runs, runs[-1])
-    matching = tuple(logged for logged in runs if logged.info.id.startswith(run))
+    matching = tuple(logged for logged in runs if logged.started_by.id.startswith(run))
     if len(matching) != 1:
-        ids = [logged.info.id for logged in matching or runs]
+        ids = [logged.started_by.id for logged in matching or runs]
         problem = "several runs begin with" if matching else "no run begins with"
         raise BadUsage(f"{problem} '{run}'", hint=f"runs: {listed(ids, _LISTED)}")
     return Audit(matching, matching[0])

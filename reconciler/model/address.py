@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from msgspec import Struct, field
 
@@ -32,28 +32,35 @@ _SHORTEST = 5
 _Known: TypeAlias = tuple[str, ...] | frozenset[str]
 
 
-class Address(NamedTuple):
-    """A kind and a key. Sorts by kind, then key.
+class Address(str):
+    """`KIND.KEY`: a text, as in public JSON."""
 
-    A tuple, since plans hash and compare addresses many times.
-    """
+    __slots__ = ()
 
-    kind: str
-    key: str
+    def __new__(cls, kind: str, key: str) -> Self:
+        """Return the address of a kind and a key."""
+        return str.__new__(cls, f"{kind}.{key}")
 
-    def __str__(self) -> str:
-        return f"{self.kind}.{self.key}"
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
+        return self.partition(".")[0]
+
+    @property
+    def key(self) -> str:
+        """The key in the configuration, or `id:ID` of an unmanaged object."""
+        return self.partition(".")[2]
 
     @classmethod
-    def parse(cls, text: str) -> Address:
-        """Return the address that `str` made. Raises ValueError for text without a dot."""
+    def parse(cls, text: str) -> Self:
+        """Return the address of a text. Raises ValueError for one without a dot."""
         kind, dot, key = text.partition(".")
         if not (kind and dot and key):
             raise ValueError(f"'{text}' is not an address; write kind.key")
         return cls(kind, key)
 
     @classmethod
-    def of_unmanaged(cls, kind: str, live_id: str) -> Address:
+    def of_unmanaged(cls, kind: str, live_id: str) -> Self:
         """Return the address of an unmanaged object."""
         return cls(kind, f"{UNMANAGED_PREFIX}{live_id}")
 

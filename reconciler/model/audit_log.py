@@ -4,44 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from http import HTTPStatus
-from typing import Any, Literal, Union, get_args
+from typing import Any, get_args
 
 import orjson
-from msgspec import Struct, ValidationError, convert, defstruct
-from msgspec.structs import replace
+from msgspec import Struct, field
 
-from reconciler.errors import ExitCode
+from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.decoding import (
     InvalidPlanFile,
     check_version,
-    decode_backfill_content,
     decode_content,
-    form_of,
-    members_of,
-    problem,
+    problem_of,
     value_of,
 )
-from reconciler.model.event import (
-    Done,
-    Event,
-    Failed,
-    Noted,
-    OfChange,
-    Planned,
-    Record,
-    RunInfo,
-    Sending,
-    Sent,
-    Skipped,
-)
-from reconciler.model.plan import Change, Plan
-from reconciler.model.public import Positive, Public, Term, as_json, members
+from reconciler.model.event import Event, Noted, Record, RunInfo
+from reconciler.model.kind import Action
+from reconciler.model.plan import Change, Plan, PlanSource
+from reconciler.model.public import Positive, Public, Term, as_json, derived, members
 
-_STARTS = ("planned", "backfills_planned")
+STARTS = ("planned", "backfills_planned")
 """The events that start a run."""
+_ENDS = ("done", "failed", "skipped")
+"""The events that end a change."""
 _MOST_BROKEN = 10
 """Lines at the start of an audit log of which one must be an event."""
 
@@ -58,155 +43,120 @@ class Ending(Term):
     NOT_SENT = "not sent", "The run ended before a request changed anything."
 
 
-class LoggedRequest(Struct, frozen=True):
-    """A request that writes. `statuses` are those of its attempts, None without an answer."""
+class LoggedChange(Public, frozen=True):
+    """A change of a run."""
 
-    method: str
-    path: str
-    change_id: str | None
-    statuses: tuple[int | None, ...]
-
-    @property
-    def answered(self) -> bool:
-        """Whether the last attempt was answered."""
-        return self.statuses[-1] is not None
-
-    @property
-    def refused(self) -> bool:
-        """Whether the service certainly did nothing."""
-        return all(map(_refuses, self.statuses))
-
-    @property
-    def clear(self) -> bool:
-        """Whether it is known if the last attempt took effect."""
-        status = self.statuses[-1]
-        return _refuses(status) or (status is not None and status < HTTPStatus.MULTIPLE_CHOICES)
-
-
-def _refuses(status: int | None) -> bool:
-    return (
-        status is not None
-        and status != HTTPStatus.REQUEST_TIMEOUT
-        and HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
-    )
-
-
-class LoggedChange(Struct, frozen=True):
-    """A change of a run.
-
-    live_id
-        The object that it created or changed, None if unknown.
-    detail
-        The error, or why it was skipped.
-    wrote
-        Whether a request that writes was sent and not refused.
-    """
+    internal = frozenset({"change"})
 
     change: Change
     ending: Ending
-    live_id: str | None = None
+    """How it ended."""
+    live_id: str | None = field(default=None, name="id")
+    """The object that it created or changed, null if unknown."""
     detail: str | None = None
-    wrote: bool = False
+    """The error, or why it was skipped, null without."""
+
+    @derived
+    def address(self) -> Address:
+        """The resource."""
+        return self.change.address
+
+    @derived
+    def action(self) -> Action:
+        """What was to be done."""
+        return self.change.action
+
+    @derived
+    def name(self) -> str:
+        """The name of the object."""
+        return self.change.name
 
 
-class LoggedRun(Struct, frozen=True):
-    """A run in an audit log. `exit_code` is None if it was killed. Times are ISO 8601.
+class LoggedRun(Public, frozen=True):
+    """A run in an audit log. Times are ISO 8601."""
 
-    Only the run of a plan has changes and is verified.
-    """
+    internal = frozenset({"plan"})
 
-    info: RunInfo
+    started_by: RunInfo
+    """Who started it, where, and with which version."""
     plan: Plan | BackfillPlan
     started_at: str
+    """The start."""
     last_event_at: str
+    """The last line."""
     changes: tuple[LoggedChange, ...]
-    requests: tuple[LoggedRequest, ...]
+    """The changes, in the order of the plan. A run of backfills has none."""
     exit_code: int | None = None
+    """Null if the run was killed, or is still running."""
     verified: bool | None = None
+    """Whether the plan afterwards was empty, null if there was none."""
 
-    @property
+    @derived
     def plan_id(self) -> str:
-        """The id of its plan."""
+        """The id of the plan."""
         return self.plan.plan_id
 
-    @property
-    def unknown(self) -> tuple[LoggedChange, ...]:
-        """The changes with an unknown outcome."""
-        return tuple(change for change in self.changes if change.ending is Ending.UNKNOWN)
-
-    @property
-    def unknown_requests(self) -> tuple[LoggedRequest, ...]:
-        """The requests of no change, such as backfills, that may have taken effect.
-
-        None of a run that ended well: it found what they did.
-        """
-        if self.exit_code == ExitCode.FINE:
-            return ()
-        return tuple(
-            request for request in self.requests if request.change_id is None and not request.clear
-        )
-
-    @property
-    def unanswered(self) -> tuple[LoggedRequest, ...]:
-        """The requests that write whose last attempt has no answer."""
-        return tuple(request for request in self.requests if not request.answered)
+    @derived
+    def source(self) -> PlanSource:
+        """What the plan was computed from."""
+        return self.plan.source
 
 
-class Audit(Struct, frozen=True):
-    """The runs of an audit log in the order of their start, and the one that is shown in full."""
+class Audit(Public, frozen=True):
+    """The runs of an audit log: `show FILE --format json`."""
 
-    runs: Sequence[LoggedRun]
+    version = 1
+    schema = "audit"
+    internal = frozenset({"shown"})
+
+    runs: tuple[LoggedRun, ...]
+    """The oldest first."""
     shown: LoggedRun
 
 
-class Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
-    """One line of an audit log."""
+class Line(Struct, frozen=True, kw_only=True):
+    """What is read of a line: what all have, and what ends a change or the run."""
 
-    format_version: Literal[1]
-    """Version of this format."""
+    event: str
     run: str
     """Id of the run. Several runs can append to one file at once."""
     sequence: Positive
     """Number of the event in its run, from 1."""
     time: str
     """Time of the event, ISO 8601."""
+    address: str = ""
+    action: str = ""
+    id: str | None = None
+    error: str | None = None
+    because: str | None = None
+    adopted: bool | int = False
+    unknown: bool | int = False
+    stale: bool = False
+    method: str = "GET"
+    change: str | None = None
+    exit_code: int | None = None
+    verified: bool | None = None
 
 
-class StartLine(Line, frozen=True, kw_only=True):
+class FirstLine(Line, frozen=True, kw_only=True):
     """The first line of a run."""
 
-    started_by: form_of(RunInfo)  # type: ignore[valid-type]
+    started_by: RunInfo
     """Who started the run, where, and with which version."""
 
 
-@cache
-def lines() -> Any:
-    """Return the type of all lines: the form of each event, behind what every line has."""
-    return Union[tuple(_line_of(kind) for kind in get_args(Event) if kind is not Noted)]  # noqa: UP007
-
-
-def _line_of(kind: type[Public]) -> type[Struct]:
-    word = _word(kind)
-    return defstruct(
-        kind.__name__,
-        members_of(kind),
-        bases=(StartLine if word in _STARTS else Line,),
-        namespace={"__doc__": kind.__doc__, "__declared__": kind},
-        frozen=True,
-        kw_only=True,
-        tag=word,
-    )
-
-
-def _word(kind: type[Any]) -> str:
-    """Return the word of an event: `backfills_ended` of `BackfillsEnded`."""
-    return re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+EVENTS: Mapping[str, Any] = {
+    re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind
+    for kind in get_args(Event)
+    if kind is not Noted
+}
+"""The types of events by their words: `backfills_ended` of `BackfillsEnded`."""
+_WORDS = {kind: word for word, kind in EVENTS.items()}
 
 
 def encode_line(record: Record) -> bytes:
     """Return the line of an event, whose secrets must be masked already."""
-    event = record.event
-    word = _word(type(event))
+    word = _WORDS[type(record.event)]
     head = {
         "event": word,
         "format_version": Plan.version,
@@ -214,9 +164,9 @@ def encode_line(record: Record) -> bytes:
         "sequence": record.sequence,
         "time": record.time,
     }
-    if word in _STARTS:
+    if word in STARTS:
         head["started_by"] = record.run
-    return as_json(head | members(event), indent=False).encode()
+    return as_json(head | members(record.event), indent=False).encode()
 
 
 def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | None:
@@ -226,13 +176,11 @@ def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | Non
     incomplete line: the last of the file, or one before a run starts, also the first of the file.
     Raises InvalidPlanFile.
     """
-    texts = data.splitlines()
-    first = next((event for event in map(_event, texts[:_MOST_BROKEN]) if event is not None), None)
-    if first is None or not (_starts_run(first) or _event(texts[0]) is not None):
+    events = [_event(text) for text in data.splitlines()]
+    first = next((event for event in events[:_MOST_BROKEN] if event is not None), None)
+    if first is None or not (_starts_run(first) or events[0] is not None):
         return None
-    runs: dict[str, list[Any]] = {}
-    plans: dict[str, Plan | BackfillPlan] = {}
-    events = [_event(text) for text in texts]
+    runs: dict[str, tuple[FirstLine, Plan | BackfillPlan, list[Line]]] = {}
     for number, event in enumerate(events, start=1):
         where = f"{name}:{number}"
         if event is None:
@@ -241,16 +189,15 @@ def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | Non
                 raise InvalidPlanFile(f"{where}: not a line of an audit log")
             continue
         if _starts_run(event):
-            check_version(event, name=where)
-        line = _decoded(event, name=where)
-        if _starts_run(event):
-            is_plan = line.__declared__ is Planned
-            decode = decode_content if is_plan else decode_backfill_content
-            plans[line.run] = decode(event["plan"], name=where)
-        elif line.run not in plans:
+            check_version(event, Plan, name=where)
+        line = _line(event, name=where)
+        if isinstance(line, FirstLine):
+            kind: type[Any] = Plan if line.event == "planned" else BackfillPlan
+            runs[line.run] = (line, decode_content(event.get("plan"), kind, name=where), [])
+        elif line.run not in runs:
             raise InvalidPlanFile(f"{where}: this audit log contains no plan of run {line.run}")
-        runs.setdefault(line.run, []).append(line)
-    return tuple(_run(lines, plans[run]) for run, lines in runs.items())
+        runs[line.run][-1].append(line)
+    return tuple(_run(*parts) for parts in runs.values())
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
@@ -262,91 +209,52 @@ def _event(line: bytes) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and "event" in content else None
 
 
-def _starts_run(event: Mapping[str, Any] | None) -> bool:
-    return event is not None and event["event"] in _STARTS
+def _starts_run(event: Mapping[str, Any]) -> bool:
+    return event["event"] in STARTS
 
 
-def _decoded(event: dict[str, Any], *, name: str) -> Any:
+def _line(event: Mapping[str, Any], *, name: str) -> Line:
     try:
-        return convert(event, lines())
-    except ValidationError as error:
-        raise InvalidPlanFile(f"{name}: invalid event: {problem(error)}") from None
+        return value_of(FirstLine if _starts_run(event) else Line, event)
+    except ValueError as error:
+        raise InvalidPlanFile(f"{name}: invalid event: {problem_of(error)}") from None
 
 
-def _run(lines: Sequence[Any], plan: Plan | BackfillPlan) -> LoggedRun:
-    planned, *rest = lines
-    changes = {change.id: change for change in plan.effective} if isinstance(plan, Plan) else {}
-    events = [event for event in (_event_of(line, changes) for line in rest) if event is not None]
-    requests = _writes(events)
+def _run(first: FirstLine, plan: Plan | BackfillPlan, lines: Sequence[Line]) -> LoggedRun:
+    last = lines[-1]
     return LoggedRun(
-        value_of(RunInfo, planned.started_by),
-        plan,
-        planned.time,
-        lines[-1].time,
-        _changes(plan, events, requests) if isinstance(plan, Plan) else (),
-        requests,
-        next((line.exit_code for line in rest if hasattr(line, "exit_code")), None),
-        next((line.verified for line in rest if hasattr(line, "verified")), None),
+        started_by=first.started_by,
+        plan=plan,
+        started_at=first.time,
+        last_event_at=last.time,
+        changes=_changes(plan, lines) if isinstance(plan, Plan) else (),
+        exit_code=last.exit_code,
+        verified=last.verified,
     )
 
 
-def _event_of(line: Any, changes: Mapping[str, Change]) -> Event | None:
-    """Return the event of a line about a change or a request, None for any other."""
-    kind = line.__declared__
-    if issubclass(kind, OfChange):
-        change = changes.get(f"{line.address}:{line.action}")
-        return value_of(kind, line, change=change) if change is not None else None
-    return value_of(kind, line) if kind in (Sending, Sent) else None
-
-
-def _changes(
-    plan: Plan, lines: Iterable[Event], requests: Iterable[LoggedRequest]
-) -> tuple[LoggedChange, ...]:
-    """Return how each change of a plan ended."""
-    writing = {request.change_id for request in requests if not request.refused}
+def _changes(plan: Plan, lines: Iterable[Line]) -> tuple[LoggedChange, ...]:
+    """Return how each change of a plan ended, by its last line that says so."""
+    ends = {f"{line.address}:{line.action}": line for line in lines if line.event in _ENDS}
+    sent = {line.change for line in lines if line.event == "sending" and line.method != "GET"}
     inside = plan.deleted_inside
-    writing |= {change.id for deletion in inside.keys() & writing for change in inside[deletion]}
-    by_change: dict[str, list[OfChange]] = {}
-    for line in lines:
-        if isinstance(line, OfChange):
-            by_change.setdefault(line.change.id, []).append(line)
+    sent |= {change.id for deletion in inside.keys() & sent for change in inside[deletion]}
     return tuple(
-        _change(change, by_change.get(change.id, ()), wrote=change.id in writing)
-        for change in plan.effective
+        _change(change, ends.get(change.id), is_sent=change.id in sent) for change in plan.effective
     )
 
 
-def _writes(lines: Iterable[Event]) -> tuple[LoggedRequest, ...]:
-    """Return the requests that write. A change sends one request at a time."""
-    statuses: dict[tuple[str, str, str | None], list[int | None]] = {}
-    for line in lines:
-        if isinstance(line, (Sending, Sent)) and line.method != "GET":
-            attempts = statuses.setdefault((line.method, line.path, line.change_id), [])
-            if isinstance(line, Sending):
-                attempts.append(None)
-            elif attempts:
-                attempts[-1] = line.status
-    return tuple(LoggedRequest(*request, tuple(made)) for request, made in statuses.items() if made)
+def _change(change: Change, end: Line | None, *, is_sent: bool) -> LoggedChange:
+    if end is None:
+        return LoggedChange(change, Ending.UNKNOWN if is_sent else Ending.NOT_SENT)
+    return LoggedChange(change, _ending(end), end.id, end.error or end.because)
 
 
-def _change(change: Change, lines: Sequence[OfChange], *, wrote: bool) -> LoggedChange:
-    """Return how a change ended, by its last line that says so."""
-    logged = LoggedChange(change, Ending.UNKNOWN if wrote else Ending.NOT_SENT, wrote=wrote)
-    for line in lines:
-        match line:
-            case Done():
-                ending = Ending.ADOPTED if line.adopted else Ending.DONE
-                logged = replace(logged, live_id=line.live_id, ending=ending)
-            case Failed():
-                logged = replace(
-                    logged, live_id=line.live_id, ending=_failure(line), detail=line.error
-                )
-            case Skipped():
-                logged = replace(logged, ending=Ending.SKIPPED, detail=line.because)
-    return logged
-
-
-def _failure(line: Failed) -> Ending:
+def _ending(line: Line) -> Ending:
+    if line.event == "skipped":
+        return Ending.SKIPPED
+    if line.event == "done":
+        return Ending.ADOPTED if line.adopted else Ending.DONE
     if line.unknown:
         return Ending.UNKNOWN
     return Ending.STALE if line.stale else Ending.FAILED

@@ -9,8 +9,7 @@ from typing import Literal
 import orjson
 
 from reconciler.model.address import Address
-from reconciler.model.kind import Dialect
-from reconciler.model.plan import Consequence, FromSource, Severity
+from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.public import Count, Public, Term, derived
 
 
@@ -79,10 +78,7 @@ class BackfillEnd(Public, frozen=True):
 
 
 class ObjectBackfills(Public, frozen=True):
-    """The backfills of one object. `ends` is empty before they are started."""
-
-    internal = frozenset({"ends"})
-    recent = frozenset({"ends"})
+    """The backfills of one object."""
 
     address: Address
     name: str
@@ -102,11 +98,7 @@ class ObjectBackfills(Public, frozen=True):
     rows: int | None = None
     """Median rows of a run, null if unknown."""
     ends: tuple[BackfillEnd, ...] = ()
-
-    @derived
-    def ends_(self) -> tuple[BackfillEnd, ...]:
-        """How they ended, as far as they were started. Not read again."""
-        return self.ends
+    """How they ended, empty before they are started."""
 
     @property
     def runs(self) -> int:
@@ -119,13 +111,14 @@ class ObjectBackfills(Public, frozen=True):
         return any(item.severity is Severity.DANGER for item in self.consequences)
 
 
-class BackfillPlan(FromSource, frozen=True):
+class BackfillPlan(Public, frozen=True):
     """A plan of backfills. `plan_id` is the digest of what it does."""
 
     version = 2
     schema = "backfill"
-    internal = frozenset({"source"})
 
+    source: PlanSource
+    """What the plan was computed from."""
     objects: tuple[ObjectBackfills, ...]
     """The objects, by address."""
     created_at: str = ""
@@ -137,16 +130,6 @@ class BackfillPlan(FromSource, frozen=True):
     def type(self) -> Literal["backfill"]:
         """Distinguishes it from a plan of changes."""
         return "backfill"
-
-    @derived
-    def tool_version(self) -> str:
-        """Version of reconciler."""
-        return self.source.tool_version
-
-    @derived
-    def dialect(self) -> Dialect | None:
-        """Version of the server, null if unknown."""
-        return self.source.dialect
 
     @property
     def backfills(self) -> tuple[PlannedBackfill, ...]:

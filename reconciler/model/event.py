@@ -22,6 +22,7 @@ Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
 Method: TypeAlias = Annotated[
     str, Meta(extra_json_schema={"enum": ["DELETE", "GET", "PATCH", "POST", "PUT"]})
 ]
+EndCode: TypeAlias = Annotated[ExitCode, Meta(extra_json_schema={"enum": [0, 3, 130]})]
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]
 
 
@@ -145,7 +146,6 @@ class Failed(OfChange, frozen=True):
     """A change was not made, or only in part."""
 
     internal = OfChange.internal | {"refused"}
-    recent = frozenset({"adopted"})
 
     error: str
     """Reason."""
@@ -244,7 +244,7 @@ class Ended(Public, frozen=True):
         return self.report.interrupted
 
     @derived
-    def exit_code(self) -> Annotated[ExitCode, Meta(extra_json_schema={"enum": [0, 3, 130]})]:
+    def exit_code(self) -> EndCode:
         """0: everything was done. 3: something failed, was skipped, or could not be verified.
 
         130: interrupted.
@@ -264,7 +264,7 @@ class BackfillsEnded(Public, frozen=True):
     """Whether a stop was requested."""
 
     @derived
-    def exit_code(self) -> Annotated[ExitCode, Meta(extra_json_schema={"enum": [0, 3, 130]})]:
+    def exit_code(self) -> EndCode:
         """0: everything was started. 3: something was not, or its outcome is unknown.
 
         130: interrupted.
@@ -301,8 +301,6 @@ Listener: TypeAlias = Callable[[Event], None]
 
 class RunInfo(Public, frozen=True):
     """Who started a run, where, and with which version."""
-
-    recent = frozenset({"reason"})
 
     id: str
     """Id of the run."""

@@ -20,7 +20,7 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import Selection
-from reconciler.model.public import Count, Digest, Public, Term, as_json, derived
+from reconciler.model.public import Count, Digest, FieldPath, Public, Term, as_json, derived
 from reconciler.model.resource import ParentRef
 from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, PLAIN, JSONObject, Path, SecretRef, form_of
@@ -68,9 +68,8 @@ class FieldChange(Public, frozen=True):
     """One field that differs. An absent side has no key; a null side is null."""
 
     with_secrets = frozenset({"before", "after"})
-    recent = frozenset({"written"})
 
-    path: Path
+    path: FieldPath
     before: JSON = MISSING
     """The live value in canonical form; a query as the service returns it. Absent without a
     value, and for a secret."""
@@ -83,7 +82,7 @@ class FieldChange(Public, frozen=True):
     """Whether the key was removed from the files: the field returns to its default."""
     origin: Origin = Origin.UNKNOWN
     """The side that changed."""
-    written: Annotated[Path, Meta(min_length=0)] = ()
+    written: Path = ()
     """The path as the file writes it, empty if it is `path`."""
 
 
@@ -107,11 +106,9 @@ class SecretUse(Term):
 class SecretNote(Public, frozen=True):
     """A secret field: its reference, and whether and why it is sent."""
 
-    recent = frozenset({"former"})
-
-    path: Path
-    ref: SecretRef = field(name="parts")
-    """The text and the references of the value, in order."""
+    path: FieldPath
+    ref: SecretRef
+    """The value."""
     use: SecretUse
     """Why it is or is not sent."""
     former: str = ""
@@ -350,8 +347,6 @@ class Leaving(Public, frozen=True):
 class Refusal(Public, frozen=True):
     """A violation of the policy."""
 
-    recent = frozenset({"after_merge", "objects"})
-
     rule: str
     """Stable id of the rule."""
     message: str
@@ -403,27 +398,6 @@ class PlanSource(Public, frozen=True):
     """Whether the files that were planned differ from those of `head`. Absent if they do not."""
     organization_name: str | None = None
     """Name of the organization. Absent if the key may not read it."""
-
-
-class FromSource(Public, frozen=True):
-    """A public value that shows the service and the environment of its source."""
-
-    source: PlanSource
-
-    @derived
-    def environment(self) -> str:
-        """Name of the environment."""
-        return self.source.environment
-
-    @derived
-    def organization(self) -> str:
-        """Id of the organization."""
-        return self.source.organization
-
-    @derived
-    def base_url(self) -> str:
-        """Address of the service."""
-        return self.source.base_url
 
 
 class Summary(Public, frozen=True):

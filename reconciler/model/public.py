@@ -13,24 +13,19 @@ import orjson
 from msgspec import UNSET, Meta, Struct
 from msgspec.structs import asdict
 
-from reconciler.diagnostics import Mark
-from reconciler.model.address import Address
 from reconciler.model.field_types import time_text
 from reconciler.model.text import plain_json
 from reconciler.model.values import JSON, MISSING, SecretRef
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1)]
-AddressText: TypeAlias = Annotated[
-    str,
-    Meta(
-        description="KIND.KEY, or KIND.id:ID for an unmanaged object.",
-        extra_json_schema={"pattern": r"^[^.]+\..+$"},
-    ),
+FieldPath: TypeAlias = Annotated[
+    tuple[str | int, ...],
+    Meta(description="Names and list positions, counted from 0.", min_length=1),
 ]
 Digest: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
 SECRET_KEY = "$secret"  # noqa: S105 - a marker
-"""`{"$secret": […]}` is a value with secrets, so a name that starts with `$` gets one more `$`."""
+"""`{"$secret": {"parts": […]}}` is a value with secrets. Another name with a `$` gets one more."""
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
 
 
@@ -74,13 +69,12 @@ class Public(Struct, frozen=True):
     The docstring below a field describes it. A whole report has the `version` of its format and the
     name of its `schema`.
 
-    Fields that are `optional` are absent if they are empty. Those that are `recent` are missing in
-    files of earlier versions. Those `with_secrets` contain values of the configuration.
+    Fields that are `optional` are absent if they are empty. Those `with_secrets` contain values of
+    the configuration.
     """
 
     internal: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
-    recent: ClassVar[frozenset[str]] = frozenset()
     with_secrets: ClassVar[frozenset[str]] = frozenset()
     version: ClassVar[int | None] = None
     schema: ClassVar[str] = ""
@@ -103,6 +97,8 @@ def _plain(value: Any) -> Any:
     """Return what orjson can encode. Raises KeyError for a type without public JSON."""
     if isinstance(value, Public):
         return members(value)
+    if isinstance(value, Struct):
+        return asdict(value)
     if isinstance(value, Mapping):
         return dict(value)
     return _ENCODERS[type(value)](value)
@@ -126,7 +122,7 @@ def encode_value(value: JSON) -> Any:
     if value is MISSING:
         return UNSET
     if isinstance(value, SecretRef):
-        return {SECRET_KEY: _parts(value)}
+        return {SECRET_KEY: value}
     if isinstance(value, Mapping):
         return {
             f"${name}" if str(name).startswith("$") else str(name): encode_value(item)
@@ -137,15 +133,7 @@ def encode_value(value: JSON) -> Any:
     return value
 
 
-def _parts(secret: SecretRef) -> list[Any]:
-    """Return the text and the references of a secret, in order."""
-    return [part if isinstance(part, str) else {"ref": str(part)} for part in secret.parts]
-
-
 _ENCODERS: Mapping[type, Callable[[Any], Any]] = {
-    Address: str,
-    Mark: asdict,
-    SecretRef: _parts,
     datetime: time_text,
     timedelta: timedelta.total_seconds,
 }

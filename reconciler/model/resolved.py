@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.public import Public
-from reconciler.model.values import FieldOrigin, Path
+from reconciler.model.public import FieldPath, Public
+from reconciler.model.values import FieldOrigin
 
 
 class PublicOrigin(Public, frozen=True):
@@ -51,7 +51,7 @@ class PublicOverridden(Public, frozen=True):
 class PublicField(Public, frozen=True):
     """A field that the files manage."""
 
-    path: Path
+    path: FieldPath
     """Its path in the resource."""
     name: str
     """The path as text."""

@@ -47,28 +47,17 @@ MISSING: Final = Missing.MISSING
 
 
 class SecretSource(Struct, frozen=True, order=True):
-    """The source of one secret, never its value.
-
-    `source` is the name of a provider. "literal" is a value that is written in the files: its
-    `argument` is `<address>:<path>`, for a URL with `=<host>`, and the value stays with the
-    configuration.
-    """
+    """The source of one secret, never its value."""
 
     source: str
+    """Name of a provider, or `literal` for a value that is written in the files."""
     argument: str
+    """What the provider takes; of a literal ADDRESS:PATH, for a URL with `=HOST`."""
 
     @property
     def origin(self) -> str:
         """`env:TOKEN`. The place of a literal is not shown."""
         return self.source if self.source == "literal" else f"{self.source}:{self.argument}"
-
-    @classmethod
-    def parse(cls, text: str) -> SecretSource:
-        """Return the source that `str` made. Raises ValueError for other text."""
-        reference = Reference(text.removeprefix("${").removesuffix("}"))
-        if str(reference) != text or not (reference.is_secret and reference.provider):
-            raise ValueError(f"'{text}' is not a reference to a secret")
-        return cls(reference.provider, reference.argument)
 
     def __str__(self) -> str:
         return f"${{secret:{self.source}:{self.argument}}}"
@@ -82,6 +71,7 @@ class SecretRef(Struct, frozen=True):
     """
 
     parts: tuple[str | SecretSource, ...]
+    """The text and the sources of the value, in order."""
 
     @classmethod
     def of(cls, source: str, argument: str) -> SecretRef:

@@ -289,7 +289,7 @@ def _check_names(resolved: ResolvedWorkspace, containing: Sequence[Resource]) ->
     kinds = kinds_by_name()
     keys: dict[tuple[str | None, str, str | None], str] = {}
     for container in containing:
-        kind, key = container.address
+        kind, key = container.address.kind, container.address.key
         if not isinstance(container.spec.get("name"), Unknown):
             keys[kind, "name", container.name] = key
         if container.pinned_id is not None and not is_misread(container.pinned_id):

@@ -159,7 +159,7 @@ def test_another_form_is_not_taken_for_a_plan(place: tuple[Any, ...], value: Any
 
 def test_a_secret_with_a_value_is_not_taken_for_a_plan() -> None:
     plan = json.loads(encode(A_PLAN))
-    field = {"path": ["token"], "secret": True, "reset": False, "origin": "unknown"}
+    field = {"path": ["token"], "secret": True, "reset": False, "origin": "unknown", "written": []}
     plan["changes"][0]["fields"] = [field]
     assert wrong(PLAN, plan) == []
     plan["changes"][0]["fields"] = [{**field, "before": "hunter2"}]

@@ -108,7 +108,6 @@ def test_f8_the_log_of_a_killed_run_has_what_is_unknown(
     audited = reconciler("show", log)
     assert audited.code == 3
     assert '+ unknown create batch_export.e3 "E3"' in " ".join(audited.out.split())
-    assert "(batch_export.e3:create)" in audited.out
 
 
 def complete_lines(log: Path) -> list[dict[str, Any]]:

@@ -142,7 +142,7 @@ def test_an_ignored_field_does_not_make_a_saved_plan_stale(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("projects: {}", "not a plan file: invalid JSON"),
+        ("projects: {}", "not a plan file"),
         ("[]", "not a plan file"),
         ('{"format_version": 9}', "unsupported format 9"),
         ('{"format_version": 1, "changes": []}', "missing required field"),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.model.decoding import encode
+from reconciler.model.plan import encode
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.values import MISSING, UNSET, value_at
 from reconciler.workspace.loading import load

@@ -53,7 +53,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "backfills": {"text": "render.runs:backfills_document", "json": _PUBLIC},
     "resolved": _document("render.resolved:resolved_document"),
     "imported": _document("authoring.importing:imported_document"),
-    "audit": _document("render.audit:audit_document") | {"json": "render.audit:audit_as_json"},
+    "audit": _document("render.audit:audit_document"),
     "drift": _document("authoring.drift:drift_document"),
     "compared": _document("authoring.comparing:compared_document"),
     "gaps": _document("operations.gaps:gaps_document"),

@@ -10,7 +10,6 @@ from reconciler.model.values import (
     PLAIN,
     Reference,
     SecretRef,
-    SecretSource,
     is_only_references,
     is_reference_without_default,
     leaves,
@@ -60,11 +59,3 @@ def test_a_reference_knows_its_provider_and_argument() -> None:
     assert not is_reference_without_default(str(plain))
     assert is_only_references("${var:a}${var:b}")
     assert not is_only_references("${var:a} and more")
-
-
-def test_a_source_of_a_secret_is_read_back() -> None:
-    for source in (SecretSource("env", "X"), SecretSource("literal", "batch_export.a:x.{y}")):
-        assert SecretSource.parse(str(source)) == source
-    for text in ("${env:X}", "secret:env:X", "${secret:}"):
-        with pytest.raises(ValueError, match="not a reference to a secret"):
-            SecretSource.parse(text)
