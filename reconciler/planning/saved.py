@@ -12,25 +12,13 @@ from reconciler.model.comparison import is_equal, live_leaves, unknown_field
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import (
-    Change,
-    FieldChange,
-    Plan,
-    PlanSource,
-    SecretUse,
-    digest_of,
-)
+from reconciler.model.plan import Change, FieldChange, Plan, PlanSource, SecretUse, digest_of
 from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import JSON, MISSING, path_text
 
-_UNREADABLE = (
-    SecretUse.ROTATE,
-    SecretUse.REFERENCE_CHANGED,
-    SecretUse.VERSION_CHANGED,
-    SecretUse.RESENT,
-)
-"""Secrets that are sent because they changed: no live value shows whether they were."""
+_WITH_OTHERS = SecretUse.CREATE, SecretUse.NEEDED, SecretUse.UNREADABLE
+"""Secrets that did not change. Of the others, no live value shows whether they were sent."""
 _LONGEST_VALUE = 60
 
 
@@ -47,10 +35,9 @@ def differences(
     ids = {change.address: change.live_id for change in new.changes}
     comparer = _Comparer(new.source, now, ids, live, {kind.name: kind for kind in kinds}, mask)
     lines = [line for change in saved.effective for line in comparer.differences(change)]
-    known = {change.id for change in saved.effective}
-    more = (change for change_id, change in now.items() if change_id not in known)
-    lines += (f"{text} is not in the saved plan" for item in more for text in _acts(item))
-    return tuple(lines)
+    more = now.keys() - {change.id for change in saved.effective}
+    added = (text for change_id in now if change_id in more for text in _acts(now[change_id]))
+    return (*lines, *(f"{text} is not in the saved plan" for text in added))
 
 
 class _Comparer(Struct):
@@ -85,22 +72,18 @@ class _Comparer(Struct):
 
     def _expected(self, change: Change, kind: Kind) -> Change:
         """Return a saved change as the new plan has it, now that others before it are done."""
-        parent_id, fields = change.parent_id, change.fields
-        if parent_id is None and change.parent and change.parent.key and kind.parent:
-            parent = Address(kind.parent, change.parent.key)
-            if f"{parent}:{Action.CREATE}" in self.done:
-                parent_id = self.ids.get(parent)
-                fields = tuple(
-                    replace(item, after=parent_id) if item.path == (kind.parent_key,) else item
-                    for item in fields
-                )
-        return replace(
-            change,
-            parent_id=parent_id,
-            fields=fields,
-            depends_on=tuple(sorted(set(change.depends_on) - self.done)),
-            inside=tuple(sorted(set(change.inside) - self.gone)),
+        depends_on = tuple(sorted(set(change.depends_on) - self.done))
+        inside = tuple(sorted(set(change.inside) - self.gone))
+        change = replace(change, depends_on=depends_on, inside=inside)
+        parent = Address(kind.parent or "", (change.parent and change.parent.key) or "")
+        if change.parent_id is not None or f"{parent}:{Action.CREATE}" not in self.done:
+            return change
+        parent_id = self.ids.get(parent)
+        fields = (
+            replace(item, after=parent_id) if item.path == (kind.parent_key,) else item
+            for item in change.fields
         )
+        return replace(change, parent_id=parent_id, fields=tuple(fields))
 
     def _is_done(self, change: Change, kind: Kind) -> bool:
         """Return whether a change that is not planned now needs nothing any more.
@@ -118,7 +101,7 @@ class _Comparer(Struct):
             item is not None
             and self.mask(item.name.strip()) == change.name.strip()
             and (change.parent is None or item.parent_id == change.parent_id)
-            and not any(note.use in _UNREADABLE for note in change.secrets)
+            and all(note.use in _WITH_OTHERS for note in change.secrets)
             and all(self._has(item, kind, entry) for entry in change.fields)
         )
 
@@ -134,11 +117,9 @@ class _Comparer(Struct):
 
 def _acts(change: Change) -> Iterator[str]:
     """Yield what a change does: the fields of an update, or the action."""
-    if change.action is Action.UPDATE and change.fields:
-        for name, sides in map(_fact, change.fields):
-            yield f"{change.address}: {name} {sides}".rstrip()
-    else:
-        yield f"{change.address}: {change.action}"
+    is_update = change.action is Action.UPDATE and change.fields
+    facts = map(_fact, change.fields) if is_update else ((change.action.value, ""),)
+    yield from (f"{change.address}: {name} {sides}".rstrip() for name, sides in facts)
 
 
 def _deviations(saved: Change, now: Change) -> Iterator[str]:
@@ -147,10 +128,9 @@ def _deviations(saved: Change, now: Change) -> Iterator[str]:
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     for name in names:
         text, was, value = f"{now.address}: {name}", before.get(name), after.get(name)
-        if was is None:
-            yield f"{text} {value}".rstrip() + " is not in the saved plan"
-        elif value is None:
-            yield f"{text} {was}".rstrip() + " is in the saved plan, but not planned now"
+        if was is None or value is None:
+            where = "is not in the saved plan" if was is None else "is in the saved plan only"
+            yield " ".join(filter(None, (text, was, value, where)))
         else:
             yield f"{text} is {value} now, the saved plan has {was}"
     if not names:
@@ -168,9 +148,8 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
     for path, value in (change.seen or {}).items():
         if path not in shown:
             yield f"live value of {printable(path)}", _shown(value)
-    for note in change.secrets:
-        if note.use.sent:
-            yield f"secret {printable(path_text(note.path))} {note.use.meaning}", ""
+    sent = [note for note in change.secrets if note.use.sent]
+    yield from ((f"secret {printable(path_text(it.path))} {it.use.meaning}", "") for it in sent)
     yield from ((f"{item.severity} {item.rule}", "") for item in change.consequences)
     yield from ((f"after {needed}", "") for needed in change.depends_on)
     yield from ((f"object inside with id {printable(item)}", "") for item in change.inside)
