@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
+from reconciler.errors import LoadingStopped
 from reconciler.model.values import leaves, value_at
 from reconciler.workspace.sources import MAX_FILE_BYTES, too_large
 from reconciler.workspace.yaml.construct import Constructor, Unreadable
@@ -152,7 +153,11 @@ class ParsedFiles:
         known = next((self._parsed[key] for key in keys if key in self._parsed), None)
         if known is None:
             own = DiagnosticCollector(strict=problems.strict, lenient=problems.lenient)
-            known = parse(raw, file, own), own.diagnostics
+            try:
+                known = parse(raw, file, own), own.diagnostics
+            except LoadingStopped:
+                problems.diagnostics += own.diagnostics
+                raise
             self._parsed[keys[bool(own.diagnostics)]] = known
         problems.diagnostics += known[1]
         return known[0]
