@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -11,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
@@ -23,10 +24,10 @@ from reconciler.model.text import listed, printable, shortened
 from reconciler.model.values import SecretRef, leaves_of
 from reconciler.planning.inventory import Inventory, Record, entries_after, hash_of_secrets
 from reconciler.workspace.elsewhere import declared_in_others
-from reconciler.workspace.git.base import shallow_hint, trusted_branch
+from reconciler.workspace.git.base import TrustedBranch, shallow_hint, trusted_branch
 from reconciler.workspace.git.ci import head_branch_of, is_job
 from reconciler.workspace.git.inventory import REMOTE, read_entries, record, ref_of
-from reconciler.workspace.git.repository import HEAD, Blobs, Commit, GitSource, Repository
+from reconciler.workspace.git.repository import HEAD, Blobs, GitSource, Repository
 from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.resource_files import files_by_glob
 from reconciler.workspace.sources import content_id
@@ -49,24 +50,20 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     folder: Path
     loaded: Loaded
     environ: Mapping[str, str]
-    at: Commit | None = None
+    at: str | None = None
 
     @classmethod
     def of(
-        cls, folder: Path, loaded: Loaded, environ: Mapping[str, str], at: Commit | None = None
+        cls, folder: Path, loaded: Loaded, environ: Mapping[str, str], at: str | None = None
     ) -> WorkspaceHistory | None:
         """Return the history of a workspace, None outside of a repository."""
         repository = Repository.containing(folder)
         return cls(repository, folder, loaded, environ, at) if repository is not None else None
 
     @cached_property
-    def _head(self) -> Commit | None:
-        return self.at or self.repository.head()
-
-    @property
     def head(self) -> str | None:
         """The commit of HEAD, None before the first commit."""
-        return self._head.id if self._head is not None else None
+        return self.at or self.repository.commit(HEAD)
 
     @cached_property
     def head_ref(self) -> str | None:
@@ -85,43 +82,52 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         """The files of the workspace that differ from HEAD, sorted."""
         return self._differing(self._source(self.head or HEAD))
 
+    @cached_property
+    def _branch(self) -> TrustedBranch | None:
+        return trusted_branch(self.repository, self.environ)
+
     def inventory(self, *, push: bool = False, rollback: bool = False) -> Inventory:
         """Return what was applied. It is empty without a record, and before the first commit.
 
         With `push`, the record is that of the remote. With `rollback`, entries count as current
         whose commit HEAD lacks.
         """
-        repository, head = self.repository, self.head
-        today = dict(self._contents())
-        hashes = dict(self._hashes(today))
-        if head is None:
-            return Inventory(hashes=hashes)
-        tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
-        newest = repository.commit(f"{tip}^1") if tip is not None else None
-        if tip is None or newest is None:
-            return Inventory(hashes=hashes, trusted=self._trusted())
-        every = read_entries(repository, tip)
-        commits = {entry.commit for entry in every.values() if entry.commit is not None}
-        times = repository.times({*commits, newest})
-        uncounted = dict(self._uncounted(every, commits - times.keys()))
+        repository, head, desired = self.repository, self.head, self.loaded.desired
+        secret = {at for users in desired.secret_users.values() for at in users}
+        own = dict(self._contents((None, desired.resources[at]) for at in secret))
+        by_origin = {origin: content for (_, origin), content in own.items()}
+        today = Inventory(
+            hashes={at: hash_of_secrets(desired.resources[at], by_origin) for at in secret},
+            trusted=self._trusted(),
+        )
+        tip = None
+        if head is not None:
+            tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
+        if head is None or tip is None:
+            return today
+        every, newest = read_entries(repository, tip), repository.commit(f"{tip}^1")
+        if newest is None:
+            raise _lacking(f"the newest applied commit, the parent of {tip[:7]}")
+        times = repository.times({newest, *(one.commit for one in every.values() if one.commit)})
+        uncounted = dict(self._uncounted(every, times))
         entries = {at: entry for at, entry in every.items() if at not in uncounted}
-        self._find_trees([*sorted(commits & times.keys()), head, newest])
+        self._find_trees([*times, head])
         former, applied, parents = self._applied(entries, newest, times)
-        trusted = self._trusted()
         behind = {} if rollback else dict(self._behind(entries, applied, head))
-        if behind and repository.is_shallow:
-            raise _shallow("history of the", next(iter(behind.values())))
+        unsure = [commit for at in (*uncounted, *behind) if (commit := every[at].commit)]
+        if unsure and repository.is_shallow:
+            raise _lacking(f"the history of the applied commit {unsure[0][:7]}")
+        used = ((entries[at].commit, was) for at, was in applied.items()) if own else ()
         is_newer = self._trees[head] != self._trees[newest] and repository.is_ancestor(head, newest)
-        return Inventory(
+        return replace(
+            today,
             entries=entries,
             applied=applied,
             parents=parents,
-            hashes=hashes,
             uncounted=uncounted,
             behind=behind,
             elsewhere=dict(self._elsewhere(entries, parents)),
-            trusted=trusted,
-            contents=dict(self._contents_of(entries, applied, today)),
+            contents={**own, **dict(self._contents(used))},
             former=former,
             times=times,
             every=every,
@@ -138,86 +144,60 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         Nothing was applied from files with errors, and what was applied counts by itself.
         """
         with suppress(GitUnavailable):
-            branch = trusted_branch(self.repository, self.environ)
-            if branch is not None:
-                return self.configuration(branch.commit).resources
+            return self.configuration(self._branch.commit).resources if self._branch else {}
         return {}
 
     def _uncounted(
-        self, entries: _Entries, missing: Collection[str]
+        self, entries: _Entries, known: Collection[str]
     ) -> Iterator[tuple[Address, str]]:
         """Yield entries whose commit cannot be believed or is missing, with the reason."""
-        in_job, line = is_job(self.environ), {entry.commit for entry in entries.values()}
-        branch = "the trusted branch"
-        if in_job:
-            trusted = trusted_branch(self.repository, self.environ)
-            line = set(self.repository.first_parents(trusted.commit)) if trusted else set()
-            branch = trusted.ref if trusted is not None else f"{branch}, which is not known here"
+        in_job, line, branch = is_job(self.environ), frozenset[str](), "the trusted branch"
+        if in_job and self._branch is not None:
+            line, branch = self.repository.first_parents(self._branch.commit), self._branch.ref
         for address, entry in entries.items():
-            if entry.commit is None:
+            commit = entry.commit
+            if commit is None:
                 if in_job:
                     yield address, "it was applied from files that were not committed"
-            elif entry.commit in missing or entry.commit not in line:
-                if self.repository.is_shallow:
-                    raise _shallow("", entry.commit)
-                where = (
-                    "this clone" if entry.commit in missing else f"the first parents of {branch}"
-                )
-                yield address, f"its commit {entry.commit[:7]} is not in {where}"
+            elif commit not in known or (in_job and commit not in line):
+                where = f"the first parents of {branch}" if commit in known else "this clone"
+                yield address, f"its commit {commit[:7]} is not in {where}"
 
-    def _hashes(self, contents: Mapping[str, str]) -> Iterator[tuple[Address, str]]:
-        """Yield the hashes of the secrets of today's resources."""
-        desired = self.loaded.desired
-        for address in {at for users in desired.secret_users.values() for at in users}:
-            if (digest := hash_of_secrets(desired.resources[address], contents)) is not None:
-                yield address, digest
-
-    def _contents(self) -> Iterator[tuple[str, str]]:
-        """Yield the origins of tracked files that secrets come from, with ids of the contents."""
-        sources = (source for ref in self.loaded.desired.secret_users for source in ref.sources)
-        names = {item.origin: item.argument for item in sources if item.source == "file"}
-        if not names or self.head is None:
-            return
-        source = self._source(self.head)
-        for origin, name in names.items():
-            if source.contains(name) and (self.folder / name).is_file():
-                yield origin, content_id((self.folder / name).read_bytes())
-
-    def _contents_of(
-        self, entries: _Entries, applied: Mapping[Address, Resource], today: Mapping[str, str]
+    def _contents(
+        self, resources: Iterable[tuple[str | None, Resource]]
     ) -> Iterator[tuple[tuple[str | None, str], str]]:
-        """Yield those of today, if there are any, and those at the commits of entries."""
-        yield from (((None, origin), content) for origin, content in today.items())
-        files = {
-            (entries[address].commit or "", source)
-            for address, was in applied.items()
-            for ref in (leaves_of(was.spec, SecretRef) if today else ())
-            for source in ref.sources
-            if source.source == "file"
-        }
-        for commit, source in sorted(files):
-            at_commit = GitSource(self._blobs, self._trees[commit])
-            if (content := at_commit.id_of(source.argument)) is not None:
+        """Yield the ids of the contents of tracked files that secrets of resources come from.
+
+        They are given and found by commit, None for the files of today.
+        """
+        refs = (
+            (commit, ref) for commit, one in resources for ref in leaves_of(one.spec, SecretRef)
+        )
+        for commit, source in {(commit, source) for commit, ref in refs for source in ref.sources}:
+            if source.source != "file":
+                continue
+            content = self._source(commit or self.head or HEAD).id_of(source.argument)
+            if content is not None and commit is None:
+                file = self.folder / source.argument
+                content = content_id(file.read_bytes()) if file.is_file() else None
+            if content is not None:
                 yield (commit, source.origin), content
 
     def _elsewhere(
         self, entries: _Entries, parents: Mapping[Address, Resource]
     ) -> Iterator[tuple[Address, str]]:
         """Yield removed addresses that other files may declare, with the reason."""
-        loaded = self.loaded
-        removed = entries.keys() - loaded.desired.resources.keys()
-        for address in removed & loaded.declared.keys():
-            yield address, f"its `environments` leave out {loaded.desired.environment}"
-        removed -= loaded.declared.keys()
-        for address in removed if removed and self.repository.is_sparse else ():
-            yield address, "this sparse checkout leaves out YAML files of the repository"
-        names = {
-            at: (entries[at].name, parents[at].name if at in parents else None) for at in removed
-        }
+        loaded, names = self.loaded, dict[Address, tuple[str, str | None]]()
+        for address in entries.keys() - loaded.desired.resources.keys():
+            if address in loaded.declared:
+                yield address, f"its `environments` leave out {loaded.desired.environment}"
+            else:
+                parent = parents[address].name if address in parents else None
+                names[address] = entries[address].name, parent
+        read = {self.folder / name for name in loaded.files.keys() - loaded.skipped}
         if names:
-            read = {self.folder / name for name in loaded.files.keys() - loaded.skipped}
             yield from declared_in_others(
-                self.repository.root, self.folder, read, names, service=loaded.desired
+                self.repository, self.folder, read, names, service=loaded.desired
             )
 
     def _applied(
@@ -229,26 +209,25 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         loaded or kept: many commits of many resources need no more memory.
         """
         applied, parents = dict[Address, Resource](), dict[Address, Resource]()
-        wanted: dict[str, list[Address]] = {}
-        first = {self._trees[commit]: commit for commit in times if commit in self._trees}
-        first[self._trees[newest]] = newest
+        first = {self._trees[commit]: commit for commit in (*times, newest)}
+        wanted = defaultdict[str, list[Address]](list)
         for address, entry in entries.items():
             if entry.commit is not None:
-                wanted.setdefault(first[self._trees[entry.commit]], []).append(address)
-        former = self.configuration(newest, wanted.setdefault(newest, []))
+                wanted[first[self._trees[entry.commit]]].append(address)
+        former = self.configuration(newest, wanted[newest])
         # Neighbours have most files in common.
         for commit in sorted(wanted, key=lambda commit: times[commit], reverse=True):
             desired = former if commit == newest else self.configuration(commit, wanted[commit])
             for address in wanted[commit]:
-                was, above = desired.resources.get(address), kinds_by_name()[address.kind].parent
-                if was is not None and was.state is State.PRESENT:
-                    # Places of fields keep the whole file.
-                    is_today = was is self.loaded.desired.resources.get(address)
-                    applied[address] = was if is_today else replace(was, marks={})
-                    key = was.parent.key if was.parent is not None else None
-                    parent = desired.resources.get(Address(above or "", key or ""))
-                    if parent is not None:
-                        parents[address] = parent
+                was, kind = desired.resources.get(address), kinds_by_name()[address.kind]
+                if was is None or was.state is not State.PRESENT:
+                    continue
+                # Places of fields keep the whole file.
+                applied[address] = replace(was, marks={})
+                key = was.parent.key if was.parent is not None else None
+                above = desired.resources.get(Address(kind.parent or "", key or ""))
+                if above is not None:
+                    parents[address] = above
         return former, applied, parents
 
     def _behind(
@@ -259,65 +238,58 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         Current are those whose commit HEAD contains, those that are declared today as they were
         applied, and those that the files at the merge base declare so.
         """
-        today = self.loaded.desired.resources
-        commits = {entry.commit for entry in entries.values() if entry.commit is not None}
-        lacking = self.repository.lacking(commits, head)
+        today, left = self.loaded.desired.resources, defaultdict[str | None, list[Address]](list)
+        commits = {at: commit for at in applied if (commit := entries[at].commit) is not None}
+        lacking = self.repository.lacking({*commits.values()}, head)
         bases = {commit: self.repository.merge_base(commit, head) for commit in lacking}
-        left: dict[str | None, list[tuple[Address, str]]] = {}
-        for address, entry in entries.items():
-            commit, was = entry.commit, applied.get(address)
-            if commit in bases and not _is_same(was, today.get(address)):
-                left.setdefault(bases[commit], []).append((address, commit))
-        for base, pairs in left.items():
-            wanted = [address for address, _ in pairs]
-            former = self.configuration(base, wanted).resources if base is not None else None
-            for address, commit in pairs:
-                if former is None or not _is_same(applied.get(address), former.get(address)):
-                    yield address, commit
+        for address, commit in commits.items():
+            if commit in bases and not applied[address].declares_as(today.get(address)):
+                left[bases[commit]].append(address)
+        for base, addresses in left.items():
+            former = self.configuration(base, addresses).resources if base is not None else {}
+            for address in addresses:
+                if not applied[address].declares_as(former.get(address)):
+                    yield address, commits[address]
 
     def check_direction(self, inventory: Inventory, plan: Plan) -> None:
         """Raise StalePlan if the files are older than what was applied."""
-        record = inventory.record
+        record, every = inventory.record, inventory.behind
+        behind = {every[change.address][:7] for change in plan.changes if change.address in every}
         if record is not None and record.is_newer:
-            raise StalePlan(
-                f"HEAD is older than the newest applied commit {record.applied[:7]}, where the "
-                "files differ; nothing was sent",
-                hint="apply the newest commit, or use --rollback",
+            text = f"is older than the newest applied commit {record.applied[:7]}, where the files "
+            text, hint = f"{text}differ", "apply the newest commit"
+        elif behind:
+            text, hint = (
+                f"lacks applied commits: {listed(sorted(behind), _MOST_LISTED)}",
+                "merge them",
             )
-        behind = [change for change in plan.changes if change.address in inventory.behind]
-        if behind:
-            commits = sorted({inventory.behind[change.address][:7] for change in behind})
-            raise StalePlan(
-                f"HEAD lacks applied commits: {listed(commits, _MOST_LISTED)}; nothing was sent",
-                hint="merge them, or use --rollback",
-            )
+        else:
+            return
+        raise StalePlan(f"HEAD {text}; nothing was sent", hint=f"{hint}, or use --rollback")
 
     def check_pushable(self) -> None:
         """Raise ReconcilerError if HEAD, which would be recorded, is not what is applied."""
-        head = self.required_head()
-        if files := self.uncommitted:
-            raise ReconcilerError(
-                f"--push records HEAD, but these files differ from it: "
-                f"{listed(files, _MOST_LISTED)}; nothing was sent",
-                hint="commit or restore them, or omit --push",
-            )
-        trusted = trusted_branch(self.repository, self.environ)
-        if trusted is None and is_job(self.environ):
-            raise GitUnavailable(
-                "--push needs the trusted branch, which this clone does not have; nothing was sent",
-                hint="fetch the default branch (fetch-depth: 0), or set RECONCILER_TRUST_REF",
-            )
-        if trusted is not None and not self.repository.is_ancestor(head, trusted.commit):
-            raise ReconcilerError(
-                f"--push records HEAD, but {trusted.ref} does not contain it; nothing was sent",
-                hint="push or merge it first, or omit --push",
-            )
+        head, branch = self.head, self._branch
+        if head is None:
+            text, hint = "there is no commit", "commit the files"
+        elif files := self.uncommitted:
+            text = f"these files differ from it: {listed(files, _MOST_LISTED)}"
+            hint = "commit or restore them"
+        elif branch is None and is_job(self.environ):
+            text = "this clone does not have the trusted branch"
+            hint = "fetch the default branch (fetch-depth: 0), set RECONCILER_TRUST_REF"
+        elif branch is not None and not self.repository.is_ancestor(head, branch.commit):
+            text, hint = f"{branch.ref} does not contain it", "push or merge it first"
+        else:
+            return
+        text = f"--push records HEAD, but {text}; nothing was sent"
+        raise ReconcilerError(text, hint=f"{hint}, or omit --push")
 
     def record(
         self, plan: Plan, ended: tuple[Report, Plan | None], inventory: Inventory, *, push: bool
     ) -> None:
         """Write what a run applied."""
-        head, desired = self.required_head(), self.loaded.desired
+        head, desired = self.head or HEAD, self.loaded.desired
         committed = self.configuration(head) if self.uncommitted else desired
         own = entries_after(inventory, plan, ended, desired.resources, (head, committed.resources))
         began = inventory.record.tip if inventory.record is not None else None
@@ -345,7 +317,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 wanted=frozenset(wanted) if wanted is not None else None,
             )
         except InvalidConfiguration as error:
-            raise _invalid(commit, error.diagnostics) from None
+            first = error.diagnostics[0]
+            place = f"{first.at}: " if first.at is not None else ""
+            raise GitUnavailable(
+                f"errors in the files at the applied commit {commit[:7]}: {place}{first.message}",
+                hint="use --no-inventory to plan without what was applied",
+            ) from None
 
     def _find_trees(self, commits: Iterable[str]) -> None:
         unknown = [commit for commit in dict.fromkeys(commits) if commit not in self._trees]
@@ -361,12 +338,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     def _blobs(self) -> Blobs:
         return Blobs(self.repository)
 
-    def required_head(self) -> str:
-        """Return the commit of HEAD. Raises GitUnavailable before the first commit."""
-        if self.head is None:
-            raise GitUnavailable("the git repository has no commit")
-        return self.head
-
     def _source(self, commit: str) -> GitSource:
         self._find_trees([commit])
         return GitSource(self._blobs, self._trees[commit])
@@ -380,20 +351,5 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return sorted(changed | (selected - contents.keys()))
 
 
-def _is_same(one: Resource | None, other: Resource | None) -> bool:
-    """Return whether neither is declared, or both are alike."""
-    return one.declares_as(other) if one is not None else other is None
-
-
-def _shallow(what: str, commit: str) -> GitUnavailable:
-    whose = " ".join(filter(None, ["the", what, "applied commit"]))
-    return GitUnavailable(f"this shallow clone lacks {whose} {commit[:7]}", hint=shallow_hint())
-
-
-def _invalid(commit: str, diagnostics: Sequence[Diagnostic]) -> GitUnavailable:
-    first = diagnostics[0]
-    place = f"{first.at}: " if first.at is not None else ""
-    return GitUnavailable(
-        f"errors in the files at the applied commit {commit[:7]}: {place}{first.message}",
-        hint="use --no-inventory to plan without what was applied",
-    )
+def _lacking(what: str) -> GitUnavailable:
+    return GitUnavailable(f"this shallow clone lacks {what}", hint=shallow_hint())

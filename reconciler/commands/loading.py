@@ -16,7 +16,7 @@ from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import ParsedFiles
 
 if TYPE_CHECKING:
-    from reconciler.workspace.git.repository import Commit, Repository
+    from reconciler.workspace.git.repository import Repository
     from reconciler.workspace.trust import TrustedTip
 
 
@@ -30,7 +30,7 @@ def load_workspace(
     interactive: bool,
     drafts: Mapping[str, str] | None = None,
     parsed: ParsedFiles | None = None,
-) -> tuple[Loaded, TrustedTip | None, Commit | None]:
+) -> tuple[Loaded, TrustedTip | None, str | None]:
     """Return the workspace for one environment, the trusted tip that decided with it, and HEAD.
 
     `interactive`: a person runs the command. `drafts` are texts that replace or add files, by path.
@@ -78,10 +78,10 @@ def raise_errors(problems: DiagnosticCollector, document: Document) -> None:
         raise InvalidConfiguration(with_lines(problems.in_order(), documents))
 
 
-def _head(repository: Repository | None) -> Commit | None:
+def _head(repository: Repository | None) -> str | None:
     """Return the commit of HEAD, None if it is unknown: git may not be installed."""
     with suppress(GitUnavailable):
-        return repository.head() if repository is not None else None
+        return repository.commit("HEAD") if repository is not None else None
     return None
 
 

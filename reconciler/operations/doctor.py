@@ -342,17 +342,17 @@ def _git(folder: Path, session: Session | None) -> Iterator[Check]:
             "commit the workspace to a git repository",
         )
         return
-    head = repository.head()
+    head = repository.commit("HEAD")
     if head is None:
         yield Check.warning(name, "no commit yet", "commit the workspace")
     elif repository.is_shallow:
         yield Check.warning(
             name,
-            f"shallow clone at {head.id[:7]}: applied commits may be missing",
+            f"shallow clone at {head[:7]}: applied commits may be missing",
             "fetch the history (fetch-depth: 0 in the checkout step)",
         )
     else:
-        yield Check.fine(name, f"commit {head.id[:7]}, with its history")
+        yield Check.fine(name, f"commit {head[:7]}, with its history")
     if session is not None:
         yield _inventory(session)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -15,7 +15,7 @@ from reconciler.model.event import Report
 from reconciler.model.inventory import Entry
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, Live, LiveObject
-from reconciler.model.plan import Change, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import quoted
 from reconciler.model.values import SecretSource, path_text, secret_refs
@@ -63,7 +63,7 @@ class Inventory(Struct, frozen=True, dict=True):
     entries: Mapping[Address, Entry] = field(default_factory=dict)
     applied: Mapping[Address, Resource] = field(default_factory=dict)
     parents: Mapping[Address, Resource] = field(default_factory=dict)
-    hashes: Mapping[Address, str] = field(default_factory=dict)
+    hashes: Mapping[Address, str | None] = field(default_factory=dict)
     uncounted: Mapping[Address, str] = field(default_factory=dict)
     behind: Mapping[Address, str] = field(default_factory=dict)
     elsewhere: Mapping[Address, str] = field(default_factory=dict)
@@ -103,20 +103,15 @@ class Inventory(Struct, frozen=True, dict=True):
 
     def _is_placed(self, was: Resource, entry: Entry, parent_kind: str, live: Live) -> bool:
         """Return whether a declaration is in the recorded project."""
-        ref, above = was.parent, self.parents.get(was.address)
-        if ref is None or ref.id is not None:
-            return ref is None or ref.id == entry.parent
-        if ref.key is not None:
-            if above is None:
-                return False
+        above, identity = self.parents.get(was.address), (parent_kind, entry.parent or "")
+        if above is not None:
             # The key of a project may have changed since: then another key has its id.
             recorded = self.entries.get(above.address)
-            if entry.parent in (recorded.id if recorded else None, above.pinned_id):
+            if identity in self.by_object if recorded is None else entry.parent == recorded.id:
                 return True
-            if recorded is None and (parent_kind, entry.parent or "") in self.by_object:
-                return True
-        parent = live.by_identity.get((parent_kind, entry.parent or ""))
-        return parent is not None and parent.name.strip() == _name_of_parent(was, above)
+        parent = live.by_identity.get(identity)
+        name = parent.name.strip() if parent is not None else None
+        return was.parent is None or _is_inside(was, above, entry.parent, name)
 
     def declared(self, address: Address, live: LiveObject | None) -> Declared:
         """Return how the object of a resource was applied, under any address."""
@@ -141,21 +136,18 @@ class Inventory(Struct, frozen=True, dict=True):
         if applied is not None and applied.lifecycle.protect:
             return True
         own = {address, self.by_object.get(live.identity)}
-        return any(
-            item.address in own
-            or (item.address.kind == live.kind and self._is_on_trusted(item, live, parent))
-            for item in self.trusted.values()
-            if item.lifecycle.protect
-        )
-
-    def _is_on_trusted(self, item: Resource, live: LiveObject, parent: LiveObject | None) -> bool:
-        is_pinned, is_named = item.pinned_id == live.id, item.name == live.name.strip()
-        if is_pinned or parent is None or item.parent is None:
-            return is_pinned or is_named
-        above = self.trusted.get(Address(parent.kind, item.parent.key or ""))
-        ids = (item.parent.id, above.pinned_id if above is not None else None)
-        is_inside = parent.id in ids or parent.name.strip() == _name_of_parent(item, above)
-        return is_inside and is_named
+        for item in (item for item in self.trusted.values() if item.lifecycle.protect):
+            is_same = item.address.kind == live.kind and item.name == live.name.strip()
+            if is_same and parent is not None and item.parent is not None:
+                above = self.trusted.get(Address(parent.kind, item.parent.key or ""))
+                is_same = _is_inside(item, above, parent.id, parent.name.strip())
+            if (
+                is_same
+                or item.address in own
+                or (item.address.kind, item.pinned_id) == live.identity
+            ):
+                return True
+        return False
 
     def problem_of(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
         """Return why the object of a removed entry is not deleted, "" if it may be."""
@@ -174,6 +166,14 @@ class Inventory(Struct, frozen=True, dict=True):
             ),
         }
         return next((text for text, applies in problems.items() if applies), "")
+
+
+def _is_inside(
+    was: Resource, above: Resource | None, parent_id: str | None, name: str | None
+) -> bool:
+    """Return whether a declaration with a parent names one. `above` is what its key declares."""
+    ids = {above.pinned_id if above is not None else None, was.parent.id if was.parent else None}
+    return parent_id in ids - {None} or (name is not None and name == _name_of_parent(was, above))
 
 
 def _name_of_parent(was: Resource, above: Resource | None) -> str | None:
@@ -224,77 +224,45 @@ def entries_after(
     `ended` are the report of the run and the plan that verified it, `committed` HEAD and its
     resources. Addresses that the run did not look at are not in the result.
     """
-    report, left = ended
-    ran = _Ran.of(plan, report, left)
-    head, at_head = committed
+    (report, left), (head, at_head) = ended, committed
+    done = {end.change.id for end in report.done}
+    tried = done | {end.change.id for end in report.failed if end.unknown}
+    ids = {end.change.address: end.live_id for end in report.done if end.live_id}
+    undone = {item.address for item in plan.effective if item.id not in done}
+    undone |= {item.address for item in left.effective} if left is not None else set()
+    sent = {
+        item.address
+        for item in plan.effective
+        if item.id in tried and any(note.use.sent for note in item.secrets)
+    }
     written: dict[Address, Entry | None] = {}
     for change in plan.changes:
         address, resource = change.address, desired.get(change.address)
-        live_id = ran.ids.get(address) or change.live_id
-        if resource is None or resource.state is State.ABSENT or live_id is None:
-            if resource is not None and live_id is None and address not in ran.open:
-                written[address] = None
-            continue
-        if address in ran.open:
-            if address in ran.sending and (entry := inventory.entries.get(address)) is not None:
+        live_id = ids.get(address) or change.live_id
+        if address in undone:
+            if address in sent and (entry := inventory.entries.get(address)) is not None:
                 written[address] = replace(entry, secrets=None)
-            continue
-        is_committed = resource.declares_as(at_head.get(address))
-        former = inventory.by_object.get((address.kind, live_id))
-        secrets = inventory.hashes.get(address)
-        if former is not None and address not in ran.sending:
-            secrets = inventory.entries[former].secrets
-        parent = ran.parent_of(change, resource)
-        commit = head if is_committed else None
-        written[address] = Entry(live_id, resource.name, parent, commit, secrets)
+        elif live_id is None or resource is None or resource.state is State.ABSENT:
+            if live_id is None and resource is not None:
+                written[address] = None
+        else:
+            former = inventory.by_object.get((address.kind, live_id))
+            secrets = inventory.hashes.get(address)
+            if former is not None and address not in sent:
+                secrets = inventory.entries[former].secrets
+            key = resource.parent.key if resource.parent is not None else None
+            new = (i for at, i in ids.items() if at.key == key and at.kind != address.kind)
+            commit = head if resource.declares_as(at_head.get(address)) else None
+            parent = change.parent_id or next(new, None)
+            written[address] = Entry(live_id, resource.name, parent, commit, secrets)
     held = {(address.kind, entry.id) for address, entry in written.items() if entry is not None}
+    held |= {
+        (item.address.kind, item.live_id or "")
+        for item in plan.effective
+        if item.id in done and item.action is Action.DELETE
+    }
     leaving = {item.address for item in plan.leaving if not item.stays}
     for address, entry in inventory.every.items():
-        identity = address.kind, entry.id
-        is_gone = identity in ran.deleted or address in leaving
-        if address not in written and (is_gone or identity in held):
+        if address not in written and (address in leaving or (address.kind, entry.id) in held):
             written[address] = None
     return written
-
-
-class _Ran(Struct, frozen=True):
-    """What a run did.
-
-    `ids` are those of created objects, `open` the addresses that are not as declared, `sending`
-    those whose secrets were sent, or may have been, and `deleted` the objects that are gone.
-    """
-
-    ids: Mapping[Address, str]
-    open: Collection[Address]
-    sending: Collection[Address]
-    deleted: Collection[Identity]
-
-    @classmethod
-    def of(cls, plan: Plan, report: Report, left: Plan | None) -> _Ran:
-        """Return what a report says of a plan."""
-        done = {end.change.id for end in report.done}
-        unknown = {end.change.id for end in report.failed if end.unknown}
-        undone = {item.address for item in plan.effective if item.id not in done}
-        differing = {item.address for item in left.effective} if left is not None else set()
-        return cls(
-            ids={end.change.address: end.live_id for end in report.done if end.live_id},
-            open=undone | differing,
-            sending={
-                item.address
-                for item in plan.effective
-                if item.id in done | unknown and any(note.use.sent for note in item.secrets)
-            },
-            deleted={
-                (item.address.kind, item.live_id or "")
-                for item in plan.effective
-                if item.id in done and item.action is Action.DELETE
-            },
-        )
-
-    def parent_of(self, change: Change, resource: Resource) -> str | None:
-        """Return the id of the parent of a resource, which the run may have created."""
-        if resource.parent is None or resource.parent.key is None:
-            return change.parent_id
-        kind, key = resource.address.kind, resource.parent.key
-        created = (item for at, item in self.ids.items() if at.key == key and at.kind != kind)
-        return change.parent_id or next(created, None)

@@ -21,6 +21,7 @@ from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.resource import Desired
 from reconciler.model.values import mapping_of
+from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import (
     MAX_ENTRIES,
     SKIPPED_FOLDERS,
@@ -36,16 +37,18 @@ _MERGE = re.compile("<<[\"']?\\s*:")
 
 
 def declared_in_others(
-    root: Path, folder: Path, read: Collection[Path], names: _Names, *, service: Desired
+    repository: Repository, folder: Path, read: Collection[Path], names: _Names, *, service: Desired
 ) -> Iterator[tuple[Address, str]]:
     """Yield the addresses that another file of a repository may declare, with the reason.
 
     `names` are the name of each object and of its project, None where that is not known. A file of
     the same workspace counts by the address, one of another workspace by the names. If a file
-    cannot be read, it may declare all.
+    is not here or cannot be read, it may declare all.
     """
     try:
-        yield from _declared(FolderSource(root.resolve()), folder.resolve(), read, names, service)
+        if repository.is_sparse:
+            raise UnreadableFile("this sparse checkout leaves out YAML files")
+        yield from _declared(FolderSource(repository.root), folder.resolve(), read, names, service)
     except ReconcilerError as error:
         yield from ((at, f"another file may declare it: {error.message}") for at in names)
 

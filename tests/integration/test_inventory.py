@@ -371,7 +371,10 @@ def http(token: str) -> dict[str, Any]:
     return {"destination": {"type": "HTTP", "config": config}}
 
 
-def test_a_tracked_secret_file_with_another_content_is_sent_and_shown(repo: Repo) -> None:
+@pytest.mark.parametrize("rotated", [{}, {"secret_version": 2}], ids=str)
+def test_a_tracked_secret_file_with_another_content_is_sent_and_shown(
+    repo: Repo, rotated: dict[str, Any]
+) -> None:
     """T2: a file that is exchanged under the same reference decides who receives the data."""
     write(repo.folder, {"reconciler.yaml": SETTINGS + "secret_files: ['tokens/*']\n"})
     write(repo.folder, {"tokens/eu.txt": "token-of-us-1"})
@@ -379,7 +382,7 @@ def test_a_tracked_secret_file_with_another_content_is_sent_and_shown(repo: Repo
     repo.apply()
     assert repo.changes() == []
     write(repo.folder, {"tokens/eu.txt": "token-of-them-2"})
-    repo.commit(a=http("${secret:file:tokens/eu.txt}"))
+    repo.commit(a=http("${secret:file:tokens/eu.txt}") | rotated)
     plan = repo.plan()
     (change,) = (item for item in plan["changes"] if item["action"] == "update")
     assert [item["sort"] for item in change["new"]] == ["reference"]
@@ -870,6 +873,26 @@ def test_i6_the_first_apply_after_the_first_commit_is_no_drift(repo: Repo) -> No
         item.get("new") for item in before["changes"]
     ]
     repo.apply()
+    assert repo.run("drift").code == 0
+
+
+def test_i6_the_first_apply_to_objects_that_exist_is_no_drift(repo: Repo) -> None:
+    """I6: with a commit and without a record, what differs was called drift, and no place new."""
+    repo.commit(a=secret_in("ONE"))
+    repo.apply("--no-inventory")
+    moved = secret_in("ONE")
+    moved["destination"]["config"]["bucket_name"] = "other"
+    repo.commit(a=moved)
+    plan = repo.plan()
+    (change,) = (item for item in plan["changes"] if item["action"] == "update")
+    assert {field["origin"] for field in change["fields"]} == {"unknown"}
+    assert [item["sort"] for item in change["new"]] == ["bucket"]
+    shown = repo.run("apply", "--auto-approve", *(["--push"] if repo.env else []))
+    assert shown.code == 0, shown.err
+    assert "Drift" not in shown.out
+    assert "s3://other" in shown.out
+    assert repo.entries()["batch_export.a"]["commit"] == repo.git.head()
+    assert repo.changes() == []
     assert repo.run("drift").code == 0
 
 

@@ -29,16 +29,10 @@ FAULTS = {
     ),
     "reconciler/commands/history.py": (
         (
-            "D3",
-            "a sparse checkout deletes what it leaves out",
-            "if removed and self.repository.is_sparse else ():",
-            "if False else ():",
-        ),
-        (
             "N6",
             "a job believes entries that the trusted branch never had",
-            "elif entry.commit in missing or entry.commit not in line:",
-            "elif entry.commit in missing:",
+            "elif commit not in known or (in_job and commit not in line):",
+            "elif commit not in known:",
         ),
         (
             "N10",
@@ -152,8 +146,8 @@ FAULTS = {
         (
             "N9",
             "what was left stays in the inventory",
-            "is_gone = identity in ran.deleted or address in leaving",
-            "is_gone = identity in ran.deleted",
+            "and (address in leaving or (address.kind, entry.id) in held):",
+            "and (address.kind, entry.id) in held:",
         ),
         (
             "N13",
@@ -194,6 +188,14 @@ FAULTS = {
             "removed protection is invisible",
             "in sorted(loosened.items(), key=",
             "in sorted((), key=",
+        ),
+    ),
+    "reconciler/workspace/elsewhere.py": (
+        (
+            "D3",
+            "a sparse checkout deletes what it leaves out",
+            "if repository.is_sparse:",
+            "if False:",
         ),
     ),
     "reconciler/workspace/layers.py": (

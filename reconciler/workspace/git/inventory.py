@@ -101,25 +101,19 @@ def _merged(
     own: Mapping[Address, Entry | None],
     theirs: Mapping[Address, Entry],
 ) -> dict[Address, Entry]:
-    """Return the entries of both sides: what only one of them changed or dropped is taken."""
+    """Return the entries of both sides: what only one of them changed or dropped is taken.
+
+    If both did, it is the entry whose commit contains the other's, mine if neither does.
+    """
     merged: dict[Address, Entry] = {}
     for address in own.keys() | theirs.keys():
         was, mine, other = base.get(address), own.get(address), theirs.get(address)
         entry = other if mine == was else mine
-        if mine is not None and other is not None and was not in (mine, other) and mine != other:
-            entry = _newer(repository, mine, other)
+        if mine is not None and other is not None and mine != other and was not in (mine, other):
+            have_others = mine.commit and other.commit and mine.commit != other.commit
+            if have_others and repository.is_ancestor(mine.commit or "", other.commit or ""):
+                mine, other = other, mine
+            entry = mine if mine.secrets == other.secrets else replace(mine, secrets=None)
         if entry is not None:
             merged[address] = entry
     return merged
-
-
-def _newer(repository: Repository, mine: Entry, other: Entry) -> Entry:
-    """Return the entry whose commit contains the other's, mine if neither does."""
-    is_older = bool(
-        mine.commit
-        and other.commit
-        and mine.commit != other.commit
-        and repository.is_ancestor(mine.commit, other.commit)
-    )
-    entry = other if is_older else mine
-    return entry if mine.secrets == other.secrets else replace(entry, secrets=None)

@@ -39,8 +39,6 @@ _LINK = "120000"
 """The mode of links in a tree."""
 _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
-_ONE_COMMIT = ("rev-list", "--timestamp", "--no-walk")
-"""Before a name and `--`: a file could have the same name."""
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _EXPRESSION = re.compile(r"[~^:]|@\{")
 """What begins the rest of an expression such as `main~3`. No name of a reference contains it."""
@@ -64,13 +62,6 @@ _DROPPED = ("GIT_", API_KEY, SECRET_PREFIX)
 _FOR_PUSH = ("GIT_ASKPASS", "GIT_SSH", "GIT_CONFIG")
 """Prefixes of variables that say how to log in, which a push needs."""
 _MOST_LINKS = 10
-
-
-class Commit(Struct, frozen=True):
-    """A commit, with its aware time."""
-
-    id: str
-    time: datetime
 
 
 class Entry(Struct, frozen=True):
@@ -154,11 +145,6 @@ class Repository(Struct, frozen=True):
         listed = _checked(self._run("ls-tree", "-z", "--full-tree", commit, "--", path)).stdout
         return listed.partition(b"\t")[0].decode().split() or ("", "", "")
 
-    def head(self) -> Commit | None:
-        """Return the commit of HEAD, None before the first one."""
-        ended = self._run(*_ONE_COMMIT, HEAD, "--")
-        return next(_commits(ended)) if ended.returncode == 0 else None
-
     def references(self, patterns: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
         """Yield the references to commits that full names or globs select, sorted by name.
 
@@ -187,7 +173,7 @@ class Repository(Struct, frozen=True):
         """Return the best common ancestor of two commits, None without one."""
         if one == other:
             return one
-        ended = self._run("merge-base", one, other)
+        ended = self._run("merge-base", "--end-of-options", one, other)
         return None if ended.returncode == 1 else _line(_checked(ended))
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
@@ -210,9 +196,10 @@ class Repository(Struct, frozen=True):
         Other texts are left out: git reads options and expressions from its input, too.
         """
         wanted = "".join(f"{commit}\n" for commit in commits if _FULL_ID.fullmatch(commit))
-        options = ("--ignore-missing", "--stdin")
-        ended = _checked(self._run(*_ONE_COMMIT, *options, stdin=wanted.encode()))
-        return {commit.id: commit.time for commit in _commits(ended)} if wanted else {}
+        options = ("--timestamp", "--no-walk", "--ignore-missing", "--stdin")
+        ended = _checked(self._run("rev-list", *options, stdin=wanted.encode()))
+        lines = [line.split() for line in ended.stdout.decode().splitlines() if wanted]
+        return {commit: datetime.fromtimestamp(int(time), tz=UTC) for time, commit in lines}
 
     def lacking(self, commits: Collection[str], head: str) -> Collection[str]:
         """Return those of some commits that are no ancestors of another one, and not it itself."""
@@ -377,12 +364,6 @@ def _partial_clone() -> GitUnavailable:
 
 def _line(ended: subprocess.CompletedProcess[bytes]) -> str:
     return os.fsdecode(ended.stdout).strip()
-
-
-def _commits(ended: subprocess.CompletedProcess[bytes]) -> Iterator[Commit]:
-    for line in ended.stdout.decode().splitlines():
-        seconds, commit = line.split()
-        yield Commit(commit, datetime.fromtimestamp(int(seconds), tz=UTC))
 
 
 class Blobs(Struct):

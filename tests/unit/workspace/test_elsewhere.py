@@ -12,7 +12,9 @@ from reconciler.model.address import Address
 from reconciler.model.resource import Desired
 from reconciler.workspace import elsewhere
 from reconciler.workspace.elsewhere import declared_in_others
+from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import MAX_FILE_BYTES
+from tests.support.git import Git
 
 SERVICE = Desired("one", "https://a.example", "o", {})
 LAKE = Address("batch_export", "lake")
@@ -21,12 +23,13 @@ DECLARED = "batch_exports:\n  lake: {name: Lake, project: {name: Web}}\n"
 
 def reasons(root: Path) -> list[str]:
     """Return why a removed export is left in the workspace `w` of a repository."""
+    Git.init(root)
     for name in ("w", "v"):
         (root / name).mkdir(exist_ok=True)
         (root / name / "reconciler.yaml").write_text("version: 1\n")
     read = [root / "w/reconciler.yaml"]
     names = {LAKE: ("Lake", "Web")}
-    declared = declared_in_others(root, root / "w", read, names, service=SERVICE)
+    declared = declared_in_others(Repository(root, "w"), root / "w", read, names, service=SERVICE)
     return [reason for address, reason in declared if address == LAKE]
 
 
@@ -117,5 +120,7 @@ def test_a_workspace_of_another_organization_does_not_count(
     for name, text in (("reconciler", f"organization: {organization}\n"), ("b", DECLARED)):
         (tmp_path / f"v/{name}.yaml").write_text(text)
     names = {LAKE: ("Lake", "Web")}
-    declared = declared_in_others(tmp_path, tmp_path / "w", [], names, service=SERVICE)
+    declared = declared_in_others(
+        Repository(tmp_path, "w"), tmp_path / "w", [], names, service=SERVICE
+    )
     assert bool([*declared]) is (organization != "other")

@@ -20,8 +20,7 @@ def repository_of(folder: Path) -> Repository:
 
 
 def head_of(folder: Path) -> str | None:
-    head = repository_of(folder).head()
-    return head.id if head is not None else None
+    return repository_of(folder).commit("HEAD")
 
 
 def source_at(folder: Path, commit: str) -> GitSource:
@@ -207,7 +206,7 @@ def test_a_missing_git_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Git.init(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(GitUnavailable, match="not installed") as raised:
-        repository_of(tmp_path).head()
+        repository_of(tmp_path).commit("HEAD")
     assert "--no-inventory" in (raised.value.hint or "")
 
 

@@ -77,7 +77,7 @@ def test_a_commit_shares_the_files_that_did_not_change(
     loaded = load(folder, environment="dev", environ={})
     history = WorkspaceHistory.of(folder, loaded, {})
     assert history is not None
-    at_head = history.configuration(history.required_head())
+    at_head = history.configuration(history.head or "")
     assert {address.key for address in at_head.resources} == {"web", "a", "b"}
     assert parsed == {**dict.fromkeys(FILES, 1), "b.yaml": 2}
 
