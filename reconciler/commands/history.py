@@ -305,7 +305,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             return loaded.desired
         if len(loaded.parsed) > _MOST_VERSIONS * len(loaded.files):
             loaded.parsed.clear()
-            del self._blobs
+            vars(self).pop("_blobs", None)
             source = self._source(commit)
         try:
             return load_at(

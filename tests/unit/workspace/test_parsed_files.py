@@ -82,6 +82,21 @@ def test_a_commit_shares_the_files_that_did_not_change(
     assert parsed == {**dict.fromkeys(FILES, 1), "b.yaml": 2}
 
 
+def test_the_configurations_of_many_commits_are_loaded(tmp_path: Path) -> None:
+    """It crashed where the versions of files were dropped, to keep memory small."""
+    folder = write(tmp_path / "repo", FILES)
+    git = Git.init(folder)
+    commits = [git.commit()]
+    for number in range(20):
+        write(folder, {"b.yaml": EXPORT.format(key=f"c{number}")})
+        commits.append(git.commit())
+    loaded = load(folder, environment="dev", environ={})
+    history = WorkspaceHistory.of(folder, loaded, {})
+    assert history is not None
+    keys = [{at.key for at in history.configuration(commit).resources} for commit in commits]
+    assert keys == [{"web", "a", key} for key in ("b", *(f"c{n}" for n in range(20)))]
+
+
 def test_several_environments_parse_every_file_once(tmp_path: Path, parsed: Counter[str]) -> None:
     folder = write(tmp_path / "w", FILES)
     runtime = Runtime({}, lambda: datetime(2026, 1, 1, tzinfo=UTC))
