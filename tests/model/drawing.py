@@ -1143,7 +1143,9 @@ def _forge(drawing: Drawing, world: World) -> None:
     dice, record = drawing.dice, world.record
     if not record:
         return
-    key = dice.choice(sorted(record))
+    now = declared(checked_out(world), world.environment)
+    removed = sorted(record.keys() - now.keys()) if drawing.chance(0.6) else []
+    key = dice.choice(removed or sorted(record))
     entry, other = record[key], record[dice.choice(sorted(record))]
     live = [str(_id_of(uid)) for uid in drawing.live if (uid[0] == "p") == (key[0] == "p")]
     what = dice.choice(("none", "none", "lost", "commit", "commit", "id", "name", "drop", "sent"))

@@ -69,10 +69,11 @@ def _parts(plan: Planned, change: Change) -> Iterator[tuple[Any, ...]]:
         yield (*place, "", repr(values), "")
     if own and change.action != "delete":
         yield from ((*place, path, "", "") for path in change.secrets)
+        # A create sends what `ignore_changes` names.
         checked = own.values.keys() - {"paused"} if change.action == "update" else set[str]()
-        for path in (checked | change.fields.keys()) - own.secrets:
-            if not own.ignores(path):
-                yield (*place, path, repr(live and live.value(path)), repr(own.value(path)))
+        checked = {path for path in checked if not own.ignores(path)} | change.fields.keys()
+        for path in checked - own.secrets:
+            yield (*place, path, repr(live and live.value(path)), repr(own.value(path)))
 
 
 def is_stale(saved: Planned, now: Planned) -> bool:

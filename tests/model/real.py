@@ -12,12 +12,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.authoring.comparing import (
-    EnvironmentComparison,
-    compared,
-    open_pair,
-    promote,
-)
+from reconciler.authoring.comparing import EnvironmentComparison, compared, open_pair, promote
 from reconciler.authoring.drift import Drift, DriftRequest, drift
 from reconciler.authoring.pulling import pull
 from reconciler.cli.output import exit_code_of_apply, exit_code_of_plan
