@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-import orjson
 from msgspec.structs import replace
 
 from reconciler.diagnostics import InvalidConfiguration, OfEnvironment
@@ -19,8 +18,6 @@ from reconciler.render.options import DEFAULTS, Colour, RenderOptions
 from reconciler.render.plan_text import plan_as_text
 from reconciler.render.words import counted
 
-_Form = TypeVar("_Form")
-
 
 class PublicError(Public, frozen=True):
     """Why an environment has no result."""
@@ -33,49 +30,26 @@ class PublicError(Public, frozen=True):
     """The problems of the files, if these are the error."""
 
 
-class PublicPlan(Public, frozen=True):
-    """The plan of an environment, or its error."""
-
-    environment: str
-    """Its name."""
-    exit_code: int
-    """The exit code of `plan` for it alone."""
-    plan: dict[str, Any] | None
-    """As in the schema `plan`; null if there is an error."""
-    error: PublicError | None
-    """Null if there is a plan."""
-
-
-class PublicPlans(Public, frozen=True):
-    """Plans of several environments, as `plan -e '*' --format json` prints them."""
-
-    version = 1
-    schema = "plans"
-
-    environments: tuple[PublicPlan, ...]
-    """One for each environment."""
-
-
-class PublicReport(Public, frozen=True):
-    """The report of an environment, or its error."""
+class PublicResult(Public, frozen=True):
+    """The result of an environment, or its error."""
 
     environment: str
     """Its name."""
     exit_code: int
     """The exit code of the command for it alone."""
-    report: dict[str, Any] | None
+    result: Any
     """As in the schema of the command; null if there is an error."""
     error: PublicError | None
-    """Null if there is a report."""
+    """Null if there is a result."""
 
 
-class PublicReports(Public, frozen=True):
-    """Reports of several environments: `status` and `gaps` with `-e '*' --format json`."""
+class PublicResults(Public, frozen=True):
+    """Results of several environments: `-e '*' --format json`."""
 
     version = 1
-    schema = "reports"
+    schema = "environments"
 
-    environments: tuple[PublicReport, ...]
+    environments: tuple[PublicResult, ...]
     """One for each environment."""
 
 
@@ -88,9 +62,18 @@ def plans_as_text(plans: Sequence[OfEnvironment[Plan]], options: RenderOptions =
     return "\n".join([*parts, "\n".join(lines) + "\n"])
 
 
-def plans_as_json(plans: Sequence[OfEnvironment[Plan]], _: RenderOptions = DEFAULTS) -> str:
-    """Return the public JSON of plans."""
-    return as_json(PublicPlans(_public(PublicPlan, plans, encode)))
+def results_as_json(results: Sequence[OfEnvironment[Any]], _: RenderOptions = DEFAULTS) -> str:
+    """Return the public JSON of the results of several environments."""
+    return as_json(
+        PublicResults(
+            tuple(
+                PublicResult(
+                    item.environment, int(item.exit_code), item.result, _public_error(item.error)
+                )
+                for item in results
+            )
+        )
+    )
 
 
 def counts_of(item: OfEnvironment[Plan]) -> str:
@@ -121,28 +104,6 @@ def _public_error(error: ReconcilerError | None) -> PublicError | None:
 def plan_as_json(plan: Plan, _: RenderOptions = DEFAULTS) -> str:
     """Return a plan as public JSON."""
     return encode(plan).decode()
-
-
-def reports_as_json(reports: Sequence[OfEnvironment[Any]], _: RenderOptions) -> str:
-    """Return the public JSON of reports."""
-    return as_json(PublicReports(_public(PublicReport, reports, as_json)))
-
-
-def _public(
-    form: Callable[[str, int, Any, PublicError | None], _Form],
-    items: Sequence[OfEnvironment[Any]],
-    encoded: Callable[[Any], bytes | str],
-) -> tuple[_Form, ...]:
-    """Return the result or the error of each environment, in a form of public JSON."""
-    return tuple(
-        form(
-            item.environment,
-            int(item.exit_code),
-            None if item.result is None else orjson.loads(encoded(item.result)),
-            _public_error(item.error),
-        )
-        for item in items
-    )
 
 
 def reports_document(

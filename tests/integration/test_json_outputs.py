@@ -37,27 +37,27 @@ batch_exports:
       staging: {interval: day}
 """,
 }
-OUTPUTS = {
-    "plan": ("plan",),
-    "plans": ("plan", "-e", "*"),
-    "diagnostics": ("validate",),
-    "resolved": ("show", "trial"),
-    "mv": ("mv", "trial", "test", "--diff"),
-    "audit": ("show", "audit.log"),
-    "status": ("status",),
-    "reports": ("status", "-e", "*"),
-    "gaps": ("gaps",),
-    "runs": ("runs", "trial"),
-    "logs": ("logs", "trial"),
-    "drift": ("drift",),
-    "drift-written": ("drift", "--write", "--diff"),
-    "compare": ("compare", "staging", "production"),
-    "import": ("import", "--dry-run"),
-    "projects": ("projects", "list"),
-    "project_details": ("projects", "show", "web"),
-    "doctor": ("doctor",),
-    "backfill": ("backfill", "trial", "--dry-run", "--from", "2026-01-01", "--to", "2026-01-02"),
-}
+OUTPUTS = [
+    ("plan", ("plan",)),
+    ("environments", ("plan", "-e", "*")),
+    ("diagnostics", ("validate",)),
+    ("resolved", ("show", "trial")),
+    ("mv", ("mv", "trial", "test", "--diff")),
+    ("audit", ("show", "audit.log")),
+    ("status", ("status",)),
+    ("environments", ("status", "-e", "*")),
+    ("gaps", ("gaps",)),
+    ("runs", ("runs", "trial")),
+    ("logs", ("logs", "trial")),
+    ("drift", ("drift",)),
+    ("drift-written", ("drift", "--write", "--diff")),
+    ("compare", ("compare", "staging", "production")),
+    ("import", ("import", "--dry-run")),
+    ("projects", ("projects", "list")),
+    ("project_details", ("projects", "show", "web")),
+    ("doctor", ("doctor",)),
+    ("backfill", ("backfill", "trial", "--dry-run", "--from", "2026-01-01", "--to", "2026-01-02")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +75,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, service: RunningEmulator
     return folder
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize(("name", "command"), OUTPUTS)
 def test_issue_32_json_is_as_its_schema_says(
-    name: str, workspace: Path, service: RunningEmulator, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    command: tuple[str, ...],
+    workspace: Path,
+    service: RunningEmulator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(workspace)
-    ran = reconciler(*OUTPUTS[name], "--format", "json", environ=service.environ())
+    ran = reconciler(*command, "--format", "json", environ=service.environ())
     content = json.loads(ran.out)
     assert content["format_version"] >= 1
     published: Any = schema(name)
@@ -88,7 +92,7 @@ def test_issue_32_json_is_as_its_schema_says(
 
 
 def test_issue_32_every_command_with_json_is_tested() -> None:
-    tested = {command for command, *_ in OUTPUTS.values()} | {
+    tested = {command for _, (command, *_) in OUTPUTS} | {
         # Events, and validate's diagnostics.
         *("apply", "pause", "unpause"),
     }

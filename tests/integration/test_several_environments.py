@@ -102,10 +102,10 @@ def test_json_has_each_environment_and_markdown_one_comment(
 ) -> None:
     result = json.loads(plan(folder, emulator, "-e", "*", "--format", "json").out)
     dev, staging, production = result["environments"]
-    assert (dev["plan"], dev["exit_code"]) == (None, 1)
+    assert (dev["result"], dev["exit_code"]) == (None, 1)
     assert dev["error"]["diagnostics"][0]["code"] == "unknown-variable"
     assert (staging["environment"], staging["exit_code"]) == ("staging", 0)
-    assert staging["plan"]["summary"]["create"] == 2
+    assert staging["result"]["summary"]["create"] == 2
     assert (production["exit_code"], production["error"]) == (5, None)
     comment = plan(folder, emulator, "-e", "*", "--format", "markdown").out
     assert comment.startswith("<!-- reconciler: dev staging production -->\n### dev: error\n")
@@ -233,7 +233,7 @@ def test_issue_30_status_of_every_environment_is_one_report(
     assert last[0] == "3 environments, 1 with an error"
     assert [" ".join(line.split()) for line in last[1:]] == [
         "dev error",
-        *(f"{name} 1 export: 1 ok; 1 unmanaged." for name in ("staging", "production")),
+        *(f"{name} 1 export: 1 ok; 1 unmanaged (in quotes)." for name in ("staging", "production")),
     ]
     assert "  in dev\n" in ran.err
     well = ("-e", "staging", "-e", "production")
@@ -272,9 +272,9 @@ def test_issue_30_formats_of_several_reports(
         return at_night(command, night, emulator, "-e", "*", "--format", name).out
 
     dev, staging, production = json.loads(shown("json"))["environments"]
-    assert (dev["environment"], dev["report"], dev["exit_code"]) == ("dev", None, 1)
+    assert (dev["environment"], dev["result"], dev["exit_code"]) == ("dev", None, 1)
     assert dev["error"]["message"]
-    assert (staging["error"], production["report"]["environment"]) == (None, "production")
+    assert (staging["error"], production["result"]["environment"]) == (None, "production")
     comment, page = shown("markdown"), shown("html")
     title = {"status": "Exports", "gaps": "Gaps"}[command]
     assert comment.startswith(f"### {title} of 3 environments\n")

@@ -40,7 +40,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     },
     "plans": {
         "text": "render.environments:plans_as_text",
-        "json": "render.environments:plans_as_json",
+        "json": "render.environments:results_as_json",
         "markdown": "render.plan_markdown:plans_as_markdown",
     },
     "diagnostics": {
@@ -58,9 +58,9 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "compared": _document("authoring.comparing:compared_document"),
     "gaps": _document("operations.gaps:gaps_document"),
     "all_gaps": _document("operations.gaps:all_gaps_document")
-    | {"json": "render.environments:reports_as_json"},
+    | {"json": "render.environments:results_as_json"},
     "statuses": _document("operations.status_report:statuses_document")
-    | {"json": "render.environments:reports_as_json"},
+    | {"json": "render.environments:results_as_json"},
     "runs": _document("render.runs:runs_document"),
     "logs": _document("render.runs:logs_document"),
     "status": _document("operations.status_report:status_document"),
