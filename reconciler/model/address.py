@@ -64,6 +64,11 @@ class Address(str):
         """Return the address of an unmanaged object."""
         return cls(kind, f"{UNMANAGED_PREFIX}{live_id}")
 
+    @property
+    def is_unmanaged(self) -> bool:
+        """Whether it names a live object by its id, since no resource claims it."""
+        return self.key.startswith(UNMANAGED_PREFIX)
+
 
 class TooComplex(ReconcilerError):
     """A pattern of paths is too long, or has too many ways to match."""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from msgspec import Struct
 
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.address import UNMANAGED_PREFIX, Address, choice, fits_any, nearest
+from reconciler.model.address import Address, choice, fits_any, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import IDENTITY, Refusal
 from reconciler.model.resource import Resource
-from reconciler.model.text import listed, printable, quoted
+from reconciler.model.text import listed, named, printable, quoted
 
 _MOST_LISTED = 10
 _HOW = "write an address (kind.key), an id, a key, a name or a glob"
@@ -49,8 +49,8 @@ class Named(Struct, frozen=True):
     def label(self) -> str:
         """The address, for messages, and the name of an unmanaged object."""
         address = printable(str(self.address))
-        is_unmanaged = self.address.key.startswith(UNMANAGED_PREFIX)
-        return f"{quoted(self.names[0])} ({address})" if is_unmanaged and self.names else address
+        has_name = self.address.is_unmanaged and self.names
+        return f"{named(self.names[0])} ({address})" if has_name else address
 
     def exact(self) -> tuple[tuple[str, ...], ...]:
         """Return the texts of each level: address, ids, key and names.

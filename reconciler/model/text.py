@@ -86,6 +86,11 @@ def quoted(text: str) -> str:
     return "'" + shown.replace("'", "\\'") + "'"
 
 
+def named(name: str) -> str:
+    """Return the printable name of an object in double quotes, which it cannot close."""
+    return '"' + printable(name).replace('"', '\\"') + '"'
+
+
 def yaml_text(text: str) -> str:
     """Return text as a YAML scalar that means it, also in a file with references."""
     import json

@@ -40,7 +40,6 @@ from reconciler.model.times import duration_of
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
-    from reconciler.client.limits import Estimate
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.operations.backfill_ranges import Wanted
@@ -184,14 +183,10 @@ class _Terminal(Struct, frozen=True):
     world: Runtime
     is_json: bool
 
-    def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
-        from reconciler.cli.running import calls_and_time
-
+    def show(self, plan: BackfillPlan) -> None:
         self.progress.clear()
-        cost = calls_and_time(estimate) if plan.backfills else ""
-        text = writer_of(DEFAULT, "backfills")(
-            plan, replace(render_options(), cost=cost, mask=self.world.mask)
-        )
+        how = replace(render_options(), mask=self.world.mask)
+        text = writer_of(DEFAULT, "backfills")(plan, how)
         if self.is_json:
             write_note(text)
         else:

@@ -13,7 +13,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.client import Transport, together
-from reconciler.client.limits import Estimate
 from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, recording
@@ -43,6 +42,8 @@ from reconciler.planning.approval import Approval, confirmed, typed
 from reconciler.version import __version__
 
 _MOST_LISTED = 5
+_MANY = 1_000
+"""More runs of an export than a backfill of a month has; ten times as many are a danger."""
 
 
 class BackfillRequest(Struct, frozen=True):
@@ -76,9 +77,12 @@ class BackfillRequest(Struct, frozen=True):
         return not (self.auto_approve or self.dry_run)
 
     def check(self) -> None:
-        """Raise BadUsage if no object is named, or if there is no way to approve."""
+        """Raise BadUsage if no object is named."""
         if not (self.names or self.parents):
             raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
+
+    def check_terminal(self) -> None:
+        """Raise BadUsage if there is no way to approve a plan, which is shown before."""
         if self.asks and not self.can_ask:
             raise BadUsage(
                 "no terminal to ask for approval; nothing was sent",
@@ -87,9 +91,9 @@ class BackfillRequest(Struct, frozen=True):
 
 
 class Screen(Struct, frozen=True):
-    """What is shown and asked: the plan and its calls, the question, and that sending begins."""
+    """What is shown and asked: the plan, the question, and that sending begins."""
 
-    show: Callable[[BackfillPlan, Estimate], None]
+    show: Callable[[BackfillPlan], None]
     approve: Callable[[BackfillPlan], Awaitable[bool]]
     begin: Callable[[], None] = lambda: None
 
@@ -134,9 +138,10 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         targets = await read_targets(session, transport, "backfill")
         planner = _Planner(request, session, transport, targets, session.now(transport))
         plan = await planner.plan()
-        screen.show(plan, transport.estimate(2 * len(plan.backfills)))
+        screen.show(plan)
         if request.dry_run or not plan.backfills:
             return Backfilled(plan, transport.calls)
+        request.check_terminal()
         if request.asks and not await screen.approve(plan):
             raise ReconcilerError("not approved; nothing was sent")
         await stack.enter_async_context(only_apply(transport))
@@ -304,6 +309,10 @@ def consequences_of(
         warn("billing-limit", message, Severity.DANGER)
     elif unpaid:
         warn("billing-limit", "intervals over a billing limit are left out; settle billing first")
+    runs = sum(item.runs for item in planned)
+    if runs > _MANY:
+        message = f"{runs:,} runs follow one another; end them with `backfill NAME --cancel`"
+        warn("many-runs", message, Severity.DANGER if runs > 10 * _MANY else Severity.WARNING)
     if schedule.paused:
         warn("stays-paused", "it stays paused, so later intervals are not exported")
     return tuple(consequences)

@@ -6,7 +6,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from platform import python_version
 
@@ -14,32 +13,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.client.failures import ADDON
 from reconciler.commands.loading import deciding_tip
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
-from reconciler.errors import Forbidden, GitUnavailable, NotFound, ReconcilerError, Unauthorized
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.errors import Forbidden, GitUnavailable, ReconcilerError, Unauthorized
+from reconciler.kinds import kinds_by_name
 from reconciler.model.connection import ClientOptions
-from reconciler.model.kind import Dialect, Kind
 from reconciler.model.public import Public, derived
-from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.text import listed, named, printable, several
 from reconciler.operations.checks import Check, Health
 from reconciler.operations.destination_tests import Approve, destination_checks
 from reconciler.planning.integrations import names_in
 from reconciler.reading.access import (
     ALL,
     KeyAccess,
-    dialect_of_key,
-    missing_feature,
     missing_scopes,
     read_key,
     read_organizations,
     read_scope,
-    read_user,
-    read_visible,
     write_scope,
 )
 from reconciler.render.document import Cell, Column, Document, Row, Table
@@ -51,11 +44,8 @@ from reconciler.workspace.sources import WORKSPACE_FILE
 
 _MOST = 5
 _NEW_KEY = "create a personal API key in the settings of the service"
-_MOST_SKEW = timedelta(seconds=60)
 _QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
 _NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
-_ROLES = {1: "member", 8: "admin", 15: "owner"}
-"""The levels of membership (service.md, 12)."""
 
 
 class HealthReport(Public, frozen=True):
@@ -73,7 +63,7 @@ class HealthReport(Public, frozen=True):
 
 
 async def access_checks(session: Session, *, is_workspace: bool) -> list[Check]:
-    """Return the checks of the key, its scopes and limits, and what it sees.
+    """Return the checks of the key, its scopes and limits, and the organization.
 
     Without a workspace, the scopes for resources of every kind are checked.
     """
@@ -99,21 +89,7 @@ class _Access(Struct, frozen=True):
             key = await read_key(self.transport)
         except Unauthorized as error:
             return [Check.failed("key", error.message, f"{_NEW_KEY}, and set it here")]
-        checks = [self._clock(), *self._about_key(key)]
-        if key is not None:
-            checks.append(await self._user())
-        checks.append(await self._organizations())
-        checks += await self._visible(key)
-        return checks
-
-    def _clock(self) -> Check:
-        """Compare the clock of this machine with that of the service, as it last answered."""
-        local = self.session.runtime.now()
-        skew = abs(local - self.transport.now(local))
-        text = f"{skew.total_seconds():.0f} s from that of the service"
-        if skew <= _MOST_SKEW:
-            return Check.fine("clock", text)
-        return Check.warning("clock", text, "correct the clock of this machine (NTP)")
+        return [*self._about_key(key), await self._organizations()]
 
     def _about_key(self, key: KeyAccess | None) -> Iterator[Check]:
         if key is None:
@@ -123,21 +99,9 @@ class _Access(Struct, frozen=True):
             return
         scopes = "all scopes" if ALL in key.scopes else ", ".join(key.scopes) or "no scopes"
         made = f", created or rolled {printable(key.made_at[:10])}" if key.made_at else ""
-        yield Check.fine("key", f"{quoted(printable(key.label))}: {printable(scopes)}{made}")
+        yield Check.fine("key", f"{named(key.label)}: {printable(scopes)}{made}")
         yield from self._scopes(key)
         yield from self._limits(key)
-
-    async def _user(self) -> Check:
-        name = "user of the key"
-        try:
-            user = await read_user(self.transport)
-        except ReconcilerError as error:
-            return Check.of(name, error)
-        if user is None:
-            return Check.fine(name, "not shown to this key (scope user:read)")
-        level = user.levels.get(self._organization)
-        role = f", {_ROLES.get(level, f'level {level}')}" if level is not None else ""
-        return Check.fine(name, f"{printable(f'{user.name} {user.email}'.strip())}{role}")
 
     def _scopes(self, key: KeyAccess) -> Iterator[Check]:
         """Yield whether the key has the least scopes that a plan and an apply need."""
@@ -185,7 +149,7 @@ class _Access(Struct, frozen=True):
             return Check.fine(name, "not shown to this key (scope organization:read)")
         except ReconcilerError as error:
             return Check.of(name, error)
-        names = [quoted(printable(text)) for text in visible.values()]
+        names = [named(text) for text in visible.values()]
         text = f"visible: {listed(names, _MOST)}"
         if self._organization in visible:
             return Check.fine(name, text)
@@ -194,52 +158,6 @@ class _Access(Struct, frozen=True):
             f"{printable(self._organization)} is not visible to the key; {text}",
             f"set `organization` to one of {_texts(tuple(visible))}",
         )
-
-    async def _visible(self, key: KeyAccess | None) -> list[Check]:
-        """Return how many objects of each kind are visible, and the dialect of the server."""
-        checks = []
-        dialect: Dialect | None = None
-        for kind in all_kinds():
-            name = kind.collection.replace("_", " ")
-            try:
-                visible = await read_visible(self.transport, kind, self._organization)
-            except Forbidden as error:
-                if key is not None and key.projects and not error.lacks_scope:
-                    checks.append(await self._visible_by_id(kind, name))
-                else:
-                    checks.append(Check.failed(name, error.message, "see `scopes to plan`"))
-                continue
-            except ReconcilerError as error:
-                by_parent = isinstance(error, NotFound) and kind.parent is not None
-                text = f"not counted: this server lists them for each {kind.parent} only"
-                checks.append(Check.fine(name, text) if by_parent else Check.of(name, error))
-                continue
-            dialect = dialect or visible.dialect
-            count = "some" if visible.count is None else f"{visible.count:,}"
-            checks.append(Check.fine(name, f"{count} visible"))
-        dialect = dialect or await dialect_of_key(self.transport)
-        for kind in all_kinds():
-            lacking = await missing_feature(self.transport, kind, self._organization, dialect)
-            if lacking is not None:
-                text = f"the organization lacks the feature {lacking}: every write is refused"
-                checks.append(Check.failed(f"writes of {kind.collection}", text, ADDON))
-        return [*checks, _dialect(dialect)]
-
-    async def _visible_by_id(self, kind: Kind, name: str) -> Check:
-        """Return whether a key that is limited to projects can read what the files declare."""
-        if not self.is_workspace:
-            return Check.warning(name, "the organization cannot be listed", "see `key limits`")
-        try:
-            live = await self.session.read(self.transport)
-        except ReconcilerError as error:
-            return Check.of(name, error)
-        return Check.fine(name, f"{len(live.of(kind.name)):,} visible in the projects of the files")
-
-
-def _dialect(dialect: Dialect | None) -> Check:
-    if dialect is None:
-        return Check.fine("dialect", "unknown until the organization has an export")
-    return Check.fine("dialect", str(dialect))
 
 
 def _texts(values: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ Compares the runs of objects with their schedules. Changes nothing.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport, together
-from reconciler.client.limits import Estimate
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
@@ -22,7 +21,7 @@ from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
-from reconciler.model.text import command_text, printable, quoted, several, shortened
+from reconciler.model.text import command_text, named, printable, several, shortened
 from reconciler.model.times import (
     Interval,
     Moment,
@@ -31,7 +30,7 @@ from reconciler.model.times import (
     moment_as_option,
     window_at,
 )
-from reconciler.operations.runs import PAGE, latest_runs, reaches_back, read_backfills, read_runs
+from reconciler.operations.runs import latest_runs, reaches_back, read_backfills, read_runs
 from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.reading.calls import ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
@@ -42,11 +41,9 @@ from reconciler.render.words import short_count
 _WINDOW = timedelta(days=7)
 _LONGEST_ERROR = 120
 _MOST_NAMED = 3
-_TITLES = {"from": " ", "to": " to ", "intervals": "  ", "last error": "  "}
+_TITLES = {"from": " ", "to": " to ", "intervals": "  "}
 _COLUMNS = Column("state"), *unpadded(_TITLES)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
-Announce = Callable[[Estimate], None]
-"""Is called with the calls that reading the runs takes at most, before they are made."""
 
 
 class GapState(Term):
@@ -170,9 +167,7 @@ class GapRequest(Struct, frozen=True):
         return Interval(first or last, last)
 
 
-async def gaps(
-    request: GapRequest, runtime: Runtime, announce: Announce = lambda _: None
-) -> Reported[GapReport]:
+async def gaps(request: GapRequest, runtime: Runtime) -> Reported[GapReport]:
     """Return the gaps of objects.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
@@ -183,7 +178,7 @@ async def gaps(
         chosen = targets.named(request.names)
         now = session.now(transport)
         window = request.window(now)
-        listed = await gaps_in(chosen, targets, transport, window, now, announce)
+        listed = await gaps_in(chosen, targets, transport, window, now)
         report = GapReport(session.loaded.desired.environment, window, tuple(listed))
         return Reported(report, calls=transport.calls)
 
@@ -194,15 +189,11 @@ async def gaps_in(
     transport: Transport,
     window: Interval,
     now: datetime,
-    announce: Announce = lambda _: None,
 ) -> list[ObjectGaps]:
     """Return the gaps of objects in a window, in their order. Raises ServiceError."""
     readings = [
         _Reading.of(target, targets.calls(target, transport), window, now) for target in chosen
     ]
-    calls = sum(reading.most_calls for reading in readings)
-    if calls:
-        announce(transport.estimate(calls))
     return await together(reading.gaps() for reading in readings)
 
 
@@ -237,14 +228,6 @@ class _Reading(Struct, frozen=True):
         known = not expected or reaches_back(latest, window.start)
         runs = latest if known else None
         return cls(target, calls, schedule, window, now, expected, runs, latest, unknown)
-
-    @property
-    def most_calls(self) -> int:
-        """The calls that it takes unless intervals have several runs."""
-        if not self.expected:
-            return 0
-        pages = 0 if self.runs is not None else self.expected // PAGE + 1
-        return pages + self.calls.offered("backfills")
 
     async def gaps(self) -> ObjectGaps:
         """Read what is missing, and return the gaps. Raises ServiceError."""
@@ -461,7 +444,7 @@ def gaps_document(report: GapReport, options: RenderOptions) -> Document:
     return Document(
         (Cell(f"Gaps of {report.environment}"),),
         (Cell(f"Environment {report.environment} · {_window(report)}"),),
-        (Table(_COLUMNS, rows, headed=False, indent=2, noun="gap"), Lines(fine)),
+        (Table(_COLUMNS, rows, headed=False, indent=2, beside=True, noun="gap"), Lines(fine)),
         _summary(report),
         tuple(_repairs(report, options)),
     )
@@ -478,11 +461,11 @@ def _rows(item: ObjectGaps) -> Iterator[Row]:
     parent = f"  {item.parent_name}" if item.parent_name else ""
     open_count = sum(gap.intervals for gap in item.gaps)
     count = f"  {open_count:,} of {several(item.expected, 'interval')}" if item.gaps else ""
-    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(quoted(item.name))
+    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(named(item.name))
     group = Group(name, f"{parent}{count}")
     if item.unknown:
-        cells = Cell("unknown"), *(Cell("") for _ in _COLUMNS[2:]), Cell(item.unknown)
-        yield Row(cells, group=group)
+        blank = tuple(Cell("") for _ in _TITLES)
+        yield Row((Cell("unknown"), *blank), group=group, notes=(item.unknown,))
     for gap in item.gaps:
         partly = f", {gap.partly} exported in part" if gap.partly else ""
         cells = (
@@ -490,9 +473,9 @@ def _rows(item: ObjectGaps) -> Iterator[Row]:
             Cell(moment_as_option(gap.start)),
             Cell(moment_as_option(gap.end)),
             Cell(f"{several(gap.intervals, 'interval')}{partly}"),
-            Cell(shortened(printable(gap.error or ""), _LONGEST_ERROR)),
         )
-        yield Row(cells, group=group)
+        error = shortened(printable(" ".join((gap.error or "").split())), _LONGEST_ERROR)
+        yield Row(cells, group=group, notes=(error,) if error else ())
 
 
 def _window(report: GapReport) -> str:

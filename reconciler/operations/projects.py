@@ -23,12 +23,12 @@ from reconciler.errors import (
     ReconcilerError,
 )
 from reconciler.kinds import all_kinds
-from reconciler.model.address import UNMANAGED_PREFIX, Address
+from reconciler.model.address import Address
 from reconciler.model.live import LiveObject
 from reconciler.model.public import Count, Public, derived
 from reconciler.model.redaction import Revealed
 from reconciler.model.request import Routes
-from reconciler.model.text import json_shown, listed, quoted, several
+from reconciler.model.text import json_shown, listed, named, several
 from reconciler.model.values import JSON
 from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
@@ -58,7 +58,7 @@ class ProjectLine(Public, frozen=True):
     @derived
     def managed(self) -> bool:
         """Whether a resource of the configuration claims it."""
-        return not self.address.key.startswith(UNMANAGED_PREFIX)
+        return not self.address.is_unmanaged
 
 
 class ProjectReport(Public, frozen=True):
@@ -307,7 +307,7 @@ def projects_document(report: ProjectReport, _: RenderOptions) -> Document:
 
 def project_document(details: ProjectDetails, options: RenderOptions) -> Document:
     """Return a project with its fields; those that are null only if verbose."""
-    name = Cell(str(details.address), code=True), Cell(f"{quoted(details.name)} (id {details.id})")
+    name = Cell(str(details.address), code=True), Cell(f"{named(details.name)} (id {details.id})")
     fields = tuple(
         (field, Cell(_value(value)))
         for field, value in details.fields.items()

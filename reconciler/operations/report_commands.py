@@ -28,18 +28,16 @@ from reconciler.cli.options import (
 from reconciler.cli.output import print_warnings, render_options, worst_of
 from reconciler.cli.streams import (
     write_calls,
-    write_note,
     write_result,
 )
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.run import LEVELS, STATUSES, RunOrder
-from reconciler.model.text import printable, quoted
+from reconciler.model.text import quoted
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.client.limits import Estimate
-    from reconciler.commands.runtime import Reported, Runtime
-    from reconciler.operations.gaps import GapReport, GapRequest
+    from reconciler.commands.runtime import Reported
+    from reconciler.operations.gaps import GapReport
     from reconciler.operations.status_report import State, StatusReport
     from reconciler.render.options import RenderOptions
 
@@ -281,17 +279,6 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     def code_of(report: GapReport) -> ExitCode:
         return ExitCode.CHANGES if report.gaps else ExitCode.FINE
 
-    async def read(request: GapRequest, world: Runtime) -> Reported[GapReport]:
-        where = f"{request.workspace.environment}: " if environments else ""
-        return await gaps(request, world, partial(announce, where=where))
-
-    reporting = Reporting(read, request, environments, code_of)
+    reporting = Reporting(gaps, request, environments, code_of)
     name = "all_gaps" if environments else "gaps"
     return reporting.exit_code(show_report(name, output_format, reporting.report).report)
-
-
-def announce(estimate: Estimate, where: str = "") -> None:
-    """Print how many calls reading the runs takes, before they are made."""
-    from reconciler.cli.running import calls_and_time
-
-    write_note(f"{printable(where)}reading runs: at most {calls_and_time(estimate)}\n")

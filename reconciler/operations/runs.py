@@ -46,8 +46,6 @@ from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
-PAGE = 100
-"""Runs of a page (service.md 2)."""
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Before every run. Without a window servers show the last seven days (service.md, 15.26)."""
 ALL_TIME = {"after": time_text(BEGINNING)}

@@ -14,6 +14,7 @@ from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
+from reconciler.errors import InvalidResponse
 from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live
@@ -28,7 +29,7 @@ from reconciler.model.run import (
 )
 from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
-from reconciler.model.values import JSONObject
+from reconciler.operations.runs import latest_runs
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.operations.targets import Target, read_targets
 
@@ -61,7 +62,7 @@ def status_of(
     facts: dict[str, Any] = {}
     try:
         case = _Case(target, dialect, now)
-    except (InvalidRun, UnknownSchedule) as error:
+    except (InvalidResponse, InvalidRun, UnknownSchedule) as error:
         state, notes = State.UNKNOWN, [StatusNote("unreadable", str(error))]
     else:
         state, facts = case.state, case.facts()
@@ -114,7 +115,9 @@ class _Case:
         self.is_declared = item.declares_pause
         self.cause = cause_of_pause(body, declared=self.is_declared)
         self.paused_since = pause_began(body)
-        self.runs = _latest_runs(body)
+        if not isinstance(body.get("latest_runs") or [], list):
+            raise InvalidRun("latest_runs is not a list")
+        self.runs = latest_runs(item.live)
         self.updated_at = moment_at(body, "last_updated_at")
         self.now = now
 
@@ -326,16 +329,6 @@ def _contains(outer: Run, inner: Run) -> bool:
     if outer.end is None or inner.end is None or outer.end < inner.end:
         return False
     return outer.start is None or (inner.start is not None and outer.start <= inner.start)
-
-
-def _latest_runs(body: JSONObject) -> tuple[Run, ...]:
-    """Return the latest runs of a body, the newest first. Raises InvalidRun."""
-    runs = body.get("latest_runs")
-    if runs is None:
-        return ()
-    if not isinstance(runs, list):
-        raise InvalidRun("latest_runs is not a list")
-    return tuple(map(Run.of, runs))
 
 
 def _time(moment: datetime) -> str:

@@ -16,7 +16,7 @@ from reconciler.model.times import rough_duration
 from reconciler.render.document import Bar, Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
-from reconciler.render.words import duration_as_text, short_count
+from reconciler.render.words import duration_as_text, label_of, short_count
 
 
 class State(Term):
@@ -166,8 +166,7 @@ _FAILED, _OTHER = "×", "·"
 _LEVELS = "▁▂▃▄▅▆▇█"
 _LONGEST_NOTE = 120
 _LONGEST_CAUSE = 300
-_LONGEST_NAME = 32
-"""So that a row fits in 80 columns."""
+_LONGEST_NAME = 48
 _MOST_NAMED = 10
 _MOST_MISSING = 5
 _VARIABLE = re.compile(r"\b[0-9a-f]{8,}\b|[0-9]+", re.IGNORECASE)
@@ -340,8 +339,7 @@ def remarks(export: ExportStatus, *, brief: bool = False) -> str:
 
 def label(export: ExportStatus) -> str:
     """Return the address, and the name in quotes where no resource has a key for it."""
-    name = str(export.address) if export.managed else f'"{export.name}"'
-    return shortened(printable(name), _LONGEST_NAME)
+    return printable(label_of(export.address, export.name))
 
 
 def _label_among(names: Mapping[str, int], export: ExportStatus) -> str:

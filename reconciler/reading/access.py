@@ -9,12 +9,11 @@ from msgspec import Struct
 from reconciler.client import Transport
 from reconciler.errors import Forbidden, InvalidResponse, NotFound, ServiceError
 from reconciler.model.kind import Dialect, Kind
-from reconciler.model.request import Repeat, Request, Routes
+from reconciler.model.request import Repeat, Request
 from reconciler.model.values import JSON
 
 _ORGANIZATIONS = "/api/organizations/"
 KEY = Request("GET", "/api/personal_api_keys/@current/", Repeat.SAFE)
-_USER = Request("GET", "/api/users/@me/", Repeat.SAFE)
 _SINCE_2026 = frozenset({"description", "is_legacy_hashing"})
 """Fields that only servers of autumn 2026 show (service.md, 12)."""
 ALL, _READ, _WRITE = "*", ":read", ":write"
@@ -32,21 +31,6 @@ class KeyAccess(Struct, frozen=True):
     organizations: tuple[str, ...] = ()
     made_at: str = ""
     """When it was last rolled or, before that, created, ISO 8601. Keys have no end."""
-
-
-class KeyUser(Struct, frozen=True):
-    """The user of an API key. `levels` are the levels of membership, by organization."""
-
-    name: str
-    email: str
-    levels: Mapping[str, int]
-
-
-class Visible(Struct, frozen=True):
-    """How many objects of a kind the key sees, and the dialect that the first one shows."""
-
-    count: int | None
-    dialect: Dialect | None
 
 
 async def read_key(transport: Transport) -> KeyAccess | None:
@@ -69,35 +53,13 @@ async def read_key(transport: Transport) -> KeyAccess | None:
     )
 
 
-async def read_user(transport: Transport) -> KeyUser | None:
-    """Return the user of the key, None if the key may not see it. Raises ServiceError."""
-    try:
-        body = (await transport.send(_USER)).body
-    except (Forbidden, NotFound):
-        return None
-    if not isinstance(body, Mapping):
-        raise InvalidResponse(f"{_USER.label}: the response is not a user")
-    name = " ".join(str(body[part]) for part in ("first_name", "last_name") if body.get(part))
-    listed = body.get("organizations")
-    items = (
-        [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
-    )
-    levels = {str(item.get("id")): item.get("membership_level") for item in items}
-    known = {key: level for key, level in levels.items() if isinstance(level, int)}
-    return KeyUser(name, str(body.get("email") or ""), known)
-
-
 async def read_organizations(transport: Transport) -> Mapping[str, str]:
     """Return the names of the organizations that the key sees, by id. Raises ServiceError."""
-    items, _ = await _page(transport, _ORGANIZATIONS)
+    body = (await transport.send(Request("GET", _ORGANIZATIONS, Repeat.SAFE))).body
+    items = body.get("results") if isinstance(body, Mapping) else None
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        raise InvalidResponse(f"GET {_ORGANIZATIONS}: the response is not a page of objects")
     return {str(item.get("id")): str(item.get("name")) for item in items}
-
-
-async def read_visible(transport: Transport, kind: Kind, organization: str) -> Visible:
-    """Return how many objects of a kind an organization has, in one call. Raises ServiceError."""
-    items, count = await _page(transport, Routes(kind, organization).collection, limit="1")
-    dialect = kind.dialect_of(items[0]) if items else None
-    return Visible(count, dialect)
 
 
 async def missing_feature(
@@ -120,17 +82,6 @@ async def missing_feature(
         return None
     names = {item.get("key") for item in listed if isinstance(item, Mapping)}
     return None if needed in names else needed
-
-
-async def _page(
-    transport: Transport, path: str, **query: str
-) -> tuple[list[Mapping[str, JSON]], int | None]:
-    body = (await transport.send(Request("GET", path, Repeat.SAFE, query=query))).body
-    results = body.get("results") if isinstance(body, Mapping) else None
-    if not isinstance(results, list) or not all(isinstance(item, Mapping) for item in results):
-        raise InvalidResponse(f"GET {path}: the response is not a page of objects")
-    count = body.get("count") if isinstance(body, Mapping) else None
-    return results, count if isinstance(count, int) else None
 
 
 def _texts(value: JSON) -> tuple[str, ...]:

@@ -274,9 +274,8 @@ class _TextTable:
             yield f"{start}{self._cells(row.cells)}".rstrip()
             notes = [beside] if self.table.beside else notes
         below = " " * (self._last_column() if self.table.wraps else self.table.below)
-        is_wrapped = self.table.wraps or self.table.beside
         for note in notes:
-            yield from self.style.wrapped(note, below, below) if is_wrapped else [below + note]
+            yield from self.style.wrapped(note, below, below)
         yield from (f"{' ' * (self.table.indent + 2)}{printable(line)}" for line in row.lines)
         links = [cell.link for cell in row.cells if cell.link and self.links]
         yield from (f"{below}{printable(link)}" for link in links)

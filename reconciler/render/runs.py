@@ -8,7 +8,6 @@ from functools import partial
 from itertools import starmap
 from typing import TypeVar
 
-from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -28,15 +27,18 @@ from reconciler.model.run import (
     Subject,
     duration_of_run,
 )
-from reconciler.model.text import command_text, listed, printable, quoted, several, shortened
+from reconciler.model.text import command_text, listed, named, printable, several, shortened
 from reconciler.model.times import moment_as_option
 from reconciler.render.document import Cell, Column, Document, Facts, Group, Line, Lines, Row, Table
 from reconciler.render.options import Colour, RenderOptions, Style
-from reconciler.render.words import counted_nouns, duration_as_text, short_count
+from reconciler.render.words import counted_nouns, duration_as_text, label_of, short_count
 
 _T = TypeVar("_T")
-_RUN_COLUMNS = tuple(map(Column, ("interval (UTC)", "status", "began", "took", "rows", "id", "")))
-_LONGEST_NAME = 48
+_RUN_COLUMNS = tuple(
+    map(Column, ("interval (UTC)", "status", "", "began (UTC)", "took", "rows", "id"))
+)
+_LEAST_FIRST = (3, 4, 5, 6)
+"""The columns that a narrow terminal leaves out: when it began, how long it took, rows, id."""
 _LONGEST_ERROR = 120
 _SETTLED = "its interval was exported by another run"
 _UNBOUNDED = "runs without a start are not in this order; list them with --order created"
@@ -85,7 +87,8 @@ def runs_document(report: RunReport, options: RenderOptions) -> Document:
             _run_row(run, settled, (_name_of(names[run.address]),) if names else ())
             for run in report.runs
         )
-        runs = Table(columns, rows, indent=2, noun="run")
+        optional = tuple(place + bool(names) for place in _LEAST_FIRST)
+        runs = Table(columns, rows, indent=2, optional=optional, noun="run")
     remarks = Lines(tuple(_remarks(report)), attached=True)
     if one is None:
         where: Line = (Cell(f"{several(len(report.exports), 'export')} · {report.environment}"),)
@@ -96,9 +99,8 @@ def runs_document(report: RunReport, options: RenderOptions) -> Document:
 
 
 def _name_of(subject: Subject) -> Cell:
-    is_managed = not subject.address.key.startswith(UNMANAGED_PREFIX)
-    name = str(subject.address) if is_managed else quoted(subject.name)
-    return Cell(shortened(name, _LONGEST_NAME), code=is_managed, link=subject.page)
+    label, is_managed = label_of(subject.address, subject.name), not subject.address.is_unmanaged
+    return Cell(label, code=is_managed, link=subject.page)
 
 
 def page_of(subject: Subject, options: RenderOptions) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ def page_of(subject: Subject, options: RenderOptions) -> tuple[str, ...]:
 def subject_line(subject: Subject) -> Line:
     """Return the address and the name of an object, and where it is."""
     parent = f" in {subject.parent_name}" if subject.parent_name else ""
-    name = f"{quoted(subject.name)}{parent} · {subject.environment}"
+    name = f"{named(subject.name)}{parent} · {subject.environment}"
     return Cell(str(subject.address), Colour.BOLD, code=True), Cell(name)
 
 
@@ -156,11 +158,11 @@ def _run_row(run: Run, settled: Container[str], name: Line) -> Row:
         *name,
         Cell(interval(run)),
         Cell(run.status, _colour(run)),
+        Cell("backfill" if run.backfill else ""),
         Cell(clock(run.created_at)),
         Cell(_took(run)),
         Cell(_rows(run)),
         Cell(run.id, code=True),
-        Cell("backfill" if run.backfill else ""),
     )
     return Row(cells, notes=tuple(_notes(run, settled)))
 
@@ -222,8 +224,8 @@ def logs_document(report: LogReport, options: RenderOptions) -> Document:
 
 
 def _entry(entry: LogEntry) -> Row:
-    level = Cell(entry.level, _LEVELS.get(entry.level))
-    return Row((Cell(_time(entry), Colour.DIM), level, Cell(entry.message)))
+    time = Cell(moment_as_option(entry.timestamp), Colour.DIM)
+    return Row((time, Cell(entry.level, _LEVELS.get(entry.level)), Cell(entry.message)))
 
 
 def _log_remarks(report: LogReport) -> Iterator[str]:
@@ -234,11 +236,7 @@ def _log_remarks(report: LogReport) -> Iterator[str]:
         yield _MATCHES[report.matched]
 
 
-def _time(entry: LogEntry) -> str:
-    return f"{entry.timestamp:%Y-%m-%d %H:%M:%S}"
-
-
-def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
+def backfills_document(plan: BackfillPlan, _: RenderOptions) -> Document:
     """Return where it runs, the backfills of each object, what to know before, and the counts."""
     where = Cell(f"{plan.source.environment} · {plan.source.base_url}")
     rows = tuple(_backfill_row(item, of) for of in plan.objects for item in of.backfills)
@@ -255,7 +253,6 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
         f"Plan: {counts(plan)}." if plan.backfills else "Nothing to backfill.",
         (
             *(("Runs of an export follow one another.",) if plan.backfills else ()),
-            *((f"Starting them takes {options.cost}.",) if options.cost and plan.backfills else ()),
             *(f"note: {note}" for note in (*plan.notes, *notes)),
         ),
     )
@@ -265,10 +262,10 @@ def _common(
     plan: BackfillPlan, parts: Callable[[ObjectBackfills], Iterable[_T]]
 ) -> list[tuple[_T, str]]:
     """Return each part of some objects once, and ` (…)` with these objects unless it is of all."""
-    users: dict[_T, list[Address]] = {}
+    users: dict[_T, list[str]] = {}
     for item in plan.objects:
         for part in parts(item):
-            users.setdefault(part, []).append(item.address)
+            users.setdefault(part, []).append(label_of(item.address, item.name))
     every = len(plan.objects)
     return [
         (part, "" if len(names) == every else f" ({listed(names, _MOST_LISTED)})")
@@ -279,7 +276,7 @@ def _common(
 def _backfill_row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
     order = "tried first" if item.trial else ""
     cells = (*_ends(item), several(item.runs, "run"), order)
-    name = Cell(str(of.address), Colour.BOLD, code=True), Cell(quoted(of.name))
+    name = Cell(str(of.address), Colour.BOLD, code=True), Cell(named(of.name))
     group = Group(name, f"  {of.parent_name}" if of.parent_name else "")
     return Row(tuple(map(Cell, cells)), "↻", group=group)
 
@@ -293,7 +290,7 @@ def ends_as_text(ended: Sequence[ObjectBackfills], options: RenderOptions, envir
     """Return a line for every backfill that was to be started, and how to go on."""
     lines: list[str] = []
     for item in ended:
-        lines += ["", f"{printable(str(item.address))} {quoted(item.name)}"]
+        lines += ["", f"{printable(str(item.address))} {named(item.name)}"]
         for end in item.ends:
             lines += _end_lines(end, options.style)
     states = {end.state for item in ended for end in item.ends}

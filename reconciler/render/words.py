@@ -10,11 +10,15 @@ import orjson
 from msgspec import Struct
 
 from reconciler.kinds import kinds_by_name
+from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Origin, Plan, Reason, Severity
-from reconciler.model.text import printable, several
+from reconciler.model.text import named, printable, several, shortened
 from reconciler.model.values import JSON
 from reconciler.render.options import Colour
+
+_LONGEST_NAME, _LONGEST_ADDRESS = 30, 48
+"""In the first column of a table. An address is pasted into commands."""
 
 
 class Label(Struct, frozen=True):
@@ -180,3 +184,10 @@ def short_count(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f}".removesuffix(".0") + f" {unit}"
     return str(count)
+
+
+def label_of(address: Address, name: str) -> str:
+    """Return the address of a resource, or the name in quotes of what no resource claims."""
+    if address.is_unmanaged:
+        return named(shortened(name, _LONGEST_NAME))
+    return shortened(str(address), _LONGEST_ADDRESS)

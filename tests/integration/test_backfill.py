@@ -112,9 +112,12 @@ def test_too_many_running_backfills_are_waited_for_and_then_reported(
 def test_without_a_terminal_an_approval_is_needed(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
-    folder = workspace(tmp_path)
-    ran = reconciler("backfill", "lake", "--gaps", "-C", folder, environ=emulator.environ())
+    folder, environ = workspace(tmp_path), emulator.environ()
+    assert reconciler("apply", "-y", "-C", folder, environ=environ).code == 0
+    words = ("backfill", "lake", "--from", "2026-01-01", "--to", "2026-01-02", "-C", folder)
+    ran = reconciler(*words, environ=environ)
     assert ran.code == 64
+    assert "24 runs" in ran.out
     assert "pass --auto-approve" in ran.err
 
 

@@ -321,8 +321,11 @@ def test_without_an_approval_nothing_is_sent(service_of: StartService, tmp_path:
     with pytest.raises(ReconcilerError, match="not approved"):
         world.run(lambda runtime: backfill(request, runtime, SILENT))
     assert posts(world) == 0
-    with pytest.raises(BadUsage, match="no terminal"):
-        BackfillRequest(world.workspace, ClosedGaps(), ("Lake",), can_ask=False).check()
+    for first, message in (("2026-10-19", "no terminal"), ("2026-10-20", "empty time range")):
+        silent = replace(request, wanted=Span(first, "2026-10-20"), can_ask=False)
+        with pytest.raises(BadUsage, match=message):  # X9
+            world.run(lambda runtime, it=silent: backfill(it, runtime, SILENT))
+    assert posts(world) == 0
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])

@@ -238,7 +238,6 @@ def test_fidelity_f3_a_missing_feature_is_a_problem_of_every_export(
     ran = doctor(service, tmp_path)
     assert ran.code == 1
     assert "the organization lacks the feature data_pipelines: add the addon" in ran.out
-    assert "✗ writes of batch_exports" in ran.out
     environ = {**service.environ(), "PASSWORD": SECRET}
     applied = reconciler(
         "apply", "--auto-approve", "-C", tmp_path, "--trust-workspace", environ=environ

@@ -67,7 +67,7 @@ def test_show_hides_the_token(emulator: RunningEmulator, tmp_path: Path) -> None
     secret = token(emulator)
     shown = reconciler(*words, "--debug", environ=emulator.environ())
     assert shown.code == 0
-    assert f"project.web '{NAME}' (id 1)" in shown.out
+    assert f'project.web "{NAME}" (id 1)' in shown.out
     assert f"{emulator.base_url}/project/1/settings/project-details" in shown.out
     assert secret not in shown.out + shown.err
     fields = json.loads(reconciler(*words, "--format=json", environ=emulator.environ()).out)

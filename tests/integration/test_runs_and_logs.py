@@ -117,15 +117,15 @@ def test_m7_each_run_names_its_export_in_every_format(
     text = ran("*", "--status", "Failed", "--links")
     head, lake, full, _, pond, denied, *_ = text.out.splitlines()[2:]
     assert head.split()[:2] == ["export", "interval"]
-    assert lake.startswith("  'Lake'  2026-10-20 13:00 to 14:00  Failed")
-    assert pond.startswith("  'Pond'  2026-10-20 11:00 to 12:00  Failed")
+    assert lake.startswith('  "Lake"  2026-10-20 13:00 to 14:00  Failed')
+    assert pond.startswith('  "Pond"  2026-10-20 11:00 to 12:00  Failed')
     assert (full.strip(), denied.strip()) == ("Full.", "Denied.")
     assert "API calls" in text.err
-    assert ran("Lake").out.count("'Lake'") == 1, "in the heading only"
+    assert ran("Lake").out.count('"Lake"') == 1, "in the heading only"
     table = ran("--status", "Failed", "--format", "markdown").out
     assert table.startswith("### Runs of 3 exports")
     assert "| export | interval" in table
-    assert "| 'Pond' |" in table
+    assert '| "Pond" |' in table
     for words, count in ((("Pond",), 1), (("--project", "1"), 3)):
         content = json.loads(ran(*words, "--format", "json").out)
         Draft202012Validator(saved_schema("runs")).validate(content)
@@ -241,7 +241,7 @@ def test_trap_15_62_a_run_that_billing_refused_has_ended(
     world.outcomes({"match": {}, "status": "FailedBilling"})
     world.advance(hours=1)
     report = runs_of(world)
-    assert "until billing is settled" in written("runs", "text", report)
+    assert "until billing is settled" in " ".join(written("runs", "text", report).split())
     one = runs_of(world, run=report.runs[0].id)
     assert not one.runs[0].pending
     assert "ended      not yet" not in written("runs", "text", one)

@@ -77,7 +77,7 @@ def run(folder: Path, service: RunningEmulator, *arguments: str | Path) -> Ran:
         (("--exclude", "x*"), "nothing matches 'x*'", "an address (kind.key), an id"),
         (("--rotate-secrets=batch_export.nope*",), "nothing matches 'batch_export.nope*'", "known"),
         (("--target", "web-lake,orderss"), "nothing matches 'orderss'", "batch_export.orders?"),
-        (("--target", "Hand-made"), "'Hand-made' (batch_export.id:", "reconciler import --id"),
+        (("--target", "Hand-made"), '"Hand-made" (batch_export.id:', "reconciler import --id"),
         (("--target", "web-lake", "--kind", "project"), "the options select no resource", ""),
     ],
 )
@@ -196,7 +196,7 @@ def test_experience_16_a_backfill_and_show_take_any_name_of_one_resource(
     times = ("--from", "2026-01-01", "--to", "2026-01-02", "--auto-approve")
     ran = run(folder, service, "backfill", name, *times)
     assert ran.code == 0, ran.err
-    assert "batch_export.web-lake 'Events to the lake'" in ran.out
+    assert 'batch_export.web-lake "Events to the lake"' in ran.out
     ran = run(folder, service, "show", name)
     assert ran.code == 0, ran.err
     assert "batch_export.web-lake" in ran.out
@@ -251,7 +251,7 @@ def test_experience_1_import_takes_any_name(
     ("options", "message"),
     [
         (("--project", "Ap"), "did you mean project.app?"),
-        (("--name", "Shared", "--name", "Hand-mad"), "did you mean 'Hand-made' ("),
+        (("--name", "Shared", "--name", "Hand-mad"), 'did you mean "Hand-made" ('),
         (("--id", "nope"), "nothing matches 'nope' (--id)"),
         (("--kind", "dashboards"), "unknown kind 'dashboards'"),
         (("--project", "app", "--name", "Hand-made"), "no live object matches app, Hand-made"),

@@ -247,7 +247,7 @@ def test_issue_30_gaps_of_every_environment_are_one_report(
     ran = at_night("gaps", night, emulator, "-e", "*")
     assert ran.code == 1
     assert ran.out.startswith("Environment dev\nerror: ")
-    assert ran.out.count("1 interval  ") == 2
+    assert ran.out.count("  1 interval\n") == 2
     assert "\n  dev         error\n" in ran.out
     assert "\n  production  Intervals: 1 failed" in ran.out
     assert at_night("gaps", night, emulator, "-e", "prod*", "-e", "staging").code == 2
@@ -261,7 +261,6 @@ def test_issue_30_gaps_of_every_environment_are_one_report(
     command, _, at_gaps = line.partition("the runs: ")[2].partition("; at gaps: ")
     assert command.startswith(f"reconciler runs -e production {words[3]} --workspace=")
     assert at_gaps.startswith(f"reconciler gaps -e production {words[3]} --workspace=")
-    assert "staging: reading runs: at most " in ran.err
 
 
 @pytest.mark.parametrize("command", ["status", "gaps"])
