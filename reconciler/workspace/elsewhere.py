@@ -23,13 +23,13 @@ from reconciler.model.resource import Desired
 from reconciler.model.values import mapping_of
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import (
-    MAX_ENTRIES,
     SKIPPED_FOLDERS,
     WORKSPACE_FILE,
     YAML_SUFFIXES,
     FolderSource,
 )
 
+MAX_ENTRIES = 1_000_000
 _Names: TypeAlias = Mapping[Address, tuple[str, str | None]]
 # It takes every scalar as text, whatever its tag: files of others need not be strict.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
-from reconciler.model.address import nearest
+from reconciler.model.address import joined, nearest
 from reconciler.model.connection import API_KEY, Readable
 from reconciler.model.values import (
     JSON,
@@ -35,7 +35,7 @@ from reconciler.model.values import (
 )
 from reconciler.providers import plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
-from reconciler.providers.provider import FillContext, FillRules
+from reconciler.providers.provider import Accepts, Fill, FillContext, FillRules
 from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.schema.validation import converted
 from reconciler.workspace.sources import (
@@ -110,11 +110,9 @@ class Expansion(Struct):
 
 
 class Place(Protocol):
-    """A function that returns the place of a value."""
+    """Return the place of a value, or of a reference in its text."""
 
-    def __call__(self, path: Path, part: str | None = None, /) -> Mark:
-        """Return the place of a value, or of a reference in its text."""
-        ...
+    def __call__(self, path: Path, part: str | None = None, /) -> Mark: ...  # noqa: D102
 
 
 class References(FillRules, kw_only=True):
@@ -206,33 +204,25 @@ class References(FillRules, kw_only=True):
 
     def _text(self, text: str, place: Place, path: Path) -> JSON:
         """Return a text with its references filled in, cached if without errors: texts repeat."""
-        filled = self._cached.get(text)
+        filled, before = self._cached.get(text), len(self.problems.diagnostics)
         if filled is None:
-            filled = self._first(text, lambda part: place(path, part))
+            try:
+                filled = self._filled(text, lambda part: place(path, part))
+            except RecursionError:
+                if self.expanding:
+                    raise
+                filled = self._too_large(text, TOO_DEEP, place(path))
+            if len(self.problems.diagnostics) == before:
+                self._cached[text] = filled
         reason = self.expansion.refused(filled)
-        if reason is None:
-            return filled
         if reason == TOO_MANY:
-            self.problems.error("too-large-value", TOO_MANY, at=place(path, None))
+            self.problems.error("too-large-value", TOO_MANY, at=place(path))
             raise LoadingStopped(TOO_MANY)
-        return self._too_large(text, reason, lambda part: place(path, part))
+        return filled if reason is None else self._too_large(text, reason, place(path))
 
-    def _first(self, text: str, at: _Mark) -> JSON:
-        """Return a text that is not cached with its references filled in."""
-        before = len(self.problems.diagnostics)
-        try:
-            filled = self._filled(text, at)
-        except RecursionError:
-            if self.expanding:
-                raise
-            filled = self._too_large(text, TOO_DEEP, at)
-        if len(self.problems.diagnostics) == before:
-            self._cached[text] = filled
-        return filled
-
-    def _too_large(self, text: str, reason: str, at: _Mark) -> JSON:
+    def _too_large(self, text: str, reason: str, at: Mark) -> JSON:
         """Report a text that expands to too much, once: variables repeat it."""
-        self.problems.error("too-large-value", reason, at=at(None))
+        self.problems.error("too-large-value", reason, at=at)
         self._cached[text] = _FAILED
         return _FAILED
 
@@ -265,9 +255,8 @@ class References(FillRules, kw_only=True):
         for part in text_parts(text):
             length += len(parts[-1]) if parts and isinstance(parts[-1], str) else 0
             if length > MAX_TEXT:
-                return self._too_large(
-                    text, f"references expand to more than {MAX_TEXT:,} characters", at
-                )
+                reason = f"references expand to more than {MAX_TEXT:,} characters"
+                return self._too_large(text, reason, at(None))
             if isinstance(part, str):
                 parts.append(part)
                 contexts.append(None)
@@ -296,34 +285,27 @@ class References(FillRules, kw_only=True):
 
 
 def _value_of(reference: Reference, context: FillContext) -> JSON:
+    provider = providers().get(reference.provider)
+    kind, usage = "reference", f"{plain_usage()}, {secret_usage()[0]}; $${{ for a literal ${{"
+    if reference.is_secret:
+        kind, usage = "secret reference", ", ".join(secret_usage())
+    use: Accepts | Fill | None = None
+    if provider is not None:
+        use = provider.accepts if reference.is_secret else provider.fill
     if len(reference.without_default("")) > MAX_REFERENCE:
-        return context.refuse(
-            "bad-reference",
-            f"a reference has more than {MAX_REFERENCE:,} characters",
-            "use a shorter name or path",
-        )
+        message = f"a reference has more than {MAX_REFERENCE:,} characters"
+        return context.refuse("bad-reference", message, "use a shorter name or path")
     if str(reference) == UNSET:
         return context.refuse("misplaced-unset", f"{UNSET} is not allowed here", _UNSET_HINT)
-    provider = providers().get(reference.provider)
-    if reference.is_secret:
-        if provider is None or provider.accepts is None or not reference.argument:
-            return context.refuse(
-                "unknown-reference",
-                f"unknown secret reference {reference}",
-                f"allowed: {', '.join(secret_usage())}",
-            )
-        accepted = provider.accepts(reference.argument, context)
-        argument = provider.canonical(reference.argument)
-        return SecretRef.of(provider.name, argument) if accepted else _FAILED
-    if provider is None or provider.fill is None or not reference.argument:
-        suggestion = _suggestion(reference, context)
-        suggestion = f"did you mean {suggestion}? " if suggestion is not None else ""
-        return context.refuse(
-            "unknown-reference",
-            f"unknown reference {reference}",
-            f"{suggestion}allowed: {plain_usage()}, {secret_usage()[0]}; $${{ for a literal ${{",
-        )
-    return provider.fill(reference.argument, context)
+    if provider is None or use is None or not reference.argument:
+        close = None if reference.is_secret else _suggestion(reference, context)
+        hint = joined(f"did you mean {close}?" if close else None, f"allowed: {usage}")
+        return context.refuse("unknown-reference", f"unknown {kind} {reference}", hint)
+    value = use(reference.argument, context)
+    if not reference.is_secret:
+        return value
+    argument = provider.canonical(reference.argument)
+    return SecretRef.of(provider.name, argument) if value else _FAILED
 
 
 def _suggestion(reference: Reference, context: FillContext) -> str | None:
@@ -348,17 +330,15 @@ def _suggestion(reference: Reference, context: FillContext) -> str | None:
 
 def _refuse_unclosed(reference: Reference, context: FillContext) -> JSON:
     before, brace, _ = reference.inside.partition("{")
-    code, message = "unclosed-reference", "unclosed reference"
-    if reference.inside.startswith("{"):
+    if brace and before and "\n" not in before and "${" not in reference.inside.partition("}")[0]:
+        hint = "use ${var:NAME}, and set the value in `vars:`"
+        return context.refuse("bad-reference", "a reference must not contain {", hint)
+    hint = "close it with }, or write $${ for a literal ${"
+    if brace and not before:
         hint = "use ${env:NAME}, and set NAME in the workflow; ${{ … }} is not supported"
     elif "${" in reference.inside.partition("}")[0]:
         hint = "references cannot be nested; use a variable for the inner one"
-    elif brace and "\n" not in before:
-        code, message = "bad-reference", "a reference must not contain {"
-        hint = "use ${var:NAME}, and set the value in `vars:`"
-    else:
-        hint = "close it with }, or write $${ for a literal ${"
-    return context.refuse(code, message, hint)
+    return context.refuse("unclosed-reference", "unclosed reference", hint)
 
 
 def _joined(parts: Sequence[JSON], contexts: Sequence[FillContext | None]) -> JSON:
@@ -366,21 +346,16 @@ def _joined(parts: Sequence[JSON], contexts: Sequence[FillContext | None]) -> JS
     for part, context in zip(parts, contexts, strict=True):
         if isinstance(part, SecretRef):
             pieces.extend(part.parts)
-        elif context is not None and (isinstance(part, (dict, list)) or part is None):
-            return context.refuse(
-                "not-text",
-                "a reference inside text must be text, a number or a boolean",
-                "use the reference as the whole value",
-            )
-        elif context is not None and isinstance(part, float):
-            # 1.10 is read as 1.1, and 0.00001 as 1e-05.
-            return context.refuse(
-                "not-text",
-                f"a number with a decimal point inside text, read as {part}",
-                "quote the number where it is defined, so that it stays as it is written",
-            )
-        else:
-            pieces.append(str(part).lower() if isinstance(part, bool) else str(part))
+            continue
+        if context is not None and not isinstance(part, (str, int)):
+            message = "a reference inside text must be text, a number or a boolean"
+            hint = "use the reference as the whole value"
+            if isinstance(part, float):
+                # 1.10 is read as 1.1, and 0.00001 as 1e-05.
+                message = f"a number with a decimal point inside text, read as {part}"
+                hint = "quote the number where it is defined, so that it stays as it is written"
+            return context.refuse("not-text", message, hint)
+        pieces.append(str(part).lower() if isinstance(part, bool) else str(part))
     if any(isinstance(piece, SecretSource) for piece in pieces):
         return SecretRef(tuple(pieces))
     text = "".join(cast("list[str]", pieces))

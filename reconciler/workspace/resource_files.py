@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import PurePosixPath
@@ -22,7 +22,6 @@ from reconciler.model.values import Path, mapping_of, value_at
 from reconciler.workspace.schema.validation import CheckContext, check, shortened
 from reconciler.workspace.sources import (
     MAX_FILES,
-    MAX_TOTAL_BYTES,
     WORKSPACE_FILE,
     YAML_SUFFIXES,
     Source,
@@ -61,28 +60,18 @@ class ResourceFiles(Struct, frozen=True):
     skipped: list[str] = field(default_factory=list)
 
     def documents(self) -> list[Document]:
-        """Return every resource file, parsed, sorted by name. Those after a limit are unread."""
-        return [
-            self.parse(raw, name, self.problems) if raw is not None else Document(name, unread=True)
-            for name, raw in self.contents()
-        ]
-
-    def contents(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield the name and bytes of every resource file, sorted; None for unreadable bytes."""
+        """Return every resource file, parsed, sorted by name."""
+        read: list[Document] = []
         named = {glob for glob in resource_globs(self.workspace) if not has_wildcard(glob)}
-        size = 0
         for name in selected_files(self.source, self.workspace, self.problems):
-            raw = self._read(name) if size <= MAX_TOTAL_BYTES else None
-            if raw is not None and name not in named and self._is_skipped(name, raw):
+            raw = self._read(name)
+            if raw is None:
+                read.append(Document(name, unread=True))
+            elif name not in named and self._is_skipped(name, raw):
                 self.skipped.append(name)
             else:
-                yield name, raw
-            if raw is not None:
-                size += len(raw)
-                if size > MAX_TOTAL_BYTES:
-                    limit = f"more than {MAX_TOTAL_BYTES:,} bytes in all files"
-                    message = f"{limit}: those after {name} are not read"
-                    self.problems.error("workspace-too-large", message, at=Mark(name))
+                read.append(self.parse(raw, name, self.problems))
+        return read
 
     def note_skipped(self) -> None:
         """Add one note about all skipped files without an error of their own."""
@@ -258,12 +247,6 @@ def _near_miss(glob: str, names: Sequence[str]) -> str | None:
 
 
 @cache
-def _ours() -> re.Pattern[bytes]:
-    names = "|".join(map(re.escape, kinds_by_collection()))
-    return re.compile(rf"^[\"']?(?:{names})[\"']?[ \t]*:".encode(), re.MULTILINE)
-
-
-@cache
 def _similar() -> frozenset[str]:
     """Return words for a collection in the plain form: singular, plural, and without its prefix."""
     words = {_form(word) for kind in all_kinds() for word in (kind.name, kind.collection)}
@@ -295,7 +278,7 @@ def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
     that are empty, or have a wrong encoding, or no structure, are not foreign.
     """
     raw = raw.removeprefix(BOM_UTF8)
-    if _ours().search(raw) or b"\0" in raw or not _STRUCTURE.search(raw):
+    if b"\0" in raw or not _STRUCTURE.search(raw):
         return False
     if any(_is_similar(key.decode()) for key in set(_TOP_KEY.findall(raw)) if key.isascii()):
         return False
@@ -313,10 +296,12 @@ def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
 
 def _is_similar(key: str) -> bool:
     """Return whether a key is a collection, or probably intended to be one."""
+    form = _form(key)
+    if form in _similar():
+        return True
     from difflib import get_close_matches
 
-    form = _form(key)
-    return form in _similar() or bool(get_close_matches(form, _similar(), n=1, cutoff=_SIMILAR))
+    return bool(get_close_matches(form, _similar(), n=1, cutoff=_SIMILAR))
 
 
 def _is_workspace(name: str) -> bool:

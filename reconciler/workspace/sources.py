@@ -23,10 +23,6 @@ YAML_SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 MAX_FILE_BYTES = 10_000_000
 MAX_FILES = 50_000
-MAX_TOTAL_BYTES = 200_000_000
-MAX_ENTRIES = 1_000_000
-"""Entries of all folders below the workspace, whatever they are."""
-
 MAX_NODES = 1_000_000
 """Values of a file with aliases expanded: an alias bomb is small as text and huge as a value."""
 MAX_DEPTH = 60
@@ -76,13 +72,12 @@ class FolderSource:
         Without hidden files, and those of hidden folders, vendored ones and other workspaces, but
         with the workspace files of those.
 
-        Raises ReconcilerError for a folder that cannot be read, and for too many files.
+        Raises ReconcilerError for a folder that cannot be read.
         """
         return sorted({*self._walk(), *self._drafts})
 
     def _walk(self) -> Iterator[str]:
         waiting = [""]
-        entries = 0
         while waiting:
             prefix = waiting.pop()
             below = self._entries(prefix)
@@ -90,12 +85,6 @@ class FolderSource:
                 yield f"{prefix}{WORKSPACE_FILE}"
                 continue
             for entry in below:
-                entries += 1
-                if entries > MAX_ENTRIES:
-                    raise ReconcilerError(
-                        f"more than {MAX_ENTRIES:,} files and folders in the workspace",
-                        hint="move reconciler.yaml and its files into a folder of their own",
-                    )
                 if not _is_folder(entry):
                     if not entry.name.startswith("."):
                         yield f"{prefix}{entry.name}"
@@ -119,9 +108,8 @@ class FolderSource:
         """
         self._seen.setdefault(name, self._state(name))
         try:
-            plain = self._plain_file(name)
-            if plain is not None:
-                return plain
+            if name in self._drafts:
+                return self._drafts[name].encode()
             # Path.resolve raises RuntimeError for links in a circle, in older Pythons only.
             path = Path(os.path.realpath(self.folder / name))
             if not path.is_relative_to(self._root):
@@ -132,8 +120,7 @@ class FolderSource:
                 raise UnreadableFile(f"cannot read {name}: a link to a hidden file")
             if (self.folder / name).is_symlink() and not (path.exists() or path.is_symlink()):
                 raise UnreadableFile(f"cannot read {name}: a broken link")
-            _check_file(name, path.stat())
-            return path.read_bytes()
+            return _content(name, path)
         except PermissionError as error:
             raise UnreadableFile(f"cannot read {name}: {error.strerror}") from None
         except (OSError, ValueError) as error:
@@ -155,33 +142,16 @@ class FolderSource:
             return (about.st_size, about.st_mtime_ns, about.st_ino)
         return ()
 
-    def _plain_file(self, name: str) -> bytes | None:
-        """Return the content of a draft, or of a regular file if no link leads to it, as usual."""
-        if name in self._drafts:
-            return self._drafts[name].encode()
-        path = str(self._root)
-        about = None
-        for part in name.split("/"):
-            if part in ("", ".", "..") or os.path.sep in part or ":" in part:
-                return None
-            path = f"{path}{os.path.sep}{part}"
-            about = os.lstat(path)
-            if stat.S_ISLNK(about.st_mode):
-                return None
-        if about is None or not stat.S_ISREG(about.st_mode):
-            return None
-        _check_file(name, about)
-        return Path(path).read_bytes()
 
-
-def _check_file(name: str, about: os.stat_result) -> None:
-    """Raise UnreadableFile unless a file is a regular one of an allowed size."""
-    if stat.S_ISDIR(about.st_mode):
-        raise UnreadableFile(f"cannot read {name}: a folder, not a regular file")
+def _content(name: str, path: Path) -> bytes:
+    """Return the content of a regular file of an allowed size."""
+    about = path.stat()
     if not stat.S_ISREG(about.st_mode):
-        raise UnreadableFile(f"cannot read {name}: not a regular file")
+        what = "a folder, not a" if stat.S_ISDIR(about.st_mode) else "not a"
+        raise UnreadableFile(f"cannot read {name}: {what} regular file")
     if about.st_size > MAX_FILE_BYTES:
         raise too_large(name, about.st_size)
+    return path.read_bytes()
 
 
 def workspace_above(folder: Path) -> Path | None:

@@ -137,22 +137,17 @@ def test_security_13_a_large_file_is_not_read(tmp_path: Path) -> None:
         FolderSource(tmp_path).read("large.yaml")
 
 
-def test_security_13_all_files_together_are_bounded(
+def test_security_13_the_number_of_files_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, "reconciler.workspace.resource_files", MAX_TOTAL_BYTES=100)
     files = {f"{n}.yaml": "# lake\n" * 10 for n in range(9)}
-    assert checked(tmp_path, files)["workspace-too-large"].at == Mark("1.yaml")
     limit(monkeypatch, "reconciler.workspace.resource_files", MAX_FILES=8)
     assert "9 resource files" in checked(tmp_path, files)["workspace-too-large"].message
 
 
-def test_security_13_folders_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_security_13_deep_folders_are_walked(tmp_path: Path) -> None:
     tmp_path.joinpath(*["d"] * 100).mkdir(parents=True)
     assert FolderSource(tmp_path).names() == []
-    limit(monkeypatch, "reconciler.workspace.sources", MAX_ENTRIES=50)
-    with pytest.raises(ReconcilerError, match="more than 50 files and folders"):
-        FolderSource(tmp_path).names()
 
 
 def test_security_13_links_in_a_circle_end(tmp_path: Path) -> None:

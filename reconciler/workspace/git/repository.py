@@ -25,7 +25,6 @@ from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.ci import HEADS
 from reconciler.workspace.sources import (
     MAX_FILE_BYTES,
-    MAX_TOTAL_BYTES,
     WORKSPACE_FILE,
     YAML_SUFFIXES,
     content_id,
@@ -35,6 +34,8 @@ from reconciler.workspace.sources import (
 
 HEAD = "HEAD"
 _SECONDS = 60.0
+_MOST_BYTES = 200_000_000
+"""The size of files that are read ahead."""
 _LINK = "120000"
 """The mode of links in a tree."""
 _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
@@ -385,7 +386,7 @@ class Blobs(Struct):
         sizes = {**dict.fromkeys(missing, 0), **self.repository.sizes(missing)}
         self._sizes |= sizes
         small = [blob for blob in missing if sizes[blob] <= MAX_FILE_BYTES]
-        if sum(sizes[blob] for blob in small) <= MAX_TOTAL_BYTES:
+        if sum(sizes[blob] for blob in small) <= _MOST_BYTES:
             self._contents |= self.repository.blobs(small)
 
     def read(self, blob: str, name: str) -> bytes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
 import yaml
-from msgspec import Struct
 from yaml.reader import ReaderError
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
@@ -35,96 +35,74 @@ def report_syntax(
         at = place(file, text, marker.start())
         problems.error("conflict-marker", f"merge conflict marker {marker[0].strip()}", at=at)
     else:
-        _Stop.of(error, document, problems).report()
+        _report(error, document, problems)
 
 
-class _Stop(Struct, frozen=True):
-    """Why and where the parser stopped. `began` is where the part begins that it was reading."""
+_Found: TypeAlias = tuple[str, str, Mark, str]
+"""The code of an error, what is wrong, where, and the fix."""
 
-    document: Document
-    problems: DiagnosticCollector
-    what: str
-    at: Mark
-    began: Mark | None
-    context: str
 
-    @classmethod
-    def of(cls, error: yaml.YAMLError, document: Document, problems: DiagnosticCollector) -> _Stop:
-        """Return what an error of the parser says."""
-        began = _place_of(document, getattr(error, "context_mark", None))
-        at = _place_of(document, getattr(error, "problem_mark", None)) or began
-        what = str(getattr(error, "problem", None) or "syntax error")
-        context = str(getattr(error, "context", None))
-        return cls(document, problems, what, at or Mark(document.file), began, context)
-
-    def report(self) -> None:
-        """Report the error under the code of its cause."""
-        if "nesting depth" in self.what:
-            self.problems.error("too-deep", TOO_DEEP, at=self.at)
-        elif not self._report_whitespace() and not self._report_text_after_value():
-            self._report_other()
-
-    def _report_whitespace(self) -> bool:
-        """Report a tab at the error, or an unusual space that changes the indentation."""
-        at, line = self.at, self.document.line(self.at.line)
-        if (
-            line[at.column - 1 : at.column] == "\t"
-            and "token" in self.what
-            and line[: at.column].strip()
-        ):
-            message = f"tab after {line[: at.column - 1].rstrip()[-1:]}"
-            self.problems.error("tab-indent", message, at=at, hint="replace the tab by a space")
-            return True
-        first = self.began.line if self.began is not None else at.line
-        for number in range(at.line, min(first, at.line - 1) - 1, -1):
-            space = _SPACE_IN_INDENT.match(self.document.line(number))
-            if space is None or (space[1] == "\t" and number < at.line):
-                continue
-            at = Mark(at.file, number, space.end())
-            if space[1] == "\t":
-                self.problems.error("tab-indent", "tab in the indentation", at=at)
-            else:
-                hint = "indent with ordinary spaces"
-                message = "invalid YAML: no-break or other unusual space in the indentation"
-                self.problems.error("bad-yaml", message, at=at, hint=hint)
-            return True
-        return False
-
-    def _report_text_after_value(self) -> bool:
-        """Report text that follows a value in quotes or brackets, such as in `{year}/{month}`."""
-        line, column = self.document.line(self.at.line), self.at.column - 1
-        value = _VALUE.search(line[:column].rstrip(" "))
-        if not self.what.startswith("did not find expected") or value is None:
-            return False
-        if line[column : column + 1] in ",]}#":  # Or at the end of the line.
-            return False
-        rest = _ENDS_WITH_COMMENT.sub("", line[value.start("value") :]).rstrip()
-        closing = value["value"][-1]
-        if closing in "]}":
-            hint = f"quote a value that begins with {rest[0]}"
-            hint += "" if "'" in rest else f": '{rest}'"
-        elif closing == "'":
-            hint = "write an apostrophe inside single quotes twice, or use double quotes"
-        else:
-            hint = 'write \\" for a quote inside double quotes, or use single quotes'
-        name = closing if closing in "]}" else "quote"
-        message = f"invalid YAML: text after the closing {name}"
-        self.problems.error("bad-yaml", message, at=self.at, hint=hint)
-        return True
-
-    def _report_other(self) -> None:
-        """Report an error in the words of the parser, or of the tables below."""
-        at, began, what = self.at, self.began, self.what
+def _report(error: yaml.YAMLError, document: Document, problems: DiagnosticCollector) -> None:
+    """Report the error of the parser under the code of its cause."""
+    what = str(getattr(error, "problem", None) or "syntax error")
+    began = _place_of(document, getattr(error, "context_mark", None))
+    at = _place_of(document, getattr(error, "problem_mark", None)) or began or Mark(document.file)
+    if "nesting depth" in what:
+        problems.error("too-deep", TOO_DEEP, at=at)
+        return
+    related: tuple[tuple[Mark, str], ...] = ()
+    found = _whitespace(document, what, at, began) or _text_after_value(document, what, at)
+    if found is None:
         hint = _HINTS.get(what, "look for an unclosed quote or bracket above")
-        related: tuple[tuple[Mark, str], ...] = ()
         is_above = began is not None and began.line < at.line
         if began is not None and what in _NOTICED_LATE and (is_above or what == _END):
             what, at = _NOTICED_LATE[what], began
         elif began is not None and is_above:
-            related = ((began, self.context),)
-        if "\xa0" in self.document.line(at.line):
+            related = ((began, str(getattr(error, "context", None))),)
+        if "\xa0" in document.line(at.line):
             hint = "replace the no-break space in this line by a space"
-        self.problems.error("bad-yaml", f"invalid YAML: {what}", at=at, hint=hint, related=related)
+        found = ("bad-yaml", f"invalid YAML: {what}", at, hint)
+    code, message, at, hint = found
+    problems.error(code, message, at=at, hint=hint, related=related)
+
+
+def _whitespace(document: Document, what: str, at: Mark, began: Mark | None) -> _Found | None:
+    """Return the tab at the error, or a tab or an unusual space that changes the indentation."""
+    tab = "tab-indent", "tab where YAML allows only spaces", at, "replace the tab by spaces"
+    if document.line(at.line)[at.column - 1 : at.column] == "\t" and "token" in what:
+        return tab
+    first = min(at.line - 1, began.line if began is not None else at.line)
+    for number in range(at.line, first - 1, -1):
+        space = _SPACE_IN_INDENT.match(document.line(number))
+        if space is None or (space[1] == "\t" and number < at.line):
+            continue
+        there = Mark(at.file, number, space.end())
+        if space[1] == "\t":
+            return *tab[:2], there, tab[3]
+        message = "invalid YAML: no-break or other unusual space in the indentation"
+        return "bad-yaml", message, there, "indent with ordinary spaces"
+    return None
+
+
+def _text_after_value(document: Document, what: str, at: Mark) -> _Found | None:
+    """Return the text that follows a value in quotes or brackets, such as in `{year}/{month}`."""
+    line, column = document.line(at.line), at.column - 1
+    value = _VALUE.search(line[:column].rstrip(" "))
+    if not what.startswith("did not find expected") or value is None:
+        return None
+    if line[column : column + 1] in ",]}#":  # Or at the end of the line.
+        return None
+    rest = _ENDS_WITH_COMMENT.sub("", line[value.start("value") :]).rstrip()
+    closing = value["value"][-1]
+    if closing in "]}":
+        hint = f"quote a value that begins with {rest[0]}"
+        hint += "" if "'" in rest else f": '{rest}'"
+    elif closing == "'":
+        hint = "write an apostrophe inside single quotes twice, or use double quotes"
+    else:
+        hint = 'write \\" for a quote inside double quotes, or use single quotes'
+    name = closing if closing in "]}" else "quote"
+    return "bad-yaml", f"invalid YAML: text after the closing {name}", at, hint
 
 
 def _place_of(document: Document, mark: yaml.Mark | None) -> Mark | None:
