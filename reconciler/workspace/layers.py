@@ -40,7 +40,7 @@ from reconciler.model.values import (
 from reconciler.providers.flaws import flaw_of
 from reconciler.workspace.references import References
 from reconciler.workspace.resource_files import Declaration, Undetermined
-from reconciler.workspace.schema.annotations import Carriers, annotated
+from reconciler.workspace.schema.annotations import SECRET, Carriers, annotated
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check
 from reconciler.workspace.schema.values import ANNOTATIONS, check_fields
 from reconciler.workspace.sources import WORKSPACE_FILE
@@ -57,8 +57,7 @@ from reconciler.workspace.yaml.document import (
 _PER_ENVIRONMENT = ("overrides", "environments")
 COMMON = frozenset(common_properties())
 """The fields of all kinds, which are not sent."""
-_SECRET = "x-secret"  # noqa: S105 - a word of schemas
-_ANNOTATIONS = ANNOTATIONS | {_SECRET}
+_ANNOTATIONS = ANNOTATIONS | {SECRET}
 _NO_TEXT: frozenset[type] = frozenset({int, bool, float, type(None), SecretRef})
 _HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
 
@@ -171,7 +170,9 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     address, references = declaration.address, context.references
     layered = context.layers_of(kind).merged(declaration)
     context.places[address] = places = Places(layered.layers)
-    subject = CheckContext(address, places.near, places.key, context.problems, places.written)
+    subject = CheckContext(
+        address, places.near, places.key, context.problems, places.written, words=_ANNOTATIONS
+    )
     own = {name: value for name, value in layered.values.items() if name not in _PER_ENVIRONMENT}
     values: Mapping[str, Any] = references.typed(kind.name, own, places.near)
     before = len(context.problems.diagnostics)
@@ -179,7 +180,8 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     per_environment = {
         name: declaration.body[name] for name in _PER_ENVIRONMENT if name in declaration.body
     }
-    for path in check(kind.name, {**values, **per_environment}, subject):
+    misread = check(kind.name, {**values, **per_environment}, subject)
+    for path in misread:
         values = _with_unknown(values, path)
     is_reported = len(context.problems.diagnostics) > before
     if is_reported and "name" not in values and context.problems.failed:
@@ -187,7 +189,9 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     if isinstance(values.get("state"), Unknown):
         context.undetermined.states.add(address)
     spec, written = managed_fields(values, kind, subject)
-    carriers = annotated(kind.name, _ANNOTATIONS, spec)
+    carriers: Carriers = subject.carriers
+    if misread or written:
+        carriers = annotated(kind.name, _ANNOTATIONS, spec)
     replace_literals(spec, _secrets_in(spec, carriers, kind), references, places, subject)
     check_fields(kind, spec, subject, carriers)
     return Resource(
@@ -373,10 +377,11 @@ def managed_fields(
 
 def _secrets_in(spec: Mapping[str, JSON], carriers: Carriers, kind: Kind) -> Mapping[Path, bool]:
     """Return the paths of secrets, and whether each is a URL with a password."""
-    holders = [holder.name for holder, _ in kind.variants if holder.name in spec]
+    # Few resources have such a URL: their text shows that at once.
+    holders = [field.name for field, _ in kind.variants if "@" in str(spec.get(field.name))]
     texts = (leaf for name in holders for leaf in leaves(spec[name], (name,), skip=_NO_TEXT))
     urls = {path: True for path, text in texts if _is_url_with_password(text)}
-    return urls | {path: path in urls for path, _ in carriers.get(_SECRET, ())}
+    return urls | {path: path in urls for path, _ in carriers.get(SECRET, ())}
 
 
 def _is_url_with_password(text: JSON) -> bool:

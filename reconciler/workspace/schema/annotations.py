@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 from reconciler.model.schemas import looks_secret, schema, schema_names
 from reconciler.model.values import JSON, Path, SecretRef, leaves
 
-_SECRET = "x-secret"  # noqa: S105 - a word of schemas
+SECRET = "x-secret"  # noqa: S105 - a word of schemas
 _HOLDS_SECRETS = "x-holds-secrets"
 _MAY_BE_SECRET = {_HOLDS_SECRETS: True}
-_LOOKED_INTO = frozenset({dict, list, SecretRef})
+_HOLDERS = frozenset({dict, list})
+_LOOKED_INTO = _HOLDERS | {SecretRef}
 _NULLS = frozenset({"", "none", "null", "nil"})
 _PUNCTUATION = re.compile(r"[\W_]+")
 Part: TypeAlias = tuple[Path, Mapping[str, Any], JSON]
@@ -41,7 +42,7 @@ def _plain(value: str) -> str:
 
 def holds_secrets(node: Mapping[str, Any]) -> bool:
     """Return whether a schema allows secrets."""
-    return bool(node.get(_SECRET) or node.get(_HOLDS_SECRETS))
+    return bool(node.get(SECRET) or node.get(_HOLDS_SECRETS))
 
 
 def parts(node: Mapping[str, Any], value: JSON, words: frozenset[str]) -> Sequence[Part]:
@@ -54,14 +55,15 @@ def parts(node: Mapping[str, Any], value: JSON, words: frozenset[str]) -> Sequen
     walked: list[Part] = [((), node, value)]
     members: Iterable[tuple[str | int, JSON]]
     for path, holder, inside in walked:  # It grows meanwhile.
-        undescribed = _MAY_BE_SECRET if holds_secrets(holder) else {}
+        if inside.__class__ not in _HOLDERS:
+            continue
+        other: Mapping[str, Any] | None = _MAY_BE_SECRET if holds_secrets(holder) else {}
         if inside.__class__ is dict:
             members, schemas = inside.items(), holder.get("properties", {})
-            other = undescribed if holder.get("additionalProperties") is not False else None
-        elif inside.__class__ is list:
-            members, schemas, other = enumerate(inside), {}, holder.get("items") or undescribed
+            if holder.get("additionalProperties") is False:
+                other = None
         else:
-            continue
+            members, schemas, other = enumerate(inside), {}, holder.get("items") or other
         body = holder["x-variants"]["body"] if "x-variants" in holder else None
         for name, member in members:
             below = schemas.get(name, other)
@@ -108,15 +110,14 @@ def annotated(name: str, words: frozenset[str], value: JSON) -> Carriers:
             for word, places in annotated(str(body.schema), words, body.value).items():
                 below = [((*body.path, *deeper), part) for deeper, part in places]
                 carriers.setdefault(word, []).extend(below)
-        elif _SECRET in words:
-            secret = [((*body.path, *deeper), {_SECRET: True}) for deeper in _by_name(body.value)]
-            carriers.setdefault(_SECRET, []).extend(secret)
+        elif SECRET in words:
+            carriers.setdefault(SECRET, []).extend(secrets_by_name(body))
     return carriers
 
 
-def _by_name(value: JSON) -> Iterator[Path]:
-    """Yield the paths of fields that look secret, below a type that no schema describes."""
-    for path, leaf in leaves(value):
+def secrets_by_name(body: Body) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the fields that look secret, below a type that no schema describes."""
+    for path, leaf in leaves(body.value, body.path):
         name = next((part for part in reversed(path) if isinstance(part, str)), "")
         if leaf.__class__ is not bool and looks_secret(name):
-            yield path
+            yield path, {SECRET: True}

@@ -12,13 +12,13 @@ from functools import cache
 from math import isfinite
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
 from reconciler.model.policy import to_send_anyway
-from reconciler.model.schemas import member_schema, schema, types_of
+from reconciler.model.schemas import member_schema, schema, schema_names, types_of
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -32,7 +32,15 @@ from reconciler.model.values import (
     references_in,
     value_at,
 )
-from reconciler.workspace.schema.annotations import Body, body_of, holds_secrets, parts, spelling
+from reconciler.workspace.schema.annotations import (
+    SECRET,
+    Body,
+    body_of,
+    holds_secrets,
+    parts,
+    secrets_by_name,
+    spelling,
+)
 from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
 
 _CHECKED = frozenset({"x-form", "x-open-enum", "x-placeholders", "x-url", "x-variants"})
@@ -81,7 +89,7 @@ class CheckContext(Struct, frozen=True):
 
     `subject` names the value in messages, with the tag of a variant in its body. `value_mark` and
     `key_mark` return the place of a path. `written` returns the value in the file, with its
-    references.
+    references. `carriers` collects the parts with one of the annotations `words`.
     """
 
     subject: Address | str
@@ -90,6 +98,8 @@ class CheckContext(Struct, frozen=True):
     problems: DiagnosticCollector
     written: Callable[[Path], JSON] = lambda _: MISSING
     tag: str | None = None
+    words: frozenset[str] = frozenset()
+    carriers: dict[str, list[tuple[Path, Mapping[str, Any]]]] = field(default_factory=dict)
 
     def named(self, path: Path) -> str:
         """Return the words for a field in a message."""
@@ -139,14 +149,22 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Col
                 _report(violation, context, (*path, *violation.path))
                 if violation.keyword in _MISREAD:
                     misread.append(violation.path)
-    for inside, node, item in parts(schema(name) or {}, value, _CHECKED):
+    _check_parts(name, value, context, path)
+    return misread
+
+
+def _check_parts(name: str, value: JSON, context: CheckContext, path: Path) -> None:
+    """Check what JSON Schema cannot express, and collect the annotated parts."""
+    words = _CHECKED | context.words
+    for inside, node, item in parts(schema(name) or {}, value, words):
+        for word in context.words.intersection(node):
+            context.carriers.setdefault(word, []).append(((*path, *inside), node))
         if item.__class__ is SecretRef or not _CHECKED.isdisjoint(node):
             _check_part(node, item, context, (*path, *inside))
         if "x-form" in node and item.__class__ is str and item:
             holder = mapping_of(value_at(value, inside[:-1]))
             if not holder.get(node["x-form"].get("unless", "")):
                 _check_form(node["x-form"], item, context, (*path, *inside))
-    return misread
 
 
 @cache
@@ -262,15 +280,16 @@ def _check_body(body: Body, unless: str | None, context: CheckContext) -> None:
     `unless` is the field that would make some of its fields optional, None if it is set.
     """
     name, members = body.schema, body.value
+    if name not in schema_names() and SECRET in context.words:
+        context.carriers.setdefault(SECRET, []).extend(secrets_by_name(body))
     if name is None or not isinstance(members, dict):
         return
     typed, node = replace(context, tag=body.tag), schema(name) or {}
     check(name, members, typed, body.path)
-    for field in node.get("x-required-unless", ()) if unless is not None else ():
-        if field not in members and field not in _intended(members, node):
-            typed.missing(
-                field, body.path, hint=f"add `{field}:`, or an `{unless}` that provides it"
-            )
+    for required in node.get("x-required-unless", ()) if unless is not None else ():
+        if required not in members and required not in _intended(members, node):
+            hint = f"add `{required}:`, or an `{unless}` that provides it"
+            typed.missing(required, body.path, hint=hint)
 
 
 def _check_form(form: Mapping[str, str], value: str, context: CheckContext, path: Path) -> None:
