@@ -103,7 +103,8 @@ def test_configuration_3_an_unknown_variable_names_the_environments_without_it(
 
 def test_configuration_3_a_field_of_defaults_is_wrong_everywhere(tmp_path: Path) -> None:
     workspace = f"{ENVIRONMENTS}defaults: {{batch_export: {{intervall: hour}}}}\n"
-    found = reported(tmp_path, {"reconciler.yaml": workspace.replace("5", "acme")})
+    files = {"reconciler.yaml": workspace.replace("5", "acme"), "a.yaml": export()}
+    found = reported(tmp_path, files)
     assert [item.environments for item in found if item.code == "unknown-field"] == [()]
 
 
