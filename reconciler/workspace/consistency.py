@@ -150,29 +150,20 @@ def _check_environments(declaration: Declaration, problems: DiagnosticCollector)
         return
     address, document = declaration.address, declaration.document
     if listed == []:
-        problems.warning(
-            "no-effect",
-            f"{address} is in no environment: the list is empty",
-            at=document.mark((*declaration.path, "environments")),
-            hint="add an environment, or remove the field to include all",
-        )
-    for environment, fields in overrides.items() if isinstance(overrides, dict) else ():
+        at = document.mark((*declaration.path, "environments"))
+        hint = "add an environment, or remove the field to include all"
+        message = f"{address} is in no environment: the list is empty"
+        problems.warning("no-effect", message, at=at, hint=hint)
+    for environment, fields in mapping_of(overrides).items():
         path: Path = (*declaration.path, "overrides", environment)
         if isinstance(listed, list) and environment not in listed:
-            problems.warning(
-                "no-effect",
-                f"override without effect: {address} is not in environment {environment}",
-                at=document.key_mark(path),
-                hint=f"add {environment} to its `environments`, or remove the override",
-            )
-        for field in _PER_ENVIRONMENT:
-            if isinstance(fields, dict) and field in fields:
-                problems.error(
-                    "not-an-override",
-                    f"'{field}' is not allowed in an override of {address}",
-                    at=document.key_mark((*path, field)),
-                    hint=f"write `{field}` in the resource itself",
-                )
+            hint = f"add {environment} to its `environments`, or remove the override"
+            message = f"override without effect: {address} is not in environment {environment}"
+            problems.warning("no-effect", message, at=document.key_mark(path), hint=hint)
+        for field in mapping_of(fields).keys() & _PER_ENVIRONMENT:
+            at, hint = document.key_mark((*path, field)), f"write `{field}` in the resource itself"
+            message = f"'{field}' is not allowed in an override of {address}"
+            problems.error("not-an-override", message, at=at, hint=hint)
 
 
 def _check_ignored(resource: Resource, resolved: ResolvedWorkspace) -> None:
@@ -256,22 +247,16 @@ def _check_parent(
     parent = resolved.desired.resources.get(address)
     if parent is None:
         if not isinstance(ref.key, Unknown) and not resolved.context.undetermined.about(address):
-            problems.error(
-                "unknown-parent",
-                f"unknown {kind.parent} '{ref.key}' in {resource.address}",
-                at=resolved.mark(resource, kind.parent_key),
-                hint=joined(
-                    _declared_hint(ref.key, keys[kind.parent]),
-                    f"for a live {kind.parent} write {{id: …}} or {{name: …}}",
-                ),
-            )
+            live = f"for a live {kind.parent} write {{id: …}} or {{name: …}}"
+            hint = joined(_declared_hint(ref.key, keys[kind.parent]), live)
+            message = f"unknown {kind.parent} '{ref.key}' in {resource.address}"
+            at = resolved.mark(resource, kind.parent_key)
+            problems.error("unknown-parent", message, at=at, hint=hint)
     elif resolved.wanted(resource) and parent.state is State.ABSENT:
-        problems.error(
-            "absent-parent",
-            f"{resource.address} is in {parent.address}, which has `state: absent`",
-            at=resolved.mark(resource, kind.parent_key),
-            related=((resolved.mark(parent, "state"), f"state of {parent.address}"),),
-        )
+        message = f"{resource.address} is in {parent.address}, which has `state: absent`"
+        related = ((resolved.mark(parent, "state"), f"state of {parent.address}"),)
+        at = resolved.mark(resource, kind.parent_key)
+        problems.error("absent-parent", message, at=at, related=related)
 
 
 # Cached, since all children of a parent have the same hint.

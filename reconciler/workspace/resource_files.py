@@ -190,12 +190,9 @@ def _check_patterns(
     for position, glob in enumerate(resource_globs(workspace)):
         at = workspace.mark(("resources", position))
         if leaves_workspace(glob):
-            problems.error(
-                "outside-workspace",
-                f"'{glob}' is outside the workspace",
-                at=at,
-                hint="keep resource files below the folder of reconciler.yaml",
-            )
+            message = f"'{glob}' is outside the workspace"
+            below = "keep resource files below the folder of reconciler.yaml"
+            problems.error("outside-workspace", message, at=at, hint=below)
         elif not matches[glob]:
             unmatched += 1
             hint = _hint(glob, source) if unmatched <= _MOST_SUGGESTIONS else None
@@ -212,10 +209,8 @@ def _hint(glob: str, source: Source) -> str | None:
         if has_wildcard(part):
             break
         folder = "/".join(parts[:end])
-        if part.startswith("."):
-            return f"files and folders whose names start with a dot, such as {part}, are not read"
-        if end < len(parts) and is_passed_over(part):
-            return f"folders with the name {part} are not read"
+        if part.startswith(".") or (end < len(parts) and is_passed_over(part)):
+            return f"{part} is not read: a hidden name, or the folder of a tool"
         if _exists(source, f"{folder}/{WORKSPACE_FILE}"):
             return f"{folder} is another workspace, with its own {WORKSPACE_FILE}: use -C {folder}"
     return _near_miss(glob, [name for name in source.names() if not _is_workspace(name)])
@@ -341,6 +336,7 @@ def declarations(
 ) -> dict[Address, Declaration]:
     """Return every resource by address. Report duplicates with both places."""
     collections = kinds_by_collection()
+    known = (*collections, DEFAULTS)
     declared: dict[Address, Declaration] = {}
     for document in files:
         if not isinstance(document.value, dict):
@@ -351,21 +347,15 @@ def declarations(
             if collection == DEFAULTS:
                 _check_defaults(document, problems)
             elif kind is None:
-                problems.error(
-                    "unknown-field",
-                    f"unknown field '{collection}' in a resource file",
-                    at=document.key_mark((collection,)),
-                    hint=choice(collection, (*collections, DEFAULTS)),
-                )
-            elif not isinstance(members, dict):
-                if members is not None and not isinstance(members, Unknown):
-                    problems.error(
-                        "not-a-mapping",
-                        f"`{collection}` must be a mapping from keys to resources",
-                        at=document.mark((collection,)),
-                        hint="write `key:` for each resource, with its fields below",
-                    )
-            else:
+                message = f"unknown field '{collection}' in a resource file"
+                at, hint = document.key_mark((collection,)), choice(collection, known)
+                problems.error("unknown-field", message, at=at, hint=hint)
+            elif members is not None and not isinstance(members, (dict, Unknown)):
+                message = f"`{collection}` must be a mapping from keys to resources"
+                hint = "write `key:` for each resource, with its fields below"
+                at = document.mark((collection,))
+                problems.error("not-a-mapping", message, at=at, hint=hint)
+            elif isinstance(members, dict):
                 _collect(kind, document, collection, members, declared, problems)
     return declared
 
@@ -413,29 +403,20 @@ def _collect(
         if "${" in key:  # The loader has reported it.
             continue
         declaration = Declaration(Address(kind.name, key), document, (collection, key), body)
+        address, at = declaration.address, declaration.mark
         if not is_key(key):
-            problems.error(
-                "bad-key",
-                f"invalid resource key '{shortened(key)}'",
-                at=declaration.mark,
-                hint="use letters, digits, _ - and . only; `name` may be any text",
-            )
+            hint = "use letters, digits, _ - and . only; `name` may be any text"
+            message = f"invalid resource key '{shortened(key)}'"
+            problems.error("bad-key", message, at=at, hint=hint)
         elif isinstance(body, Unknown):
             continue
         elif not isinstance(body, dict):
-            problems.error(
-                "not-a-mapping",
-                f"{declaration.address} has no fields",
-                at=declaration.mark,
-                hint="indent its fields below the key",
-            )
-        elif declaration.address in declared:
-            problems.error(
-                "declared-twice",
-                f"{declaration.address} is declared twice",
-                at=declaration.mark,
-                related=((declared[declaration.address].mark, "first declared here"),),
-            )
+            hint = "indent its fields below the key"
+            problems.error("not-a-mapping", f"{address} has no fields", at=at, hint=hint)
+        elif address in declared:
+            related = ((declared[address].mark, "first declared here"),)
+            message = f"{address} is declared twice"
+            problems.error("declared-twice", message, at=at, related=related)
         else:
             declared[declaration.address] = declaration
 

@@ -421,30 +421,22 @@ def _check_url(name: str, base_url: str, at: Mark | None, references: References
     own_path = _OWN_PATH.search(parts.path)
     if "@" in base_url:
         # The value is not shown: it may contain a password.
-        problems.error(
-            "bad-url",
-            f"{name} contains a user name or password",
-            at=at,
-            hint="remove them; only `api_key` is sent",
-        )
+        message = f"{name} contains a user name or password"
+        hint = "remove them; only `api_key` is sent"
     elif parts.scheme not in ("http", "https") or not host or _NOT_IN_URL.search(base_url):
-        problems.error("bad-url", f"invalid {name} {quoted(base_url)}", at=at, hint=_fix(base_url))
+        message, hint = f"invalid {name} {quoted(base_url)}", _fix(base_url)
     elif own_path is not None:
         page = own_path[0]
-        address = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix(page)}"
         what = "the path of the API" if page.startswith("/api") else "the path of a page"
-        problems.error(
-            "bad-url",
-            f"{name} contains {what}, {quoted(page)}",
-            at=at,
-            hint=f"use {address}; paths are added to it",
-        )
-    elif parts.scheme == "http" and not is_loopback(host):
-        problems.warning(
-            "clear-text",
-            f"{name} uses http: the API key is sent only with client.insecure_http, unencrypted",
-            at=at,
-        )
+        message = f"{name} contains {what}, {quoted(page)}"
+        address = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix(page)}"
+        hint = f"use {address}; paths are added to it"
+    else:
+        if parts.scheme == "http" and not is_loopback(host):
+            message = "the API key is sent only with client.insecure_http, unencrypted"
+            problems.warning("clear-text", f"{name} uses http: {message}", at=at)
+        return
+    problems.error("bad-url", message, at=at, hint=hint)
 
 
 def _fix(base_url: str) -> str:
