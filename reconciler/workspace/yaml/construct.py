@@ -44,6 +44,7 @@ from reconciler.workspace.yaml.document import (
 
 AMBIGUOUS = frozenset({"ambiguous-yaml", "curly-quotes"})
 """The codes of errors in YAML that the parser accepts."""
+DIFFERENT = "YAML readers and editors interpret this differently"
 _MERGE = object()
 """The key `<<`."""
 _TOO_MANY = f"more than {MAX_NODES:,} values"
@@ -163,8 +164,8 @@ class Constructor:
             if key is None or (self.decorated and (event.tag or event.anchor)):
                 key = self._key(event, depth)
             if start.flow_style and self.text[event.start_mark.index - 1] == "?":
-                message = "YAML readers interpret this ? differently"
-                self.error("ambiguous-yaml", message, event, hint="quote text that begins with ?")
+                hint = "quote text that begins with ?"
+                self.error("ambiguous-yaml", DIFFERENT, event, hint=hint)
             if key is _MERGE:
                 self._merge(self.event(), depth, into=merged)
                 continue
@@ -197,7 +198,7 @@ class Constructor:
         if self.text[index : index + 1] == "#" and (end is start or start.flow_style):
             at = Mark(self.document.file, end.end_mark.line + 1, end.end_mark.column + 1)
             hint = "put a space before a comment, or quote a value that contains #"
-            self.problems.error("ambiguous-yaml", "no space before #", at=at, hint=hint)
+            self.problems.error("ambiguous-yaml", DIFFERENT, at=at, hint=hint)
 
     def _define(self, event: Any, value: JSON, nodes: int = 0, levels: int = 0) -> None:
         """Remember the value of an anchor, MISSING while it is read. Report a second one."""
@@ -288,7 +289,8 @@ class Constructor:
         """Return the value of a scalar, which may be other than text."""
         tag, text = self._tag(event), str(event.value)
         if event.style:
-            self._check_quoted(event)
+            if event.style in ("'", '"'):
+                self._check_end(event, event)
             return text if tag == TEXT_TAG else self._unknown_tag(event)
         if not text and tag == NULL_TAG:
             return self._empty(event)
@@ -308,10 +310,6 @@ class Constructor:
             return self._unknown_tag(event)
         return Unknown()
 
-    def _check_quoted(self, event: Any) -> None:
-        if event.style in ("'", '"'):
-            self._check_end(event, event)
-
     def _look_alike(self, text: str, event: Any) -> JSON:
         """Return a text, unknown if its quotes or spaces are ordinary characters to YAML."""
         if text[0] in _OPENING_QUOTES and text[-1] in _CLOSING_QUOTES and len(text) > 1:
@@ -320,9 +318,8 @@ class Constructor:
             self.error(code, message, event, hint=None if "'" in text else hint)
         elif text[0].isspace() or text[-1].isspace():
             code = "ambiguous-yaml"
-            message = "a no-break space or another unusual space at the edge of a text"
-            hint = "replace it by an ordinary space, or quote the text"
-            self.error(code, message, event, hint=hint)
+            hint = "replace the unusual space at the edge of the text, or quote the text"
+            self.error(code, DIFFERENT, event, hint=hint)
         else:
             return text
         return text if code in self.problems.lenient else Unknown()

@@ -19,7 +19,7 @@ from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
 from reconciler.model.values import leaves, value_at
 from reconciler.workspace.sources import MAX_FILE_BYTES, too_large
-from reconciler.workspace.yaml.construct import Constructor, Unreadable
+from reconciler.workspace.yaml.construct import DIFFERENT, Constructor, Unreadable
 from reconciler.workspace.yaml.document import Document, Unknown, place
 
 Parse: TypeAlias = Callable[[bytes, str, DiagnosticCollector], Document]
@@ -73,9 +73,8 @@ def _may_be_parsed(file: str, text: str, problems: DiagnosticCollector) -> bool:
     if unusual is not None:
         # Most editors show what follows as the rest of a line, or of a comment.
         code, sign = "ambiguous-yaml", f"U+{ord(unusual[0]):04X}"
-        message = f"{sign} is a line break to YAML readers and not to most editors"
-        hint = "replace it by an ordinary line break, or by its escape in double quotes"
-        problems.error(code, message, at=place(file, text, unusual.start()), hint=hint)
+        hint = f"replace {sign} by an ordinary line break, or by its escape in double quotes"
+        problems.error(code, DIFFERENT, at=place(file, text, unusual.start()), hint=hint)
         return code in problems.lenient
     return True
 
