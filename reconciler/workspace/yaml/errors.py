@@ -38,7 +38,7 @@ def report_syntax(
         _report(error, document, problems)
 
 
-_Found: TypeAlias = tuple[str, str, Mark, str]
+_Cause: TypeAlias = tuple[str, str, Mark, str]
 """The code of an error, what is wrong, where, and the fix."""
 
 
@@ -51,8 +51,8 @@ def _report(error: yaml.YAMLError, document: Document, problems: DiagnosticColle
         problems.error("too-deep", TOO_DEEP, at=at)
         return
     related: tuple[tuple[Mark, str], ...] = ()
-    found = _whitespace(document, what, at, began) or _text_after_value(document, what, at)
-    if found is None:
+    cause = _whitespace(document, what, at, began) or _text_after_value(document, what, at)
+    if cause is None:
         hint = _HINTS.get(what, "look for an unclosed quote or bracket above")
         is_above = began is not None and began.line < at.line
         if began is not None and what in _NOTICED_LATE and (is_above or what == _END):
@@ -61,12 +61,12 @@ def _report(error: yaml.YAMLError, document: Document, problems: DiagnosticColle
             related = ((began, str(getattr(error, "context", None))),)
         if "\xa0" in document.line(at.line):
             hint = "replace the no-break space in this line by a space"
-        found = ("bad-yaml", f"invalid YAML: {what}", at, hint)
-    code, message, at, hint = found
+        cause = ("bad-yaml", f"invalid YAML: {what}", at, hint)
+    code, message, at, hint = cause
     problems.error(code, message, at=at, hint=hint, related=related)
 
 
-def _whitespace(document: Document, what: str, at: Mark, began: Mark | None) -> _Found | None:
+def _whitespace(document: Document, what: str, at: Mark, began: Mark | None) -> _Cause | None:
     """Return the tab at the error, or a tab or an unusual space that changes the indentation."""
     tab = "tab-indent", "tab where YAML allows only spaces", at, "replace the tab by spaces"
     if document.line(at.line)[at.column - 1 : at.column] == "\t" and "token" in what:
@@ -84,7 +84,7 @@ def _whitespace(document: Document, what: str, at: Mark, began: Mark | None) -> 
     return None
 
 
-def _text_after_value(document: Document, what: str, at: Mark) -> _Found | None:
+def _text_after_value(document: Document, what: str, at: Mark) -> _Cause | None:
     """Return the text that follows a value in quotes or brackets, such as in `{year}/{month}`."""
     line, column = document.line(at.line), at.column - 1
     value = _VALUE.search(line[:column].rstrip(" "))

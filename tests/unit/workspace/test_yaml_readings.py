@@ -102,7 +102,7 @@ def test_configuration_6_a_no_break_space_is_reported_in_its_line(
 ) -> None:
     problem = the_problem_of(text.replace("_", space))
     assert (problem.at.line, problem.at.column) == (line, 1)
-    assert "space" in problem.message
+    assert "space" in f"{problem.message}\n{problem.hint}"
 
 
 @pytest.mark.parametrize("links", [61, 600])
