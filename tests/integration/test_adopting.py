@@ -360,6 +360,27 @@ def test_an_import_without_live_objects_writes_nothing(tmp_path: Path) -> None:
         assert "Would import: nothing" in ran.err
 
 
+def test_what_still_plans_a_change_is_left_out_whole_with_what_is_in_it(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """A default that no line can undo: leaving the field out does not help, either."""
+    body = seed({"Shop": [export("Orders")], "App": [export("Users")]})
+    for project in body["organizations"][0]["projects"]:
+        project["app_urls"] = None if project["name"] == "Shop" else []
+    service = service_of(body)
+    text = "version: 1\ndefaults: {project: {app_urls: ['https://x.example']}}\n"
+    folder = workspace(tmp_path, text)
+    ran = run(folder, service)
+    assert ran.code == 1
+    assert "Not imported: project 'Shop' (id 1): its plan would not be empty\n" in ran.err
+    assert re.search(r"'Orders' \(id [^)]+\): its project is not imported\n", ran.err)
+    assert "Field not imported" not in ran.err
+    assert "ORDERS" not in ran.out
+    assert files(folder) == ["projects/app.yaml", "reconciler.yaml"]
+    assert list(declared(folder)["batch_exports"]) == ["users"]
+    assert planned(folder, service).code == 0
+
+
 def test_a_stop_before_a_file_is_written_writes_nothing(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
