@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import count
@@ -23,7 +23,7 @@ from reconciler.model.kind import Dialect, Field, Kind
 from reconciler.model.live import Identity, Live, LiveObject, plain_name
 from reconciler.model.naming import Named, Names
 from reconciler.model.redaction import Mask
-from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.resource import ParentRef
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
 
 _LONGEST_KEY = 60
@@ -46,15 +46,11 @@ class ImportContext(Struct, frozen=True, dict=True):
     @cached_property
     def secret_names(self) -> AbstractSet[Identity]:
         """Return unclaimed objects with a known secret in their names: no key is made from it."""
-        names = {
-            identity: live.name
+        return {
+            identity
             for identity, live in self.live.by_identity.items()
-            if identity not in self.claims
+            if identity not in self.claims and self.mask(live.name) != live.name
         }
-        together = "\n".join(names.values())
-        if self.mask(together) == together:
-            return frozenset()
-        return {identity for identity, name in names.items() if self.mask(name) != name}
 
     @cached_property
     def _name_counts(self) -> Counter[Identity]:
@@ -94,7 +90,10 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
 
     Raises BadUsage for a part that matches no live object, and for parts that match none together.
     """
-    objects = {_address(live, context): live for live in context.live.by_identity.values()}
+    objects = {
+        context.claims.get(identity) or live.address: live
+        for identity, live in context.live.by_identity.items()
+    }
     names = Names(Named.of_live(live, address) for address, live in objects.items())
     parents = Names(
         Named.of_live(live, address)
@@ -108,8 +107,8 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
             raise names.nothing(live_id, "--id")
 
     def fits(address: Address, live: LiveObject) -> bool:
-        parent = context.parent_of(live)
-        own = address if parent is None else _address(parent, context)
+        parent = context.parent_of(live) or live
+        own = context.claims.get(parent.identity) or parent.address
         return (
             (not choice.kinds or live.kind in choice.kinds)
             and (not choice.ids or live.id in choice.ids)
@@ -125,38 +124,22 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
     return tuple(sorted(selected, key=lambda live: (order.index(live.kind), live.name, live.id)))
 
 
-def may_choose(choice: Choice, resources: Iterable[Resource]) -> Callable[[LiveObject], bool]:
+def may_choose(choice: Choice) -> Callable[[LiveObject], bool]:
     """Return the test whether a choice may select an object of which only the list is read.
 
-    The object of a resource has its key, too.
+    An object that has a resource, which may be named by its key, is not written.
     """
-    top_level = {kind.name for kind in all_kinds() if kind.parent is None}
-    keyed: dict[tuple[str, str], list[Address]] = {}
-    for resource in resources:
-        for text in (resource.name, resource.pinned_id):
-            keyed.setdefault((resource.address.kind, text or ""), []).append(resource.address)
 
     def may_match(live: LiveObject, texts: Sequence[str]) -> bool:
-        addresses = (
-            None,
-            *keyed.get((live.kind, live.name.strip()), ()),
-            *keyed.get((live.kind, live.id), ()),
-        )
-        return not texts or any(
-            Named.of_live(live, address).may_match(text) for address in addresses for text in texts
-        )
+        named = Named.of_live(live)
+        return not texts or any(map(named.may_match, texts))
 
     return lambda live: (
         (not choice.kinds or live.kind in choice.kinds)
         and (not choice.ids or live.id in choice.ids)
         and may_match(live, choice.names)
-        and (live.kind not in top_level or may_match(live, choice.parents))
+        and (kinds_by_name()[live.kind].parent is not None or may_match(live, choice.parents))
     )
-
-
-def _address(live: LiveObject, context: ImportContext) -> Address:
-    """Return the address of the resource that has an object, or that of an unmanaged object."""
-    return context.claims.get(live.identity) or live.address
 
 
 class Adoption(Struct, frozen=True):

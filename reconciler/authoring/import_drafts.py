@@ -47,7 +47,6 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     leaves,
-    leaves_of,
     path_text,
     put_at,
     secret_refs,
@@ -197,12 +196,10 @@ class Drafting(Struct):
         return values
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
-        together = "\n".join(leaves_of(values, str))
-        if self.context.mask(together) != together:
-            # An item of a list can't be left out alone: the whole list is.
-            for path, text in leaves(values):
-                if isinstance(text, str) and self.context.mask(text) != text:
-                    yield tuple(part for part in path if isinstance(part, str))
+        for path, text in leaves(values):
+            if isinstance(text, str) and self.context.mask(text) != text:
+                # An item of a list can't be left out alone: the whole list is.
+                yield tuple(part for part in path if isinstance(part, str))
 
 
 def _applying(kind: Kind, defaults: JSONObject, body: JSONObject) -> JSONObject:

@@ -13,36 +13,37 @@ from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-import yaml
 from msgspec import Struct, field
 
-from reconciler.authoring.editing import Edit, edited, reason_against
+from reconciler.authoring.editing import Edit, edited
 from reconciler.authoring.import_choice import Adoption, ImportContext, key_of
 from reconciler.authoring.import_drafts import Drafting
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds, kinds_by_name
-from reconciler.model.address import Address, PathGlob
-from reconciler.model.files import Left, Namesake
+from reconciler.model.address import Address
+from reconciler.model.files import Left
 from reconciler.model.kind import Action, Kind
 from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import Path
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.resource_files import is_misnamed
-from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
+from reconciler.workspace.sources import (
+    WORKSPACE_FILE,
+    YAML_SUFFIXES,
+    Source,
+    is_passed_over,
+    leaves_workspace,
+)
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
-Replan: TypeAlias = Callable[[Mapping[str, str]], Plan]
-"""Plans the workspace with texts in place of files, against the live state that was read."""
 SCHEMA_FILE = ".reconciler/resources.schema.json"
 """The schema of resource files inside a workspace, as `init` writes it for editors."""
 _WITHOUT_PARENT = "organization"
 _RESERVED = re.compile(r"reconciler|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 """The name of a workspace file, and names of files and folders that Windows can't check out."""
-_MOST_NAMES = 100
-_EXTENSIONS = (".yaml", ".yml")
 
 Family: TypeAlias = tuple[str, ParentRef | None]
 """The kind of a resource, and its parent."""
@@ -61,17 +62,18 @@ def attempt_of(
     context: ImportContext,
     loaded: Loaded,
     filing: Filing,
-    replan: Replan,
+    replan: Callable[[Attempt], Plan],
 ) -> Attempt:
     """Return texts with an empty plan, without the fields and objects that prevent one.
 
-    Fields are left out once. Objects that still plan a change are left out whole.
+    Fields are left out once. Objects that still plan a change are left out whole. `replan` plans
+    the workspace with the texts in place of files, against the live state that was read.
     """
     dropped: dict[Address, dict[Path, str]] = {}
     refused: list[Left] = []
     files = filing.files(new)
     attempt = _drafted(new, context, loaded, files, dropped)
-    while changed := list(_changed(attempt, replan(attempt.texts))):
+    while changed := list(_changed(attempt, replan(attempt))):
         hopeless = [adoption for adoption, paths in changed if dropped or not paths]
         dropped |= {
             adoption.address: dict.fromkeys(paths, "the plan of its live value would not be empty")
@@ -133,14 +135,13 @@ def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
 
 
 class Filing(Struct, frozen=True):
-    """Where files are written: the source they extend, and the globs that must include them.
+    """Where files are written: the source they extend.
 
     `into` is a file or a folder of the workspace, "" for the workspace itself. Without it,
     resources are written beside their siblings. `siblings` are the files by kind and parent.
     """
 
     source: Source
-    globs: tuple[str, ...]
     into: str = ""
     siblings: Mapping[Family, str] = field(default_factory=dict)
 
@@ -152,23 +153,12 @@ class Filing(Struct, frozen=True):
                 f"--into {self.into} is outside the workspace",
                 hint="use a file or folder below that of reconciler.yaml",
             )
-        ignored = [part for part in PurePosixPath(self.into).parts if is_passed_over(part)]
-        if ignored:
-            raise BadUsage(
-                f"--into {self.into} would not be read: folders named {ignored[0]} are ignored",
-                hint="use another folder",
-            )
-        self._check_workspace(PurePosixPath(self.into), f"--into {self.into}")
-
-    @property
-    def _is_file(self) -> bool:
-        return PurePosixPath(self.into).suffix in _EXTENSIONS
 
     def file_of(self, adoption: Adoption) -> str:
         """Return the file of a resource."""
-        kind = adoption.kind
-        if self._is_file:
-            return str(PurePosixPath(self.into))
+        kind, into = adoption.kind, PurePosixPath(self.into)
+        if into.suffix in YAML_SUFFIXES:
+            return str(into)
         beside = self.siblings.get((kind.name, adoption.parent))
         if beside is not None and not self.into:
             return beside
@@ -177,67 +167,32 @@ class Filing(Struct, frozen=True):
         else:
             parent = kinds_by_name()[kind.parent]
             parts = [parent.collection, _part(parent, _parent_stem(adoption))]
-        return str(PurePosixPath(self.into, *parts)) + ".yaml"
+        return str(into.joinpath(*parts)) + ".yaml"
 
     def files(self, new: Iterable[Adoption]) -> dict[Address, Document]:
-        """Return the file of each resource as it is, or another one if it can't be extended.
+        """Return the file of each resource as it is. A new one names its schema."""
+        names = {adoption.address: self.file_of(adoption) for adoption in new}
+        files = {name: self._file(name) for name in {*names.values()}}
+        return {address: files[name] for address, name in names.items()}
 
-        Raises ReconcilerError for a file that no glob of the workspace includes.
-        """
-        existing = frozenset(self.source.names())
-        collections: dict[str, set[str]] = {}
-        for adoption in new:
-            collections.setdefault(self.file_of(adoption), set()).add(adoption.kind.collection)
-        files = {file: self._file(file, names, existing) for file, names in collections.items()}
-        return {adoption.address: files[self.file_of(adoption)] for adoption in new}
+    def _file(self, name: str) -> Document:
+        raw = self.source.read(name)
+        if raw is None and self.source.read(SCHEMA_FILE) is not None:
+            up = "../" * (len(PurePosixPath(name).parts) - 1)
+            raw = f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n".encode()
+        return parse(raw or b"", name, DiagnosticCollector())
 
-    def _file(
-        self, file: str, collections: AbstractSet[str], existing: AbstractSet[str]
-    ) -> Document:
-        """Return a file, or `file-2` if it can't be extended. A new one names its schema."""
-        path = PurePosixPath(file)
-        for number in range(1, _MOST_NAMES):
-            name = file if number == 1 else f"{path.with_suffix('')}-{number}{path.suffix}"
-            self._check_included(name)
-            raw = self.source.read(name)
-            if raw is None and name in existing:
-                raise ReconcilerError(f"{name} exists and can't be read")
-            head = self._schema_line(name) if raw is None else ""
-            document = parse(raw or head.encode(), name, DiagnosticCollector())
-            if all(_is_extendable(document, collection) for collection in collections):
-                return document
-        raise ReconcilerError(f"{file} and {_MOST_NAMES} more files exist and can't be extended")
 
-    def _schema_line(self, name: str) -> str:
-        """Return the line that names the schema for editors, if there is one."""
-        if self.source.read(SCHEMA_FILE) is None:
-            return ""
-        up = "../" * (len(PurePosixPath(name).parts) - 1)
-        return f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n"
-
-    def _check_workspace(self, path: PurePosixPath, name: str) -> None:
-        for folder in (path, *path.parents):
-            if folder.name and self.source.read(str(folder / WORKSPACE_FILE)) is not None:
-                raise BadUsage(
-                    f"{name} is in another workspace",
-                    hint=f"use -C {folder}, or choose another place with --into",
-                )
-
-    def _check_included(self, name: str) -> None:
-        self._check_workspace(PurePosixPath(name), name)
-        if not any(PathGlob(glob).matches(name) for glob in self.globs):
+def check_read(attempt: Attempt, declared: AbstractSet[Address]) -> None:
+    """Raise ReconcilerError for a file that would not be read with the workspace."""
+    for address, (_, file) in attempt.written.items():
+        if address not in declared:
             raise ReconcilerError(
-                f"{name} would not be read: no glob of `resources:` includes it",
-                hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '
-                "reconciler.yaml, or choose another place with --into",
+                f"{file} would not be read: `resources:` does not include it, or its folder is "
+                "hidden, vendored or another workspace",
+                hint=f'choose another place with --into, or add "{PurePosixPath(file).parent}/'
+                '*.yaml" to `resources:` in reconciler.yaml',
             )
-
-
-def _is_extendable(document: Document, collection: str) -> bool:
-    """Return whether a collection may get resources in lines of their own."""
-    value = document.nearest((collection,))[1]
-    is_flow = isinstance(value, yaml.MappingNode) and bool(value.flow_style and value.value)
-    return not is_flow and reason_against(document, Edit((collection, " "), {})) is None
 
 
 def siblings_of(resources: Iterable[Resource]) -> Mapping[Family, str]:
@@ -267,31 +222,3 @@ def _parent_stem(adoption: Adoption) -> str:
     if ref is None:
         return _WITHOUT_PARENT
     return ref.key or key_of(ref.name or "") or ref.id or _WITHOUT_PARENT
-
-
-def namesakes(attempt: Attempt, context: ImportContext, loaded: Loaded) -> Iterator[Namesake]:
-    """Yield new resources with the name and parent of a resource of another environment."""
-    elsewhere = {
-        _place_of(address, loaded, kinds_by_name()[address.kind]): address
-        for address in loaded.declared
-        if address not in loaded.desired.resources
-    }
-    for address, (adoption, _) in attempt.written.items():
-        parent = context.parent_of(adoption.live)
-        parent_name = parent.name.strip() if parent is not None else ""
-        place = (address.kind, adoption.live.name.strip(), parent_name)
-        if place in elsewhere:
-            yield Namesake(address, elsewhere[place])
-
-
-def _place_of(address: Address, loaded: Loaded, kind: Kind) -> tuple[str, str, str]:
-    """Return kind, name and name of the parent, as far as the file has them."""
-    declaration = loaded.declared[address]
-    defaults = loaded.defaults_in(declaration.document.file).get(address.kind, {})
-    body = {**defaults, **declaration.body}
-    parent_name = ""
-    if kind.parent is not None and kind.parent_key is not None:
-        parent_name = str(body.get(kind.parent_key))
-        parent = loaded.declared.get(Address(kind.parent, parent_name))
-        parent_name = str(parent.body.get("name")).strip() if parent is not None else parent_name
-    return address.kind, str(body.get("name")).strip(), parent_name

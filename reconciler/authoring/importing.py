@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from msgspec import Struct, field
@@ -19,12 +19,18 @@ from reconciler.authoring.import_choice import (
     chosen,
     may_choose,
 )
-from reconciler.authoring.import_texts import Filing, attempt_of, namesakes, siblings_of
+from reconciler.authoring.import_texts import (
+    Attempt,
+    Filing,
+    attempt_of,
+    check_read,
+    siblings_of,
+)
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.errors import GitUnavailable, ReconcilerError
+from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import Adopted, FileChange, Imported, Left
@@ -91,12 +97,11 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     session = Session.open(options.workspace, runtime)
     filing = Filing(
         FolderSource(options.workspace.folder),
-        session.loaded.globs,
         options.into,
         siblings_of(session.loaded.desired.in_order()),
     )
     depth = Depth(
-        in_full=may_choose(choice, session.loaded.desired.in_order()),
+        in_full=may_choose(choice),
         ids=frozenset(choice.ids),
         parents=frozenset(part for text in choice.parents for part in parts(text)),
     )
@@ -115,17 +120,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
             # A Ctrl-C during the work above takes effect here, before a file changes.
             await asyncio.sleep(0)
             write_files(options.workspace.folder, imported.files)
-            workspace = replace(options.workspace, environment=session.loaded.desired.environment)
-            check_read(imported.adopted, replace(workspace, strict=False), runtime)
         return replace(imported, calls=transport.calls)
-
-
-def check_read(adopted: Iterable[Adopted], options: WorkspaceOptions, runtime: Runtime) -> None:
-    """Raise ReconcilerError if the workspace does not have a resource that was written."""
-    declared = Session.open(options, runtime).loaded.declared
-    hidden = [f"{item.address} ({item.file})" for item in adopted if item.address not in declared]
-    if hidden:
-        raise ReconcilerError(f"written, but not read: {listed(hidden, _MOST)}")
 
 
 def _imported(options: ImportOptions, session: Session, filing: Filing, live: Live) -> Imported:
@@ -143,9 +138,10 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
     renamed = _renamed(session, matching)
     selected = _selected(options.choice, context, matching, renamed)
 
-    def replan(texts: Mapping[str, str]) -> Plan:
+    def replan(attempt: Attempt) -> Plan:
         workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)
-        drafted = Session.open(workspace, session.runtime, drafts=texts)
+        drafted = Session.open(workspace, session.runtime, drafts=attempt.texts)
+        check_read(attempt, drafted.loaded.declared.keys())
         return drafted.plan(live, PlanOptions())
 
     attempt = attempt_of(selected.new, context, loaded, filing, replan)
@@ -168,12 +164,6 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         left_out=tuple(left for left in drafting.left if left.path),
         secrets=tuple(drafting.secrets),
         calls=0,
-        beside={
-            own: file
-            for adoption, file in attempt.written.values()
-            if (own := filing.file_of(adoption)) != file
-        },
-        namesakes=tuple(namesakes(attempt, context, loaded)),
         changes=_changes(attempt.texts, before) if options.dry_run else {},
         unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
         written=not options.dry_run,
@@ -294,17 +284,6 @@ def remarks_on_import(imported: Imported) -> str:
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
-    lines += [
-        printable(f"{file} can't be extended and is unchanged. New resources are in {beside}")
-        for file, beside in imported.beside.items()
-    ]
-    if imported.namesakes:
-        pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
-        lines.append(f"Same name as a resource of another environment: {listed(pairs, _MOST)}")
-        lines.append(
-            "  hint: to merge two resources, list both environments in one of them, put what "
-            "differs into `overrides:`, and remove the other"
-        )
     lines.append(f"{several(imported.calls, 'API call')}")
     return "".join(f"{line}\n" for line in lines)
 

@@ -84,13 +84,6 @@ class Adopted(Public, frozen=True):
     file: str
 
 
-class Namesake(Public, frozen=True):
-    """A written resource, and one of other environments with the same name and parent."""
-
-    address: Address
-    elsewhere: Address
-
-
 class WrittenFile(Public, frozen=True):
     """A file that was written."""
 
@@ -117,8 +110,8 @@ class Imported(Public, frozen=True):
     """
 
     schema = "import"
-    internal = frozenset({"files", "before", "ignored", "beside", "changes", "unlisted"})
-    version = 1
+    internal = frozenset({"files", "before", "ignored", "changes", "unlisted"})
+    version = 2
 
     files: Mapping[str, str]
     before: Mapping[str, str]
@@ -134,9 +127,6 @@ class Imported(Public, frozen=True):
     secrets: tuple[NeededSecret, ...]
     """The environment variables to set."""
     calls: int
-    beside: Mapping[str, str] = {}
-    """Files that cannot be extended, with those that were written instead."""
-    namesakes: tuple[Namesake, ...] = ()
     changes: Mapping[str, FileChange] = {}
     unlisted: tuple[str, ...] = ()
     written: bool = True

@@ -74,7 +74,9 @@ class FolderSource:
 
         Raises ReconcilerError for a folder that cannot be read.
         """
-        return sorted({*self._walk(), *self._drafts})
+        walked = {*self._walk()}
+        nested = {name.rpartition("/")[0] for name in walked if name.endswith(f"/{WORKSPACE_FILE}")}
+        return sorted(walked | {name for name in self._drafts if is_own(name, nested)})
 
     def _walk(self) -> Iterator[str]:
         waiting = [""]

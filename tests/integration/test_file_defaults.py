@@ -197,36 +197,6 @@ def test_import_beside_defaults_writes_what_differs(applied: Applied) -> None:
     assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
 
 
-def test_import_beside_a_file_that_cannot_be_extended_repeats_its_defaults(
-    applied: Applied,
-) -> None:
-    flow = LAKE.replace("batch_exports:\n", "batch_exports: {\n").replace("}}}\n", "}}},\n") + "}\n"
-    write(applied.folder, {"lake.yaml": flow})
-    assert applied.run("plan", "--detailed-exitcode").code == 0
-    path = applied.path_of("Events of app").rpartition("/batch_exports/")[0]
-    noop = {"type": "NoOp", "config": {}}
-    body = {"name": "New", "interval": "hour", "destination": noop}
-    applied.running.call("POST", f"{path}/batch_exports/", body).raise_for_status()
-    ran = run_import(applied.folder, applied.running, **SECRETS)
-    assert ran.code == 0, ran.err
-    assert applied.text("lake.yaml") == flow
-    new = yaml.safe_load(applied.text("lake-2.yaml"))["batch_exports"]["new"]
-    assert (new["project"], new["interval"]) == ("app", "hour")
-    assert run_plan(applied.folder, applied.running, **SECRETS).code == 0
-
-
-def test_import_knows_the_project_of_the_defaults_in_another_environment(
-    tmp_path: Path, emulator: RunningEmulator
-) -> None:
-    alone = "prefix: web/}}, environments: [staging]}"
-    files = FILES | {"lake.yaml": LAKE.replace("prefix: web/}}}", alone)}
-    applied = Applied.of(tmp_path / "w", emulator, files, "staging", **SECRETS)
-    ran = run_import(applied.folder, emulator, "-e", "production", "--name", "Events of web")
-    assert ran.code == 0, ran.err
-    expected = "Same name as a resource of another environment: batch_export.events-of-web "
-    assert f"{expected}(batch_export.lake-web)\n" in ran.err
-
-
 def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
     page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     text = page.partition("```yaml\n# lake.yaml\n")[2].partition("```")[0]

@@ -350,17 +350,6 @@ def test_existing_files_are_extended_and_their_comments_kept(
     assert plan(folder, populated).code == 0
 
 
-def test_a_new_file_is_written_beside_one_that_cannot_be_extended(
-    populated: RunningEmulator, tmp_path: Path
-) -> None:
-    flow = "{projects: {shop: {name: Shop}}}\n"
-    folder = new_workspace(tmp_path, **{"projects/shop.yaml": flow})
-    assert run(folder, populated, "--project", "Shop").code == 0
-    assert (folder / "projects/shop.yaml").read_text() == flow
-    assert "lake:" in (folder / "projects/shop-2.yaml").read_text()
-    assert plan(folder, populated).code == 0
-
-
 def test_a_dry_run_shows_a_difference_and_writes_nothing(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
