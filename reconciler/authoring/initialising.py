@@ -25,6 +25,8 @@ from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.writing import write_files
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"
+_IGNORED = {".reconciler/.gitignore": "*\n"}
+"""Keeps the schemas, which each version writes again, out of commits."""
 _SAVED = ("plan", "event")
 """Schemas of JSON that other programs read. Files do not refer to them."""
 _RESOURCES_FILE = "resources.yaml"
@@ -92,7 +94,7 @@ def initialise(
     _check_names(options)
     if options.with_import:
         _check_reachable(options, runtime.environ)
-    files = {WORKSPACE_FILE: _workspace_text(options), **_schemas()}
+    files = {WORKSPACE_FILE: _workspace_text(options), **_schemas(), **_IGNORED}
     if not options.with_import and not (options.folder / _RESOURCES_FILE).exists():
         files[_RESOURCES_FILE] = _resources_text(dialect)
     new = not options.folder.exists()

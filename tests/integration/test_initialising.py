@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
 
 
 def names(folder: Path) -> list[str]:
@@ -22,6 +23,7 @@ def test_a_new_workspace_is_valid_and_formatted(tmp_path: Path) -> None:
     ran = reconciler("init", "-C", folder)
     assert ran.code == 0
     files = [
+        ".reconciler/.gitignore",
         ".reconciler/resources.schema.json",
         ".reconciler/workspace.schema.json",
         "reconciler.yaml",
@@ -32,6 +34,13 @@ def test_a_new_workspace_is_valid_and_formatted(tmp_path: Path) -> None:
     assert f"`reconciler plan --workspace={folder}`" in ran.err
     checked = reconciler("validate", "-C", folder, "--strict")
     assert (checked.code, checked.out) == (0, "The configuration is valid.\n")
+
+
+def test_x12_git_leaves_the_schemas_out(tmp_path: Path) -> None:
+    git = Git.init(tmp_path)
+    reconciler("init", "-C", tmp_path)
+    git.run("add", ".")
+    assert git.run("ls-files").split() == ["reconciler.yaml", "resources.yaml"]
 
 
 def test_commented_examples_are_valid(tmp_path: Path) -> None:
@@ -163,7 +172,7 @@ def test_a_new_workspace_from_live_state(emulator: RunningEmulator, tmp_path: Pa
     ran = reconciler("init", "-C", folder, "--import", environ=emulator.environ())
     assert ran.code == 0, ran.err
     assert "Imported: 1 project, 1 batch_export into 1 file" in ran.out
-    assert names(folder)[2:] == ["projects/default-project.yaml", "reconciler.yaml"]
+    assert names(folder)[3:] == ["projects/default-project.yaml", "reconciler.yaml"]
     text = (folder / "projects/default-project.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=../.reconciler/resources.schema.json\n")
     assert emulator.api_key not in "".join(
