@@ -1,30 +1,17 @@
-"""Block mappings of a file: their keys in the order of the schemas, and the lines of each key."""
+"""Block mappings of a file: the lines of each key."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import yaml
 from msgspec import Struct
 from yaml.nodes import Node
 
-from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
-from reconciler.model.kind import Kind
-from reconciler.model.schemas import schema, variant_schema
-from reconciler.model.values import MISSING, Path, value_at
-from reconciler.workspace.sources import WORKSPACE_FILE
-from reconciler.workspace.workspace_file import DEFAULTS
-from reconciler.workspace.yaml.document import (
-    Document,
-    is_block_list,
-    is_block_text,
-)
+from reconciler.workspace.yaml.document import is_block_list, is_block_text
 
-Schema: TypeAlias = Mapping[str, Any]
-_OVERRIDES = "overrides"
 STEP = 2
 _KEEPS_EMPTY_LINES = re.compile(r"[|>][0-9]*\+")
 """The header of a block scalar that includes the blank lines below."""
@@ -32,48 +19,6 @@ _SETS_INDENT = re.compile(r"[|>][-+]?[0-9]")
 _ITEM = re.compile(r"\s*#\s*-\s")
 _NOT_PLAIN = ("&", "!", "*", "? ")
 """What a key begins with that is not only its text."""
-
-
-def file_schema(file: str) -> Schema:
-    """Return the schema of a file, with the keys of each mapping in order."""
-    if PurePosixPath(file).name == WORKSPACE_FILE:
-        known = schema("workspace") or {}
-        return {**known, "properties": {**known.get("properties", {}), DEFAULTS: _defaults()}}
-    collections = {kind.collection: {"additionalProperties": _kind(kind)} for kind in all_kinds()}
-    return {"additionalProperties": False, "properties": {DEFAULTS: _defaults(), **collections}}
-
-
-def _kind(kind: Kind) -> Schema:
-    known = schema(kind.name) or {}
-    properties = known.get("properties", {})
-    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": known}
-    return {**known, "properties": {**properties, _OVERRIDES: overrides}}
-
-
-def _defaults() -> Schema:
-    return {"properties": {name: schema(name) or {} for name in kinds_by_name()}}
-
-
-def schema_below(document: Document, node: Schema, path: Path, name: str) -> Schema:
-    """Return the schema of a key of the mapping at a path, {} if unknown."""
-    variants = node.get("x-variants")
-    if variants is not None and name == variants["body"]:
-        return variant_schema(variants, _tag(document, path, variants["tag"]))
-    below = node.get("properties", {}).get(name, node.get("additionalProperties"))
-    return below if isinstance(below, dict) else {}
-
-
-def _tag(document: Document, path: Path, name: str) -> Any:
-    """Return the tag at a path; a layer without one has that of the layers below in its file."""
-    tag = value_at(document.value, (*path, name))
-    if tag is MISSING and _OVERRIDES in path:
-        at = path.index(_OVERRIDES)
-        return _tag(document, (*path[:at], *path[at + 2 :]), name)
-    if tag is MISSING:
-        kind = kinds_by_collection().get(str(path[0]))
-        within = (DEFAULTS, kind.name if kind is not None else "", *path[2:], name)
-        tag = value_at(document.value, within)
-    return tag
 
 
 class Entry(NamedTuple):

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import Transport, together
+from reconciler.client import Transport
 from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Mark
 from reconciler.errors import ServiceError
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable
 from reconciler.model.kind import Action
@@ -25,7 +25,6 @@ from reconciler.model.naming import Named, Names, check_clear
 from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.public import Count, Public, derived
-from reconciler.model.request import Operation
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, mapping_of, path_text
 from reconciler.planning.inventory import Inventory
@@ -177,7 +176,9 @@ async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
 def drift_of(plan: Plan, live: Live, inventory: Inventory | None) -> Drift:
     """Return the drift that a plan would set back."""
     by_address: dict[Address, list[Change]] = {}
-    for change in plan.changes:
+    for change in sorted(
+        plan.changes, key=lambda change: (change.address.kind, change.address.key)
+    ):
         # The fields of a deletion are not compared with anything.
         if change.action is not Action.DELETE:
             by_address.setdefault(change.address, []).append(change)
@@ -188,8 +189,7 @@ def drift_of(plan: Plan, live: Live, inventory: Inventory | None) -> Drift:
     doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
     renamed = {refusal.addresses[0]: refusal.objects[0].name for refusal in doubled}
     explained = {address for refusal in doubled for address in refusal.addresses}
-    in_order = sorted(by_address, key=lambda address: (address.kind, address.key))
-    objects = (_object(by_address[address]) for address in in_order)
+    objects = map(_object, by_address.values())
     return Drift(
         source=plan.source,
         objects=tuple(item for item in objects if item is not None),
@@ -257,30 +257,21 @@ async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
 
     A server that refuses its log is asked once. Raises ServiceError for other errors.
     """
-    kinds = [kind for kind in all_kinds() if any(map(_has_log, kind.operations))]
-    calls = {
-        item.address: ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
-        for item in drift.objects
-        for kind in kinds
-        if (body := live.by_identity.get((kind.name, item.live_id))) is not None
-    }
-    items = [item for item in drift.objects if item.address in calls]
+    objects = dict[Address, DriftedObject]()
     try:
-        known = [await _attributed(item, calls[item.address]) for item in items[:1]]
-        known += await together(_attributed(item, calls[item.address]) for item in items[1:])
+        for item in drift.objects:
+            kind = kinds_by_name()[item.address.kind]
+            if any(each.name == _OPERATION and each.scope is not None for each in kind.operations):
+                body = live.by_identity[kind.name, item.live_id]
+                organization = drift.source.organization
+                calls = ObjectCalls(transport, kind, organization, body, live.dialect)
+                objects[item.address] = await _attributed(item, calls)
     except (NotOffered, ServiceError) as error:
         remark = _REFUSED.get(error.status if isinstance(error, ServiceError) else None)
         if remark is None:
             raise
         return replace(drift, remarks=(*drift.remarks, f"the author is unknown: {remark}"))
-    by_address = {item.address: item for item in known}
-    return replace(
-        drift, objects=tuple(by_address.get(item.address, item) for item in drift.objects)
-    )
-
-
-def _has_log(operation: Operation) -> bool:
-    return operation.name == _OPERATION and operation.scope is not None
+    return replace(drift, objects=tuple(objects.get(item.address, item) for item in drift.objects))
 
 
 async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
@@ -288,24 +279,26 @@ async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
 
     What the log does not show, such as a change of a destination, stays unknown.
     """
-    latest: dict[str, tuple[JSON, Attribution | None]] = {}
+    latest: dict[str, tuple[JSON, Attribution]] = {}
     entries = await calls.send(_OPERATION, query={"item_id": item.live_id, "page_size": "100"})
     for entry in map(mapping_of, mapping_of(entries).get("results") or ()):
-        changes = mapping_of(entry.get("detail")).get("changes") or ()
-        for change in map(mapping_of, changes):
+        by = Attribution(_person(entry), str(entry.get("created_at")))
+        for change in map(mapping_of, mapping_of(entry.get("detail")).get("changes") or ()):
             name = str(change.get("field"))
-            by = Attribution(_person(entry), str(entry.get("created_at")))
             latest.setdefault(_NAMES.get(name, name), (change.get("after"), by))
-    fields = []
-    for drifted in item.fields:
-        known = calls.kind.field_named(str(drifted.change.path[0]))
-        value, attribution = latest.get(path_text(drifted.change.path), (MISSING, None))
-        if attribution is not None and known is not None:
-            live = comparable(known, known.live_value(calls.live.body))
-            if comparable(known, value) == live:
-                drifted = replace(drifted, attribution=attribution)  # noqa: PLW2901
-        fields.append(drifted)
-    return replace(item, fields=tuple(fields))
+
+    def attribution(drifted: DriftedField) -> Attribution | None:
+        name = path_text(drifted.change.path)
+        known = calls.kind.field_named(name)
+        if known is None or name not in latest:
+            return None
+        value, by = latest[name]
+        live = comparable(known, known.live_value(calls.live.body))
+        return by if comparable(known, value) == live else None
+
+    return replace(
+        item, fields=tuple(replace(each, attribution=attribution(each)) for each in item.fields)
+    )
 
 
 def _person(entry: JSONObject) -> str | None:

@@ -20,12 +20,9 @@ from reconciler.authoring.blocks import (
     STEP,
     Block,
     Entry,
-    Schema,
     block_of,
     content_end,
-    file_schema,
     line_end,
-    schema_below,
 )
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.diagnostics import DiagnosticCollector, Mark
@@ -157,15 +154,13 @@ class _Editing:
         block = block_of(self.document.node, self.lines, start=0, end=end)
         if block is None:
             raise NotEditable(self.document.mark(()), _LAYOUT)
-        schema = file_schema(self.document.file)
-        yield from self._block(block, mapping_of(self.document.value), wanted, schema, ())
+        yield from self._block(block, mapping_of(self.document.value), wanted, ())
 
     def _block(
         self,
         block: Block,
         have: Mapping[str, Any],
         want: Mapping[str, Any],
-        schema: Schema,
         path: Path,
     ) -> Iterator[Splice]:
         """Yield what changes in a mapping in block style."""
@@ -177,19 +172,16 @@ class _Editing:
             if name not in entries:
                 if before is not MISSING:
                     raise self._refused(block.entries[0].key, _SHARED)
-                yield self._insertion(block, schema, (*path, name), after)
+                yield self._insertion(block, (*path, name), after)
             elif not path and not before and name in kinds_by_collection():
                 yield from self._opened(entries[name], after)
             elif after is MISSING:
                 self._check_removal(entries[name])
                 yield Splice(self.starts[entries[name].line], self.starts[entries[name].end], "")
             else:
-                below = schema_below(self.document, schema, path, name)
-                yield from self._entry(entries[name], before, after, below, (*path, name))
+                yield from self._entry(entries[name], before, after, (*path, name))
 
-    def _entry(
-        self, entry: Entry, have: JSON, want: JSON, schema: Schema, path: Path
-    ) -> Iterator[Splice]:
+    def _entry(self, entry: Entry, have: JSON, want: JSON, path: Path) -> Iterator[Splice]:
         """Yield what changes in the value of a key in block style."""
         node = entry.value
         is_block = isinstance(node, yaml.MappingNode) and not node.flow_style
@@ -200,7 +192,7 @@ class _Editing:
         inner = block_of(node, self.lines, start=entry.below, end=entry.end)
         if inner is None:
             raise self._refused(entry.key, _LAYOUT)
-        yield from self._block(inner, have, want, schema, path)
+        yield from self._block(inner, have, want, path)
 
     def _value(
         self, key: Node, node: Node, have: JSON, want: JSON, entry: Entry | None = None
@@ -299,18 +291,12 @@ class _Editing:
         mark = key.start_mark
         return NotEditable(Mark(self.document.file, mark.line + 1, mark.column + 1), what)
 
-    def _insertion(self, block: Block, schema: Schema, path: Path, value: JSON) -> Splice:
-        """Return a new key of a mapping: a resource comes last, others are in schema order."""
+    def _insertion(self, block: Block, path: Path, value: JSON) -> Splice:
+        """Return a new key of a mapping, which comes last."""
         lines = [" " * block.column + line if line else "" for line in self._new(path, value)]
         if self._is_spaced(path):
             return self._inserted(block.footer, ["", *lines])
-        order = {known: place for place, known in enumerate(schema.get("properties", {}))}
-        last = len(order)
-        place = order.get(str(path[-1]), last)
-        above = [item for item in block.entries if order.get(item.name, last) <= place]
-        is_first = not above and path[-1] in order
-        line = block.entries[0].start if is_first else (above or block.entries)[-1].end
-        return self._inserted(line, lines)
+        return self._inserted(block.entries[-1].end, lines)
 
     def _opened(self, entry: Entry, members: JSON) -> Iterator[Splice]:
         """Yield the members of an empty collection, below its key."""

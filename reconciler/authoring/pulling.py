@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from reconciler.authoring.placing import Place, edited_texts, placing_of
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Mark
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
@@ -32,7 +32,6 @@ from reconciler.planning.integrations import named, with_value
 from reconciler.planning.inventory import Inventory
 from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
-from reconciler.workspace.yaml.loader import parse
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
@@ -153,7 +152,7 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
     try:
         differing = _differing(session, live, inventory, request, values)
     except InvalidConfiguration as error:
-        values = _without_errors(session, values, error.diagnostics)
+        values = [_without_errors(value, error.diagnostics) for value in values]
         differing = _differing(session, live, inventory, request, values)
     values = [
         replace(value, reason=value.reason or _NO_EFFECT)
@@ -229,29 +228,17 @@ def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
     )
 
 
-def _without_errors(
-    session: Session, values: Sequence[_Value], errors: Iterable[Diagnostic]
-) -> list[_Value]:
-    """Return the values, those left out to which errors of the edited files point."""
-    texts = _texts(session, values)
-    documents = {name: parse(texts[name].encode(), name, DiagnosticCollector()) for name in texts}
-    messages = {
-        (mark.file, mark.line): error.message
+def _without_errors(value: _Value, errors: Iterable[Diagnostic]) -> _Value:
+    """Return a value, left out if the edited files have errors where it is written."""
+    files = {place.document.file for place in value.places}
+    messages = [
+        error.message
         for error in errors
-        for mark in (error.at, *(mark for mark, _ in error.related))
-        if mark is not None
-    }
-    kept: list[_Value] = []
-    for value in values:
-        marks = [
-            documents[place.document.file].mark(place.edit.path)
-            for place in value.places
-            if place.document.file in documents
-        ]
-        problems = (messages.get((mark.file, mark.line)) for mark in marks)
-        reason = value.reason or next(filter(None, problems), None)
-        kept.append(replace(value, reason=reason))
-    return kept
+        if any(
+            mark and mark.file in files for mark in (error.at, *(mark for mark, _ in error.related))
+        )
+    ]
+    return replace(value, reason=value.reason or next(iter(messages), None))
 
 
 def _differing(

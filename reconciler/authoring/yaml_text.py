@@ -6,16 +6,15 @@ PyYAML quotes text that is ambiguous in YAML 1.1. Text that is ambiguous in 1.2 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 import yaml
 
-from reconciler.authoring.blocks import STEP
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.text import COMMAND, safe_output
-from reconciler.model.values import JSON, JSONObject, SecretRef, map_leaves
+from reconciler.model.values import JSON, SecretRef, map_leaves
 from reconciler.workspace.references import escaped
 from reconciler.workspace.yaml.document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
 from reconciler.workspace.yaml.loader import parse
@@ -36,12 +35,7 @@ _PLAIN = re.compile(
     r"|[a-z][a-z0-9+.-]*://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9./_~-]*)?"
 )
 """Timestamps, UUIDs and URLs, which are never ambiguous and need no quotes."""
-_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_WORDS = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*|\$[A-Za-z0-9_]+")
-"""Text that needs no quotes anywhere, unless YAML 1.1 or 1.2 knows it as a value."""
-_KNOWN = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
-_REFERENCE = re.compile(r"\$\{secret:[a-z]+:[A-Za-z0-9_./-]+\}")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
 """Whitespace that a block scalar would lose, or mix with the empty lines below it."""
 
@@ -96,49 +90,6 @@ _Strict.add_representer(dict, _mapping)
 
 def yaml_text(value: JSON) -> str:
     """Return the text in block style, keys in the order of the mapping, indented by two."""
-    if not isinstance(value, dict) or not value:
-        return _dumped(value)
-    return "".join(f"{line}\n" for line in _members(value))
-
-
-def _members(values: JSONObject, margin: str = "") -> Iterator[str]:
-    """Yield the lines of the members of a mapping. PyYAML, which is slow, writes what is rare."""
-    for name, value in values.items():
-        is_plain = _KEY.fullmatch(name) and name.lower() not in _KNOWN
-        text = _plain(value) if is_plain else None
-        if text is not None:
-            yield f"{margin}{name}: {text}"
-        elif is_plain and value and value.__class__ is dict:
-            yield f"{margin}{name}:"
-            yield from _members(value, margin + " " * STEP)
-        else:
-            lines = _dumped({name: value}).removesuffix("\n").split("\n")
-            yield from (margin + line if line else "" for line in lines)
-
-
-def _plain(value: JSON) -> str | None:
-    """Return a value as PyYAML writes it in one line, None if only PyYAML knows how."""
-    form = value.__class__
-    if form is str and (_is_words(value) or _PLAIN.fullmatch(value)):
-        return str(value)
-    if form is list and all(item.__class__ is str and _is_words(item) for item in value):
-        return f"[{', '.join(value)}]" if _is_short(value) else None
-    if form is SecretRef and _REFERENCE.fullmatch(str(value)):
-        return str(value)
-    if form is int:
-        return str(value)
-    return orjson.dumps(value).decode() if form is bool or value is None else None
-
-
-def _is_words(text: str) -> bool:
-    return _WORDS.fullmatch(text) is not None and text.lower() not in _KNOWN
-
-
-def _is_short(values: Sequence[JSON]) -> bool:
-    return sum(len(str(item)) + 4 for item in values) <= _WIDEST_LIST
-
-
-def _dumped(value: JSON) -> str:
     text: str = yaml.dump(
         value,
         Dumper=_Strict,
@@ -148,6 +99,10 @@ def _dumped(value: JSON) -> str:
         default_flow_style=False,
     )
     return _readable(text)
+
+
+def _is_short(values: Sequence[JSON]) -> bool:
+    return sum(len(str(item)) + 4 for item in values) <= _WIDEST_LIST
 
 
 def yaml_item(text: str) -> str:

@@ -139,9 +139,9 @@ def test_values_go_to_the_layer_where_nothing_else_changes(applied: Applied) -> 
         "+      production: {interval: week}  # daily is enough",
         "-    interval: 'hour'   # quoted",
         "+    interval: 'day'   # quoted",
-        "+    paused: true",
         '-        prefix: "o/"',
         '+        prefix: "n/"',
+        "+    paused: true",
     ]
     assert applied.text("reconciler.yaml") == SETTINGS
     assert plan_is_empty(applied, "production", "staging")
@@ -263,23 +263,28 @@ def test_a_place_that_cannot_be_edited_is_left_out(
     ]
 
 
-def test_a_value_that_makes_the_files_invalid_is_left_out(
+def test_values_of_a_file_that_they_make_invalid_are_left_out(
     tmp_path: Path, emulator: RunningEmulator
 ) -> None:
     projects = "projects:\n  web:\n    name: Web\n    timezone: UTC\n  app: {name: App}\n"
-    files = {"reconciler.yaml": "version: 1\n", "projects.yaml": projects}
+    other = "projects:\n  shop: {name: Shop, timezone: UTC}\n"
+    files = {"reconciler.yaml": "version: 1\n", "projects.yaml": projects, "shop.yaml": other}
     applied = Applied.of(tmp_path / "w", emulator, files)
     ids = {item["name"]: item["id"] for item in emulator.state()["projects"]}
     for name, body in (
         ("App", {"name": "Old"}),
         ("Web", {"name": "App", "timezone": "Asia/Tokyo"}),
+        ("Shop", {"timezone": "Asia/Tokyo"}),
     ):
         emulator.call("PATCH", f"/api/projects/{ids[name]}/", body).raise_for_status()
-    pulled = applied.pull("web").report
-    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
-        ("name", "project.web and project.app have the same name 'App'")
-    ]
-    assert "timezone: Asia/Tokyo" in applied.text("projects.yaml")
+    pulled = applied.pull("web", "shop").report
+    reason = "project.web and project.app have the same name 'App'"
+    assert {(path_text(item.path), item.reason) for item in pulled.left_out} == {
+        ("name", reason),
+        ("timezone", reason),
+    }
+    assert applied.text("projects.yaml") == projects
+    assert applied.text("shop.yaml").endswith("  shop: {name: Shop, timezone: Asia/Tokyo}\n")
 
 
 def test_a_conflict_is_left_out(applied: Applied) -> None:

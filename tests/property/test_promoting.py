@@ -92,7 +92,7 @@ def _exports(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def _files(draw: st.DrawFn) -> dict[str, str]:
+def workspaces(draw: st.DrawFn) -> dict[str, str]:
     exports = {f"e{number}": draw(_exports()) for number in range(draw(st.integers(1, 3)))}
     for key, body in exports.items():
         for layer in (body, *body.get("overrides", {}).values()):
@@ -113,20 +113,25 @@ def _files(draw: st.DrawFn) -> dict[str, str]:
     return {"reconciler.yaml": WORKSPACE, "projects.yaml": PROJECTS, "exports.yaml": text + "\n"}
 
 
-def _resolved(folder: Path, environment: str) -> dict[Address, Resource]:
+def resolved(folder: Path, environment: str) -> dict[Address, Resource]:
     """Return the resources of an environment without their places."""
     loaded = load(folder, environment=environment, environ={})
     resources = loaded.desired.resources
     return {address: replace(resource, mark=None) for address, resource in resources.items()}
 
 
+def comments(text: str) -> list[str]:
+    """Return the comments of a file in their order."""
+    return re.findall("  # .*", text)
+
+
 @settings(max_examples=1000 if LONG else 20)
-@given(_files(), st.booleans())
+@given(workspaces(), st.booleans())
 def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], prune: bool) -> None:
     with TemporaryDirectory() as name:
         folder = write(Path(name), files)
         options = WorkspaceOptions(folder, trust_workspace=True)
-        before = {other: _resolved(folder, other) for other in ("one", "three")}
+        before = {other: resolved(folder, other) for other in ("one", "three")}
         before_it = compared(open_pair(options, ("one", "two"), RUNTIME))
         try:
             changes = promote(
@@ -138,11 +143,14 @@ def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], pru
             assert {path: (folder / path).read_text() for path in files} == files
             return
         after = compared(open_pair(options, ("one", "two"), RUNTIME))
+        kept = iter(comments((folder / "exports.yaml").read_text()))
+        removed = [text for text in comments(files["exports.yaml"]) if text not in kept]
+        assert not removed or any(change.intended is None for change in before_it.differences)
         assert not after.unintended
         assert not after.only_first
         left = [] if prune else [item.address for item in before_it.only_second]
         assert [item.address for item in after.only_second] == left
-        assert before == {other: _resolved(folder, other) for other in ("one", "three")}
+        assert before == {other: resolved(folder, other) for other in ("one", "three")}
         again = promote(options, open_pair(options, ("one", "two"), RUNTIME), prune=prune)
         assert not again.changes
         assert bool(changes) == bool(

@@ -11,7 +11,9 @@ from typing import Any
 from reconciler.authoring.drift import Drift, DriftRequest, drift
 from reconciler.authoring.pulling import Pulled, pull
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.planning import plan
 from reconciler.commands.runtime import Reported, Runtime
+from reconciler.model.plan import Plan
 from reconciler.model.redaction import masked_in
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -91,6 +93,10 @@ class Applied:
         request = DriftRequest(self._request(environment), names, write=write)
         runtime = self._runtime()
         return masked_in(asyncio.run(pull(request, runtime)), runtime.mask)
+
+    def plan(self, environment: str | None = None) -> Plan:
+        """Return the plan."""
+        return asyncio.run(plan(self._request(environment), self._runtime())).plan
 
     def _request(self, environment: str | None) -> PlanRequest:
         return PlanRequest(WorkspaceOptions(self.folder, environment, trust_workspace=True))
