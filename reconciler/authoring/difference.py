@@ -7,7 +7,6 @@ from difflib import SequenceMatcher
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.files import FileChange, Side
-from reconciler.model.public import Public, derived
 from reconciler.model.text import printable
 from reconciler.render.options import PLAIN, Colour, Style
 from reconciler.workspace.redaction import side_of
@@ -16,27 +15,6 @@ from reconciler.workspace.yaml.loader import parse
 
 _CONTEXT = 3
 """Unchanged lines around a change."""
-
-
-class EditedFiles(Public, frozen=True, kw_only=True):
-    """Files that a command edits. `texts` are their new texts by name."""
-
-    internal = frozenset({"texts", "changes"})
-
-    texts: Mapping[str, str]
-    changes: Mapping[str, FileChange]
-    written: bool = True
-    """Whether the files were written."""
-
-    @derived
-    def changed(self) -> tuple[str, ...]:
-        """Paths of the changed files, relative to the workspace."""
-        return tuple(self.texts)
-
-    @derived
-    def diff(self) -> str:
-        """The unified difference of the files."""
-        return differences_as_text(self.changes)
 
 
 def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN) -> str:
@@ -53,15 +31,6 @@ def file_changes(documents: Iterable[Document], texts: Mapping[str, str]) -> dic
         )
         for name, text in texts.items()
     }
-
-
-def changed_as_text(
-    texts: Iterable[str], changes: Mapping[str, FileChange], style: Style, *, diff: bool
-) -> str:
-    """Return the name of each changed file, or the unified difference of all."""
-    if diff:
-        return differences_as_text(changes, style)
-    return "".join(f"{printable(name)}\n" for name in texts)
 
 
 def _difference(name: str, change: FileChange, style: Style) -> str:

@@ -174,19 +174,16 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
-    not overwritten. If address, organization and API key are set, the example is one that the
-    server accepts.
+    not overwritten.
     """
     from reconciler.authoring.importing import ImportOptions
     from reconciler.authoring.initialising import (
         InitOptions,
-        dialect_of_server,
         has_workspace,
         initialise,
         refresh_schemas,
     )
     from reconciler.cli.running import runtime
-    from reconciler.cli.signals import run
 
     workspace = InitOptions(**options)
     if schemas:
@@ -195,9 +192,7 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
     if host is not None and has_workspace(workspace.folder):
         _print_recipe(host, workspace)
         return ExitCode.FINE
-    world = runtime()
-    dialect = None if workspace.with_import else run(dialect_of_server(workspace, world))
-    _print_files(initialise(workspace, world, dialect))
+    _print_files(initialise(workspace, runtime()))
     if host is not None:
         _print_recipe(host, workspace)
     if not workspace.with_import:
@@ -244,10 +239,14 @@ def mv_command(folder: Path | None, old: str, new: str, *, diff: bool, output_fo
     other resources, defaults and overrides to it. Policies stay, and places that name the resource
     are printed.
     """
-    from reconciler.authoring.difference import changed_as_text
+    from reconciler.authoring.difference import differences_as_text
     from reconciler.authoring.renaming import move, move_summary
 
     moved = move(folder_of(folder), old, new, os.environ, write=not diff)
-    text = changed_as_text(moved.texts, moved.changes, style_of(sys.stdout), diff=diff)
-    write_result(as_json(moved) if output_format == "json" else text)
+    if output_format == "json":
+        write_result(as_json(moved))
+    elif diff:
+        write_result(differences_as_text(moved.changes, style_of(sys.stdout)))
+    else:
+        write_result("".join(f"{printable(name)}\n" for name in moved.texts))
     write_note(move_summary(moved))

@@ -17,10 +17,8 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.connection import ADDRESS, ClientOptions
-from reconciler.model.kind import Dialect
+from reconciler.model.connection import ADDRESS
 from reconciler.model.schemas import schema
-from reconciler.reading.access import dialect_of_key
 from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.writing import write_files
 
@@ -48,36 +46,8 @@ class InitOptions(Struct, frozen=True):
     with_import: bool
 
 
-async def dialect_of_server(options: InitOptions, runtime: Runtime) -> Dialect | None:
-    """Return the dialect of the server, None if it does not show it or can't be asked.
-
-    It is asked once, and only if address, organization and key are set.
-    """
-    if has_workspace(options.folder):
-        return None
-    try:
-        _check_reachable(options, runtime.environ)
-        workspace = WorkspaceOptions(
-            options.folder,
-            options.environment,
-            client=ClientOptions(timeout=10.0, retry_for=0.0, max_wait=0.0),
-            trust_workspace=True,
-        )
-        drafts = {WORKSPACE_FILE: _workspace_text(options)}
-        session = Session.open(workspace, runtime, drafts=drafts)
-        async with session.connected() as transport:
-            return await dialect_of_key(transport)
-    except (ReconcilerError, RuntimeError):
-        # Older Pythons raise RuntimeError for links in a circle, which is reported later.
-        return None
-
-
-def initialise(
-    options: InitOptions, runtime: Runtime, dialect: Dialect | None = None
-) -> tuple[str, ...]:
+def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
     """Write a workspace and return the names of its files.
-
-    The example in it is one that a server of the dialect accepts.
 
     Raises:
         ReconcilerError: a workspace already exists; nothing is overwritten.
@@ -96,7 +66,7 @@ def initialise(
         _check_reachable(options, runtime.environ)
     files = {WORKSPACE_FILE: _workspace_text(options), **_schemas(), **_IGNORED}
     if not options.with_import and not (options.folder / _RESOURCES_FILE).exists():
-        files[_RESOURCES_FILE] = _resources_text(dialect)
+        files[_RESOURCES_FILE] = _template(_RESOURCES_FILE)
     new = not options.folder.exists()
     _make(options.folder)
     try:
@@ -145,18 +115,6 @@ def _check_reachable(options: InitOptions, environ: Mapping[str, str]) -> None:
 
 def _template(name: str) -> str:
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _resources_text(dialect: Dialect | None) -> str:
-    """Return the example with the credentials that a server takes: an integration, or keys."""
-    text = _template(_RESOURCES_FILE)
-    if dialect is Dialect.V2026:
-        text = text.replace(
-            "#       type: S3\n", "#       type: AwsS3\n#       integration: lake\n"
-        )
-        lines = text.splitlines(keepends=True)
-        text = "".join(line for line in lines if "${secret:" not in line)
-    return text
 
 
 def _workspace_text(options: InitOptions) -> str:

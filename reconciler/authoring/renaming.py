@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FolderPath
 
-from reconciler.authoring.difference import EditedFiles, file_changes
+from reconciler.authoring.difference import differences_as_text, file_changes
 from reconciler.authoring.editing import Edit, check_text, edited
 from reconciler.authoring.placing import check_files, with_mark
 from reconciler.authoring.yaml_text import yaml_item
@@ -13,7 +13,9 @@ from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
+from reconciler.model.files import FileChange
 from reconciler.model.naming import Named, Names
+from reconciler.model.public import Public, derived
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, Path, leaves, mapping_of, value_at
 from reconciler.workspace.resource_files import ResourceFiles, declarations, is_key
@@ -24,12 +26,17 @@ from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 
-class Moved(EditedFiles, frozen=True, kw_only=True):
+class Moved(Public, frozen=True, kw_only=True):
     """A resource that was renamed in files: `mv --format json`."""
 
-    version = 2
     schema = "mv"
+    internal = frozenset({"texts", "changes"})
+    version = 2
 
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange]
+    written: bool = True
+    """Whether the files were written."""
     old: Address
     """The former address."""
     new: Address
@@ -38,6 +45,16 @@ class Moved(EditedFiles, frozen=True, kw_only=True):
     """The number of changed places."""
     policies: tuple[Mark, ...]
     """Places in policies that have the former address or key, and stay."""
+
+    @derived
+    def changed(self) -> tuple[str, ...]:
+        """Paths of the changed files, relative to the workspace."""
+        return tuple(self.texts)
+
+    @derived
+    def diff(self) -> str:
+        """The unified difference of the files."""
+        return differences_as_text(self.changes)
 
 
 def move(

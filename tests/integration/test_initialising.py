@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -88,36 +87,6 @@ def test_an_existing_workspace_is_not_changed(tmp_path: Path) -> None:
     assert ran.code == 1
     assert "a workspace already exists" in ran.err
     assert names(tmp_path) == ["reconciler.yaml"]
-
-
-@pytest.mark.parametrize("dialect", ["interface", "2026"])
-def test_issue_32_the_example_fits_the_server(
-    dialect: str, service_of: StartService, tmp_path: Path
-) -> None:
-    service = service_of(None, "--dialect", dialect)
-    ran = reconciler("init", "-C", tmp_path, environ=service.environ())
-    assert ran.code == 0, ran.err
-    text = (tmp_path / "resources.yaml").read_text()
-    assert ("integration: lake" in text) is (dialect == "2026")
-    assert ("type: S3\n" in text) is ("${secret:" in text) is (dialect == "interface")
-    lines = (line.removeprefix("#").removeprefix(" ") for line in text.splitlines()[4:])
-    (tmp_path / "resources.yaml").write_text("\n".join(lines))
-    assert reconciler("validate", "-C", tmp_path).code == 0
-    # The key is read once, and nothing else.
-    assert [request["path"] for request in service.requests()] == [
-        "/api/personal_api_keys/@current/"
-    ]
-
-
-def test_issue_32_a_server_that_does_not_answer_is_no_error(tmp_path: Path) -> None:
-    environ = {
-        "RECONCILER_BASE_URL": "http://127.0.0.1:9",
-        "RECONCILER_ORGANIZATION": "org",
-        "RECONCILER_API_KEY": "phx_none",
-    }
-    ran = reconciler("init", "-C", tmp_path, environ=environ)
-    assert (ran.code, "error" in ran.err) == (0, False)
-    assert "type: S3\n" in (tmp_path / "resources.yaml").read_text()
 
 
 def test_the_schemas_are_overwritten_after_an_upgrade(tmp_path: Path) -> None:
