@@ -15,7 +15,6 @@ from reconciler.workspace.yaml.document import is_block_list, is_block_text
 STEP = 2
 _KEEPS_EMPTY_LINES = re.compile(r"[|>][0-9]*\+")
 """The header of a block scalar that includes the blank lines below."""
-_SETS_INDENT = re.compile(r"[|>][-+]?[0-9]")
 _ITEM = re.compile(r"\s*#\s*-\s")
 _NOT_PLAIN = ("&", "!", "*", "? ")
 """What a key begins with that is not only its text."""
@@ -52,7 +51,6 @@ class Block(Struct, frozen=True):
     entries: tuple[Entry, ...]
     column: int
     footer: int
-    end: int
 
 
 def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -> Block | None:
@@ -77,7 +75,7 @@ def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -
             until = _with_own_comments(value, lines, column, start=body_end, end=limit)
         entries.append(Entry(key, value, begin, line, body_end, until))
         begin = until
-    return Block(tuple(entries), column, begin, end)
+    return Block(tuple(entries), column, begin)
 
 
 def _is_plain(key: Node, line: str, column: int) -> bool:
@@ -104,28 +102,11 @@ def _body_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> in
         ended = (
             mark.line if mark.column == 0 and mark.line > leaf.start_mark.line else mark.line + 1
         )
-        least = _least_indent(lines, leaf)
-        while ended > line + 1 and not lines[ended - 1].strip() and len(lines[ended - 1]) <= least:
+        keeps = not is_block_text(leaf) or _KEEPS_EMPTY_LINES.search(lines[leaf.start_mark.line])
+        while ended > line + 1 and not lines[ended - 1] and not keeps:
             ended -= 1
         end = max(end, min(ended, limit))
     return end
-
-
-def _least_indent(lines: Sequence[str], leaf: Node) -> int:
-    """Return the indent up to which a blank line is not part of a block scalar; -1 for none."""
-    header = lines[leaf.start_mark.line]
-    if not is_block_text(leaf) or _KEEPS_EMPTY_LINES.search(header):
-        return -1
-    if sets_indent(header):
-        # The text may start further left than any of its lines.
-        return 0
-    text = (lines[number] for number in _lines_of_text(leaf) if number < len(lines))
-    return min((indent_of(line) for line in text if line.strip()), default=0)
-
-
-def sets_indent(header: str) -> bool:
-    """Return whether the header of a block scalar sets the indentation."""
-    return _SETS_INDENT.search(header) is not None
 
 
 def _last_leaf(node: Node) -> Node:
@@ -161,15 +142,6 @@ def content_end(lines: Sequence[str]) -> int:
         if not is_blank_or_comment(lines[line]):
             break
     return len(lines)
-
-
-def _lines_of_text(node: Node) -> range:
-    """Return the lines whose trailing whitespace may be part of a text."""
-    start, end = node.start_mark.line, node.end_mark.line
-    if is_block_text(node):
-        return range(start + 1, end + 1 if node.end_mark.column else end)
-    is_quoted = isinstance(node, yaml.ScalarNode) and node.style in ("'", '"')
-    return range(start, end) if is_quoted else range(0)
 
 
 def line_end(raw: bytes) -> str:

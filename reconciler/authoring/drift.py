@@ -261,7 +261,10 @@ async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
     try:
         for item in drift.objects:
             kind = kinds_by_name()[item.address.kind]
-            if any(each.name == _OPERATION and each.scope is not None for each in kind.operations):
+            if any(
+                operation.name == _OPERATION and operation.scope is not None
+                for operation in kind.operations
+            ):
                 body = live.by_identity[kind.name, item.live_id]
                 organization = drift.source.organization
                 calls = ObjectCalls(transport, kind, organization, body, live.dialect)
@@ -297,7 +300,7 @@ async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
         return by if comparable(known, value) == live else None
 
     return replace(
-        item, fields=tuple(replace(each, attribution=attribution(each)) for each in item.fields)
+        item, fields=tuple(replace(field, attribution=attribution(field)) for field in item.fields)
     )
 
 

@@ -26,6 +26,7 @@ from reconciler.authoring.yaml_text import reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
+from reconciler.model.comparison import field_leaves
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.files import Left, NeededSecret
 from reconciler.model.kind import Integrations, Kind
@@ -101,7 +102,9 @@ class Drafting(Struct):
         """
         kind, address = adoption.kind, adoption.address
         defaults = _applying(kind, defaults, adoption.live.body)
-        values = {**self._values(adoption, defaults), **self._common(adoption)}
+        values = {**self._identity(adoption), **self._values(adoption, defaults)}
+        if self.context.environment:
+            values["environments"] = [self.context.environment]
         left_out, fits = _left_out(kind, values, defaults=defaults, subject=str(address))
         if not fits:
             # What is around a part that was left out lacks it.
@@ -114,11 +117,11 @@ class Drafting(Struct):
             return None
         for path, reason in left_out:
             self.leave(adoption, path, reason)
-        ordered = in_schema_order(kind, _without_given(kind, values, defaults))
-        for _, ref in secret_refs(ordered):
+        values = _without_given(kind, values, defaults)
+        for _, ref in secret_refs(values):
             self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
-        comments = dict(self._comments(adoption, ordered))
-        return Edit((kind.collection, address.key), escaped(ordered), comments)
+        comments = dict(self._comments(adoption, values))
+        return Edit((kind.collection, address.key), escaped(values), comments)
 
     def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
         """Yield the names of integrations beside the ids that are written."""
@@ -183,16 +186,13 @@ class Drafting(Struct):
         """Note what is left out: a field, or the object if the path is empty."""
         self.left.append(Left(adoption.live, path, reason))
 
-    def _common(self, adoption: Adoption) -> dict[str, JSON]:
-        """Return the keys that resources of all kinds have."""
-        kind = adoption.kind
+    def _identity(self, adoption: Adoption) -> dict[str, JSON]:
+        """Return what identifies the object besides its name."""
         values: dict[str, JSON] = {}
-        if kind.parent_key is not None and adoption.parent is not None:
-            values[kind.parent_key] = _parent_value(adoption.parent)
+        if adoption.kind.parent_key is not None and adoption.parent is not None:
+            values[adoption.kind.parent_key] = _parent_value(adoption.parent)
         if adoption.pinned:
             values["id"] = _identity(adoption.live.id)
-        if self.context.environment:
-            values["environments"] = [self.context.environment]
         return values
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
@@ -270,19 +270,17 @@ def without_unimportable(
     for name, value in values.items():
         node = properties.get(name, {})
         initial = [canonical_text(node[word]) for word in ("default", "x-initial") if word in node]
-        is_filled_in = (
-            "x-not-imported" in node
-            or (initial and canonical_text(value) in initial)
-            or ("x-server-item" in node and _is_server_item(value, node["x-server-item"]))
-        )
-        if is_filled_in and (name,) not in explicit:
-            continue
         own = node.get("x-server-keys", ())
         if own and isinstance(value, dict):
             value = {key: item for key, item in value.items() if key not in own}  # noqa: PLW2901
-            if not value and (name,) not in explicit:
-                continue
-        kept[name] = value
+        is_filled_in = (
+            "x-not-imported" in node
+            or (own and value == {})
+            or (initial and canonical_text(value) in initial)
+            or ("x-server-item" in node and _is_server_item(value, node["x-server-item"]))
+        )
+        if not is_filled_in or (name,) in explicit:
+            kept[name] = value
     return kept
 
 
@@ -380,9 +378,9 @@ def _left_out(
     old values that they would refuse today.
     """
     left_out: list[tuple[Path, str]] = []
-    for name in [name for name in values if not reads_back({name: values[name]})]:
-        for unreadable in _unreadable(values[name], (name,)):
-            path = _whole(kind, unreadable)
+    for leaf in list(field_leaves(kind.fields, values, live=False)):
+        if not reads_back({str(leaf.path[-1]): leaf.value}):
+            path = _whole(kind, leaf.path)
             remove(values, path)
             left_out.append((path, "it can't be written in strict YAML"))
     while error := _first_error(kind, values, defaults, subject):
@@ -402,17 +400,6 @@ def _whole(kind: Kind, path: Path) -> Path:
         return path[:3]
     levels = field.type.depth if isinstance(field.type, MergedObject) else 0
     return path[: 1 + levels]
-
-
-def _unreadable(value: JSON, path: Path) -> list[Path]:
-    """Return the smallest parts of a value that strict YAML does not read back."""
-    inner = [
-        inner_path
-        for key, item in (value.items() if isinstance(value, dict) and len(path) < 3 else ())
-        if not reads_back({key: item})
-        for inner_path in _unreadable(item, (*path, key))
-    ]
-    return inner or [path]
 
 
 def _first_error(
@@ -450,18 +437,3 @@ def remove(values: dict[str, JSON], path: Path) -> bool:
             return True
         holder = holder[part]
     return False
-
-
-def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:
-    """Return the fields in the order of the schemas."""
-    ordered: dict[str, JSON] = _ordered(schema(kind.name) or {}, dict(values))
-    return ordered
-
-
-def _ordered(node: Mapping[str, Any], value: JSON) -> JSON:
-    if not isinstance(value, dict) or node.get("additionalProperties") is not False:
-        return value
-    properties = node.get("properties", {})
-    names = [name for name in properties if name in value]
-    names += [name for name in value if name not in properties]
-    return {name: _ordered(member_schema(node, value, name) or {}, value[name]) for name in names}

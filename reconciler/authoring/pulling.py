@@ -37,15 +37,29 @@ _CONFLICT = "conflict: the configuration changed too; edit the file, or apply se
 _SECRET = "it contains a known secret"  # noqa: S105 - a message
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
+_DELETED = "its live object was deleted; remove it from the files, or apply creates it again"
+_NAME = "set `name` or `lifecycle.renamed_from`"
 
 
-class Placed(Public, frozen=True):
+class _Field(Public, frozen=True):
+    """A field, or a resource if the path is empty."""
+
+    internal = frozenset({"path"})
+
+    address: Address
+    path: Path
+
+    @derived
+    def path_(self) -> str:
+        """The path as text, empty for the resource."""
+        return path_text(self.path)
+
+
+class Placed(_Field, frozen=True):
     """A live value that is written."""
 
     internal = frozenset({"path", "value"})
 
-    address: Address
-    path: Path
     value: JSON
     layer: str
     """`resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`."""
@@ -54,25 +68,11 @@ class Placed(Public, frozen=True):
     replaces: str = ""
     """The reference that stays for other environments, "" for none."""
 
-    @derived
-    def path_(self) -> str:
-        """The path as text."""
-        return path_text(self.path)
 
+class LeftOut(_Field, frozen=True):
+    """What drifted and is not written: a field, or a whole object."""
 
-class LeftOut(Public, frozen=True):
-    """A drifted field that is not written."""
-
-    internal = frozenset({"path"})
-
-    address: Address
-    path: Path
     reason: str
-
-    @derived
-    def path_(self) -> str:
-        """The path as text."""
-        return path_text(self.path)
 
 
 class Pulled(Public, frozen=True):
@@ -166,10 +166,19 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
     pulled = Pulled(
         drift=drift,
         placed=tuple(placed for value in values for placed in value.placed()),
-        left_out=tuple(
-            LeftOut(value.address, value.field.path, value.reason)
-            for value in values
-            if value.reason is not None
+        left_out=(
+            *(
+                LeftOut(item.address, item.field.path, item.reason)
+                for item in values
+                if item.reason
+            ),
+            *(LeftOut(address, (), _DELETED) for address in drift.deleted),
+            *(
+                LeftOut(
+                    address, (), f"its live object was probably renamed to {quoted(name)}; {_NAME}"
+                )
+                for address, name in drift.renamed.items()
+            ),
         ),
         texts=texts,
         changes=file_changes((place.document for item in values for place in item.places), texts),
@@ -284,20 +293,10 @@ def _placed(item: Placed) -> str:
 
 def pull_summary(pulled: Pulled) -> str:
     """Return what was left out, and how many values were written."""
-    lines = [
-        f"left out: {item.address} {printable(path_text(item.path))}: {printable(item.reason)}"
-        for item in pulled.left_out
-    ]
-    lines += [
-        f"left out: {address}: its live object was deleted; remove it from the files, or apply "
-        "creates it again"
-        for address in pulled.drift.deleted
-    ]
-    lines += [
-        f"left out: {address}: its live object was probably renamed to {quoted(name)}; set "
-        "`name` or `lifecycle.renamed_from`"
-        for address, name in pulled.drift.renamed.items()
-    ]
+    lines = []
+    for item in pulled.left_out:
+        what = f"{item.address} {path_text(item.path)}".strip()
+        lines.append(printable(f"left out: {what}: {item.reason}"))
     verb = "Wrote" if pulled.written else "Would write"
     where = several(len(pulled.texts), "file")
     if pulled.placed:

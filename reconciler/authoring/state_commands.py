@@ -106,7 +106,7 @@ def _write_drift(
         write_note(pulled_as_text(pulled, style_of(sys.stdout), diff=False))
     write_note(pull_summary(pulled))
     write_calls(result.calls)
-    if pulled.left_out or pulled.drift.deleted or pulled.drift.renamed:
+    if pulled.left_out:
         return ExitCode.PARTLY_APPLIED
     return ExitCode.CHANGES if pulled.placed else ExitCode.FINE
 
