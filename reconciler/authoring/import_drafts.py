@@ -192,7 +192,7 @@ class Drafting(Struct):
         if adoption.kind.parent_key is not None and adoption.parent is not None:
             values[adoption.kind.parent_key] = _parent_value(adoption.parent)
         if adoption.pinned:
-            values["id"] = _identity(adoption.live.id)
+            values["id"] = _written_id(adoption.live.id)
         return values
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
@@ -225,10 +225,10 @@ def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) ->
 def _parent_value(ref: ParentRef) -> JSON:
     if ref.key is not None:
         return ref.key
-    return {"id": _identity(ref.id)} if ref.id is not None else {"name": ref.name}
+    return {"id": _written_id(ref.id)} if ref.id is not None else {"name": ref.name}
 
 
-def _identity(identity: str | None) -> JSON:
+def _written_id(identity: str | None) -> JSON:
     """Return decimal ids as numbers, as the service shows them."""
     return int(identity) if identity is not None and identity.isdecimal() else identity
 
