@@ -166,25 +166,23 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
     pulled = Pulled(
         drift=drift,
         placed=tuple(placed for value in values for placed in value.placed()),
-        left_out=(
-            *(
-                LeftOut(item.address, item.field.path, item.reason)
-                for item in values
-                if item.reason
-            ),
-            *(LeftOut(address, (), _DELETED) for address in drift.deleted),
-            *(
-                LeftOut(
-                    address, (), f"its live object was probably renamed to {quoted(name)}; {_NAME}"
-                )
-                for address, name in drift.renamed.items()
-            ),
-        ),
+        left_out=tuple(_left_out(drift, values)),
         texts=texts,
         changes=file_changes((place.document for item in values for place in item.places), texts),
         written=request.write,
     )
     return Reported(pulled, session.warnings(plan), calls)
+
+
+def _left_out(drift: Drift, values: Iterable[_Value]) -> Iterator[LeftOut]:
+    for value in values:
+        if value.reason is not None:
+            yield LeftOut(value.address, value.field.path, value.reason)
+    for address in drift.deleted:
+        yield LeftOut(address, (), _DELETED)
+    for address, name in drift.renamed.items():
+        reason = f"its live object was probably renamed to {quoted(name)}; {_NAME}"
+        yield LeftOut(address, (), reason)
 
 
 def _value(
