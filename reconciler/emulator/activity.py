@@ -60,7 +60,7 @@ class Activity:
         project = store.project(export.project)
         if project is None:
             return
-        named = caller if self._world.dialect.newest_activity else None
+        named = caller if self._world.dialect.newest else None
         user = store.user(named.user) if named is not None else None
         client = request.headers.get("x-posthog-client") if request is not None else None
         entry = {
@@ -95,7 +95,7 @@ class Activity:
             "schema": _schema(body.get("query")),
             "enabled": body.get("paused", False),
         }
-        if self._world.dialect.integrations:
+        if self._world.dialect.newest:
             logged |= {
                 "timezone": body.get("timezone") or "UTC",
                 "interval_offset": _offset(body),
@@ -143,7 +143,7 @@ class ActivityLog:
     def __init__(self, world: World) -> None:
         self._world = world
         self._store = world.store
-        self._newest = world.dialect.newest_activity
+        self._newest = world.dialect.newest
 
     async def listed(self, call: Call) -> Response:
         """GET activity_log: by scope, item and user."""
@@ -158,14 +158,9 @@ class ActivityLog:
         scopes = [*_words(params, "scope"), *_words(params, "scopes")]
         return self._page(call, items, scopes, *_advanced(params))
 
-    async def of_organization(self, call: Call) -> Response:
-        """GET advanced_activity_logs of an organization, for its admins and owners."""
-        _need_admin(call)
-        return await self.advanced(call)
-
     async def filters(self, call: Call) -> Response:
         """GET available_filters: the values that the entries have."""
-        self._need_feature(call)
+        self._check_access(call)
         entries = self._entries(call, ())
         users = {entry["user"]["uuid"]: entry["user"] for entry in entries if entry["user"]}
         static = {
@@ -179,11 +174,6 @@ class ActivityLog:
         }
         return JSONAnswer({"static_filters": static, "detail_fields": {}})
 
-    async def filters_of_organization(self, call: Call) -> Response:
-        """GET available_filters of an organization, for its admins and owners."""
-        _need_admin(call)
-        return await self.filters(call)
-
     def _entries(self, call: Call, items: Sequence[str]) -> list[_Entry]:
         project = call.project.id if call.project is not None else None
         return self._store.activity(organization=call.organization, project=project, items=items)
@@ -191,7 +181,7 @@ class ActivityLog:
     def _page(
         self, call: Call, items: Sequence[str], scopes: Sequence[str], *tests: _Test
     ) -> Response:
-        self._need_feature(call)
+        self._check_access(call)
         request = call.request
         ascending = self._newest and request.query_params.get("ordering") == "created_at"
         entries = sorted(
@@ -224,8 +214,13 @@ class ActivityLog:
         results = [self._shown(entry) for entry in entries[(number - 1) * size : number * size]]
         return JSONAnswer({"count": len(entries), **links, "results": results})
 
-    def _need_feature(self, call: Call) -> None:
-        """Raise Refusal (402) if the organization lacks the audit log."""
+    def _check_access(self, call: Call) -> None:
+        """Raise Refusal (402) if the organization lacks the audit log.
+
+        That of a whole organization is for its admins and owners (403).
+        """
+        if call.organization is not None and not call.caller.admin:
+            raise forbidden("You must be an organization admin or owner to read its activity.")
         if not self._newest:
             return
         organization = call.organization or (call.project.organization if call.project else "")
@@ -253,11 +248,6 @@ class ActivityLog:
         if self._newest:
             answer |= {name: entry[name] for name in ("client", "ip_address", "team_id")}
         return answer
-
-
-def _need_admin(call: Call) -> None:
-    if not call.caller.admin:
-        raise forbidden("You must be an organization admin or owner to read its activity.")
 
 
 def _advanced(params: QueryParams) -> list[_Test]:

@@ -75,7 +75,7 @@ def _of_projects(world: World) -> Paths:
         "POST": Operation(projects.created, scope="project:write"),
     }
     paths: Paths = {below: collection}
-    if world.dialect.root_projects:
+    if world.dialect.real:
         paths["/api/projects/"] = collection
     for base in (below, "/api/projects/"):
         paths |= {
@@ -93,9 +93,9 @@ def _of_projects(world: World) -> Paths:
 
 def _of_project(world: World, projects: Projects) -> Paths:
     """Return the operations of one project, by the rest of their path."""
-    keys = not world.dialect.session_actions
+    keys = not world.dialect.real
     # There, the operation asks for the scope that the fields need (service.md, 4.2).
-    patched = _reads_project if world.dialect.older_projects else _writes_project
+    patched = _reads_project if world.dialect.older else _writes_project
     return {
         "": {
             "GET": _reads_project(projects.retrieved),
@@ -103,8 +103,8 @@ def _of_project(world: World, projects: Projects) -> Paths:
             "PUT": _writes_project(projects.patched),
             "DELETE": _writes_project(projects.deleted),
         },
-        "activity/": {"GET": _reads_project(projects.activity, with_key=keys)},
-        "is_generating_demo_data/": {"GET": _reads_project(projects.demo_data, with_key=keys)},
+        "activity/": {"GET": _reads_project(projects.retrieved, with_key=keys)},
+        "is_generating_demo_data/": {"GET": _reads_project(projects.retrieved, with_key=keys)},
         "reset_token/": {"PATCH": _writes_project(projects.token_reset, with_key=keys)},
     }
 
@@ -118,7 +118,7 @@ def _of_identity(world: World) -> Paths:
             "GET": Operation(identity.organization, "organization:read", hides_organization=True)
         },
     }
-    if world.dialect.keys_api:
+    if world.dialect.real:
         refused = {"GET": Operation(identity.key, with_key=False)}
         paths |= {
             "/api/personal_api_keys/@current/": {"GET": Operation(identity.key)},
@@ -131,10 +131,10 @@ def _of_identity(world: World) -> Paths:
 def _of_activity(world: World) -> Paths:
     """Return the activity log; only the paths that the dialect has."""
     dialect, log = world.dialect, ActivityLog(world)
-    if not dialect.activity_log:
+    if not dialect.real:
         return {}
     reads = partial(Operation, scope="activity_log:read")
-    newest = dialect.newest_activity
+    newest = dialect.newest
     paths: Paths = {}
     for base in ("/api/projects/{project}/", "/api/environments/{project}/"):
         advanced = f"{base}advanced_activity_logs/"
@@ -144,14 +144,14 @@ def _of_activity(world: World) -> Paths:
         paths[f"{advanced}export/"] = {"POST": reads(log.advanced, with_key=False)}
     if newest:
         advanced = "/api/organizations/{organization}/advanced_activity_logs/"
-        paths[advanced] = {"GET": reads(log.of_organization)}
-        paths[f"{advanced}available_filters/"] = {"GET": reads(log.filters_of_organization)}
+        paths[advanced] = {"GET": reads(log.advanced)}
+        paths[f"{advanced}available_filters/"] = {"GET": reads(log.filters)}
     return paths
 
 
 def _of_integrations(world: World) -> Paths:
     """Return the integrations of a project; only the newest servers have their scopes."""
-    if not world.dialect.integrations:
+    if not world.dialect.newest:
         return {}
     integrations = Integrations(world)
     reads = partial(Operation, scope="integration:read")
@@ -184,7 +184,7 @@ def _of_exports(exports: BatchExports) -> Paths:
 
 def _of_tests(world: World, tests: DestinationTests) -> Paths:
     """Return the destination test steps. The interface does not have them (service.md, 11)."""
-    newest = world.dialect.integrations
+    newest = world.dialect.newest
     reads = partial(Operation, scope="batch_export:read" if newest else INTERNAL)
     writes = partial(Operation, scope="batch_export:write" if newest else INTERNAL)
     paths: Paths = {
@@ -192,7 +192,7 @@ def _of_tests(world: World, tests: DestinationTests) -> Paths:
         "run_test_step_new/": {"POST": writes(tests.ran_for_new)},
         "{id}/run_test_step/": {"POST": writes(tests.ran_for_existing)},
     }
-    return paths if world.dialect.name != "interface" else {path: {} for path in paths}
+    return paths if world.dialect.real else {path: {} for path in paths}
 
 
 def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
@@ -202,12 +202,12 @@ def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
     logs = ExportLogs(world, runs, timeline.runs)
     backfills = ExportBackfills(world, timeline.backfills, runs, exports.fields.shown)
     paths: Paths = {
-        "{id}/logs/": {"GET": _reads(logs.of_export, with_key=dialect.logs_for_keys)},
+        "{id}/logs/": {"GET": _reads(logs.of_export, with_key=not dialect.older)},
         "{id}/runs/": {"GET": _reads(runs.listed)},
         "{id}/runs/{run}/": {"GET": _reads(runs.retrieved)},
-        "{id}/runs/{run}/logs/": {"GET": _reads(logs.of_run, with_key=dialect.logs_for_keys)},
+        "{id}/runs/{run}/logs/": {"GET": _reads(logs.of_run, with_key=not dialect.older)},
     }
-    if dialect.name != "interface":
+    if dialect.real:
         paths["{id}/runs/{run}/retry/"] = {"POST": _writes(backfills.retried)}
         paths["{id}/runs/{run}/cancel/"] = {"POST": _writes(runs.cancelled)}
     if "backfill" in dialect.backfill_paths:

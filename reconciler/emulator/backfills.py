@@ -28,9 +28,8 @@ from reconciler.emulator.refusal import Refusal, invalid, not_found, server_erro
 from reconciler.emulator.run_store import STEP, Event
 from reconciler.emulator.runs import BETWEEN, ExportRuns, Runs
 from reconciler.emulator.schedule import DAYS, END_OF_TIME, Schedule, schedule_of, weekday
-from reconciler.emulator.settings import NEVER
 from reconciler.emulator.store import StoredExport
-from reconciler.emulator.world import World
+from reconciler.emulator.world import NEVER, World
 
 _COUNTED_MODELS = ("events", "persons", "sessions")
 _SCHEDULE_KEPT = timedelta(days=7)
@@ -48,7 +47,7 @@ class Backfills:
     def schedule(self, export: StoredExport) -> Schedule:
         """Return the schedule of an export in this dialect."""
         dialect = self._world.dialect
-        return schedule_of(export.body, local=dialect.integrations, weekly=dialect.weekly_runs)
+        return schedule_of(export.body, local=dialect.newest, weekly=not dialect.older)
 
     def first_data(self) -> datetime | None:
         """Return when the data begins; None for before every range, the end of time for never."""
@@ -67,7 +66,7 @@ class Backfills:
         No start means the beginning of the data, no end the present.
         """
         now, settings = self._world.clock.now(), self._world.settings
-        estimates = self._world.dialect.integrations
+        estimates = self._world.dialect.newest
         delay = settings.backfill_row_delay_seconds if estimates else 0
         created = now + timedelta(seconds=delay)
         backfill: dict[str, Any] = {
@@ -97,7 +96,7 @@ class Backfills:
     ) -> dict[str, Any] | None:
         """Return a new backfill, or None where the server crashes: the same range still runs."""
         workflow = workflow_id(export, start, end)
-        live = self._store.live_backfills(export.id) if self._world.dialect.crashes else []
+        live = self._store.live_backfills(export.id) if self._world.dialect.real else []
         if any(backfill["workflow"] == workflow for backfill in live):
             return None
         return self.begin(export, start, end)
@@ -136,7 +135,7 @@ class Backfills:
         end = export.body.get("end_at")
         if end is None or export.body.get("paused", False):
             return False
-        return self._world.dialect.crashes and parsed(end) < at - _SCHEDULE_KEPT
+        return self._world.dialect.real and parsed(end) < at - _SCHEDULE_KEPT
 
     def _estimate(self, export: StoredExport, backfill: dict[str, Any]) -> None:
         """Look for the first row in the range, and count. Queries are not estimated."""
@@ -199,7 +198,7 @@ class Backfills:
     def cancel(self, backfill: dict[str, Any], at: datetime) -> None:
         """Cancel a backfill and its runs; older servers cancel the runs a little later."""
         self._end(backfill, "Cancelled", at)
-        runs_at = at if self._world.dialect.integrations else at + _RUNS_FOLLOW
+        runs_at = at if self._world.dialect.newest else at + _RUNS_FOLLOW
         for run in self._store.runs_of_backfill(backfill["id"]):
             if self._runs.live(run, at):
                 self._runs.cancel(run, runs_at)
@@ -220,7 +219,7 @@ class Backfills:
             "last_updated_at": backfill["updated"],
             "progress": self._progress(backfill),
         }
-        if self._world.dialect.integrations:
+        if self._world.dialect.newest:
             answer["total_records_count"] = backfill["count"]
             answer["adjusted_start_at"] = backfill["adjusted"]
         return answer
@@ -302,12 +301,12 @@ class ExportBackfills:
     async def created(self, call: Call) -> Response:
         """POST backfill or backfills; the answer depends on the dialect."""
         dialect = self._world.dialect
-        if call.organization is not None and dialect.crashes:
+        if call.organization is not None and dialect.real:
             # This action looks for a team that the organization path does not have (1.10).
             raise server_error()
         export = export_of(call, self._store)
-        sent = await body_of(call.request, crash=dialect.crashes)
-        if dialect.integrations:
+        sent = await body_of(call.request, crash=dialect.real)
+        if dialect.newest:
             if sent.get("start_at") is None:
                 detail = "Backfilling from the beginning of time is not enabled for this team."
                 raise _refused(detail)
@@ -316,9 +315,9 @@ class ExportBackfills:
         backfill = self._backfills.begin_unless_running(export, start, end)
         if backfill is None:
             raise server_error()
-        if not dialect.small_answers:
+        if not dialect.real:
             return JSONAnswer(self._export_shown(export))
-        if dialect.integrations:
+        if dialect.newest:
             return JSONAnswer({"backfill_id": backfill["id"]}, status_code=201)
         return JSONAnswer({"backfill_id": backfill["workflow"]})
 
@@ -326,13 +325,11 @@ class ExportBackfills:
         """Raise Refusal (429) if the project has as many backfills as it may have."""
         count = self._store.count_live_backfills(export.project, self._world.clock.now())
         if count >= self._world.settings.backfill_limit:
-            raise Refusal(
-                429,
-                "server_error",
-                "too_many_concurrent_backfills",
+            detail = (
                 f"This team already has {count} batch export backfills running. "
-                "Wait for some to finish or cancel them before creating more.",
+                "Wait for some to finish or cancel them before creating more."
             )
+            raise Refusal(429, "server_error", "too_many_concurrent_backfills", detail)
 
     def _range(
         self, export: StoredExport, sent: dict[str, Any]
@@ -341,23 +338,23 @@ class ExportBackfills:
         dialect, now = self._world.dialect, self._world.clock.now()
         start = self._bound(export, sent.get("start_at"))
         end = self._bound(export, sent.get("end_at"))
-        if not dialect.crashes:
+        if not dialect.real:
             start, end = start or parsed(export.body["created_at"]), end or now
         elif end is None and export.body["destination"]["type"] not in _WITHOUT_END:
             raise server_error()
         if start is not None and end is not None and start >= end:
-            order = "must be before" if dialect.integrations else "happens after"
+            order = "must be before" if dialect.newest else "happens after"
             raise _refused(f"The initial backfill datetime 'start_at' {order} 'end_at'")
         if end is not None and end > now + _SOON:
             raise _refused(f"The provided 'end_at' ({end.isoformat()}) is in the future")
-        return (start if dialect.integrations else self._moved(export, start, end)), end
+        return (start if dialect.newest else self._moved(export, start, end)), end
 
     def _bound(self, export: StoredExport, value: Any) -> datetime | None:
         """Return a bound in UTC: a date for days and weeks in 2026, else a moment with offset."""
         if value is None:
             return None
         interval = export.body["interval"]
-        if self._world.dialect.integrations and interval in ("day", "week"):
+        if self._world.dialect.newest and interval in ("day", "week"):
             return self._date(export, value)
         moment = _iso(value)
         if moment is None:
@@ -411,14 +408,14 @@ class ExportBackfills:
         backfill = self._backfills.begin_unless_running(export, start, parsed(run["end"]))
         if backfill is None:
             raise server_error()
-        status = 201 if self._world.dialect.integrations else 200
+        status = 201 if self._world.dialect.newest else 200
         return JSONAnswer({"backfill_id": backfill["workflow"]}, status_code=status)
 
     # Read and cancel
 
     async def listed(self, call: Call) -> Response:
         """GET backfills: cursor pages of 50. For an unknown export the list is empty."""
-        export = export_of_list(call, self._store, any_uuid=self._world.dialect.crashes)
+        export = export_of_list(call, self._store, any_uuid=self._world.dialect.real)
         backfills = self._store.backfills(export, self._world.clock.now())
         shown = [self._backfills.shown(backfill) for backfill in backfills]
         return ordered_page(call.request, shown, _ORDERINGS, size=_PAGE)

@@ -14,24 +14,13 @@ from uuid import uuid4
 from starlette.requests import Request
 from starlette.responses import Response
 
+from reconciler.emulator import fields
 from reconciler.emulator.access import Call, Caller, export_of
 from reconciler.emulator.activity import Activity, deletion_change, pause_change
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.destinations import Destinations
 from reconciler.emulator.dialects import FLAGS
-from reconciler.emulator.fields import (
-    Check,
-    anything,
-    boolean,
-    choice,
-    integer,
-    moment,
-    nullable,
-    text,
-    texts,
-    zone,
-)
 from reconciler.emulator.queries import BadQuery, check_on_events, check_parsable, rewritten
 from reconciler.emulator.refusal import Refusal, invalid, not_authenticated, not_found, server_error
 from reconciler.emulator.runs import Runs
@@ -95,16 +84,16 @@ class ExportFields:
             raise server_error()
         dialect = self._world.dialect
         checked = self._each_checked(sent, write)
-        if write.stored is None or dialect.integrations:
+        if write.stored is None or dialect.newest:
             for name in ("interval", "model"):
                 self._world.need_flag(f"{name}:{checked.get(name)}")
         if dialect.query_field in sent:
             checked["query"] = self._query(sent[dialect.query_field])
-        if dialect.integrations:
+        if dialect.newest:
             self._check_schedule(sent, checked, write)
             self._check_model(checked, write)
         _check_http(checked)
-        if dialect.addon and not write.planted:
+        if dialect.older and not write.planted:
             self._check_addon(write.project)
         return checked
 
@@ -141,16 +130,16 @@ class ExportFields:
     def _crashes(self, sent: Mapping[str, Any]) -> bool:
         """Return whether a change needs a project where the path has none (inferred, 1.10)."""
         dialect = self._world.dialect
-        if not dialect.changes_for_organization:
+        if dialect.older:
             return True
         gated = f"interval:{sent.get('interval')}" in FLAGS[dialect.name]
-        return dialect.crashes and (gated or sent.get(dialect.query_field) is not None)
+        return dialect.real and (gated or sent.get(dialect.query_field) is not None)
 
     def _query(self, value: Any) -> Any:
         dialect = self._world.dialect
         if dialect.query_shown:
-            return nullable(text(blank=not dialect.crashes))(dialect.query_field, value)
-        query = text()(dialect.query_field, value)
+            return fields.nullable(fields.text(blank=not dialect.real))(dialect.query_field, value)
+        query = fields.text()(dialect.query_field, value)
         self._parse(rewritten, query)
         return query
 
@@ -237,7 +226,7 @@ class ExportFields:
             "team_id": export.project,
             "name": body["name"],
             # A model that was set to null or blank stays so in 2025.
-            "model": body.get("model", "events") if dialect.crashes else _model(body),
+            "model": body.get("model", "events") if dialect.real else _model(body),
             "destination": self.destinations.shown(body["destination"], reading=reading),
             "interval": body["interval"],
             "paused": body.get("paused", False),
@@ -251,17 +240,17 @@ class ExportFields:
         }
         if dialect.query_shown:
             answer[dialect.query_field] = body.get("query")
-        if dialect.name != "interface":
+        if dialect.real:
             answer["filters"] = body.get("filters")
-        if dialect.integrations:
+        if dialect.newest:
             answer |= self._computed(body)
         return answer
 
     def _schema(self, query: str | None) -> dict[str, Any] | None:
         if query is None or self._world.dialect.query_shown:
             return None
-        printed, fields = rewritten(query)
-        return {"fields": fields, "values": {}, "hogql_query": printed}
+        printed, columns = rewritten(query)
+        return {"fields": columns, "values": {}, "hogql_query": printed}
 
     def _computed(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values that the newest server computes on every read (1.1)."""
@@ -277,36 +266,36 @@ class ExportFields:
         }
 
 
-def _checks(world: World) -> Mapping[str, Check | None]:
+def _checks(world: World) -> Mapping[str, fields.Check | None]:
     """Return the checks in the order in which the service reports problems.
 
     The destination is None: `Destinations` checks it against the stored one.
     """
     dialect = world.dialect
-    blank = ("",) if dialect.null_model and dialect.crashes else ()
-    model = choice(*dialect.models, *blank)
-    keys = nullable(texts(blank=False))
-    checks: dict[str, Check | None] = {
-        "name": text(),
-        "model": nullable(model) if dialect.null_model else model,
+    blank = ("",) if not dialect.newest and dialect.real else ()
+    model = fields.choice(*dialect.models, *blank)
+    keys = fields.nullable(fields.texts(blank=False))
+    checks: dict[str, fields.Check | None] = {
+        "name": fields.text(),
+        "model": fields.nullable(model) if not dialect.newest else model,
         "destination": None,
-        "interval": choice(*dialect.intervals),
-        "paused": boolean,
-        "last_paused_at": nullable(moment),
-        "start_at": nullable(moment),
-        "end_at": nullable(moment),
+        "interval": fields.choice(*dialect.intervals),
+        "paused": fields.boolean,
+        "last_paused_at": fields.nullable(fields.moment),
+        "start_at": fields.nullable(fields.moment),
+        "end_at": fields.nullable(fields.moment),
     }
-    if dialect.name != "interface":
-        checks["filters"] = nullable(_filters if dialect.integrations else anything)
-    if dialect.integrations:
+    if dialect.real:
+        checks["filters"] = fields.nullable(_filters if dialect.newest else fields.anything)
+    if dialect.newest:
         checks |= {
-            "timezone": nullable(zone),
-            "offset_day": nullable(integer(least=0, most=6)),
-            "offset_hour": nullable(integer(least=0, most=23)),
-            "hogql_modifiers": nullable(anything),
+            "timezone": fields.nullable(fields.zone),
+            "offset_day": fields.nullable(fields.integer(least=0, most=6)),
+            "offset_hour": fields.nullable(fields.integer(least=0, most=23)),
+            "hogql_modifiers": fields.nullable(fields.anything),
             "primary_key": keys,
             "version_key": keys,
-            "incremental_mode": choice("APPEND", "MERGE"),
+            "incremental_mode": fields.choice("APPEND", "MERGE"),
         }
     return checks
 
@@ -395,7 +384,7 @@ class BatchExports:
             raise not_found("Project not found.")
         write = Write(projects[0], on_organization=on_organization)
         body = self.fields.checked(sent, write)
-        if on_organization and not self._world.dialect.creates_for_organization:
+        if on_organization and self._world.dialect.real:
             # The serializer asks for a team that this path does not have (1.10, 15.5).
             raise server_error()
         moment = self._world.clock.now()
@@ -464,8 +453,9 @@ class BatchExports:
         export = self._writable(call)
         if not call.caller.current_project:
             raise not_authenticated()
-        wanted = (await body_of(call.request)).get("backfill", False)
-        backfill = boolean("backfill", wanted) if self._world.dialect.integrations else bool(wanted)
+        backfill = (await body_of(call.request)).get("backfill", False)
+        if self._world.dialect.newest:
+            backfill = fields.boolean("backfill", backfill)
         since = export.body.get("last_paused_at")
         answer = self._toggled(call, export, paused=False)
         if backfill and since is not None and export.body.get("paused", False):
@@ -474,7 +464,7 @@ class BatchExports:
         return answer
 
     def _toggled(self, call: Call, export: StoredExport, *, paused: bool) -> Response:
-        small = self._world.dialect.small_answers
+        small = self._world.dialect.real
         export = self.toggle(export, call.caller, call.request, paused=paused)
         return JSONAnswer({"paused": paused} if small else self.fields.shown(export))
 

@@ -202,7 +202,7 @@ class DestinationTests:
         name = call.request.query_params.get("destination")
         if not name:
             return Response(status_code=400)
-        steps = steps_of(name, integrations=self._world.dialect.integrations)
+        steps = steps_of(name, integrations=self._world.dialect.newest)
         if not steps:
             return Response(status_code=404)
         return JSONAnswer({"steps": [step.shown() for step in steps]})
@@ -228,7 +228,7 @@ class DestinationTests:
         That a stored integration counts is inferred.
         """
         if sent.get("type") != stored["type"]:
-            if self._world.dialect.integrations and "type" in sent:
+            if self._world.dialect.newest and "type" in sent:
                 raise wrong_type(stored["type"], sent["type"])
             return sent
         if not isinstance(sent.get("config"), dict):
@@ -241,7 +241,7 @@ class DestinationTests:
         if isinstance(destination, dict) and not isinstance(destination.get("config"), dict):
             raise server_error()
         checked = self._fields.checked(sent, Write(project))["destination"]
-        steps = steps_of(checked["type"], integrations=self._world.dialect.integrations)
+        steps = steps_of(checked["type"], integrations=self._world.dialect.newest)
         position = sent.get("step", 0)
         if not isinstance(position, int) or not 0 <= position < len(steps):
             # The server indexes its list of steps unchecked; for a type without steps, too.

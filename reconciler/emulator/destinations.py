@@ -42,7 +42,7 @@ class Destinations:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._types = types_of(integrations=world.dialect.integrations)
+        self._types = types_of(integrations=world.dialect.newest)
 
     def created(self, sent: Any, *, project: int, planted: bool = False) -> dict[str, Any]:
         """Return the destination of a new export. Raise Refusal.
@@ -60,7 +60,7 @@ class Destinations:
             self._check_integration(name, integration)
             self._check_host(integration, config)
         self._judge(name, config, config, config if planted else {}, project)
-        if self._world.dialect.integrations and name in INJECTED_INTO:
+        if self._world.dialect.newest and name in INJECTED_INTO:
             config.setdefault(_LEGACY, False)
         return {"type": name, "config": config, "integration": integration}
 
@@ -74,20 +74,20 @@ class Destinations:
         """
         sent = self._object(sent)
         dialect = self._world.dialect
-        if partial and dialect.crashes and not {"type", "config"} <= set(sent):
+        if partial and dialect.real and not {"type", "config"} <= set(sent):
             # The nested serializer skips the field, and the validation indexes it all the same.
             raise server_error()
         name = self._type_name(sent, stored["type"] if partial else None)
         named = self._named(sent, project)
         config = self._submitted(name, sent, partial=partial)
-        if dialect.integrations and name != stored["type"]:
+        if dialect.newest and name != stored["type"]:
             raise wrong_type(stored["type"], name)
-        if dialect.crashes and not dialect.integrations and _over_text(stored["config"], config):
+        if dialect.real and not dialect.newest and _over_text(stored["config"], config):
             raise server_error()
         absent = not {"integration", "integration_id"} & set(sent)
         integration = self._changed_integration(name, stored, named, absent=absent)
         before = dict(stored["config"])
-        if dialect.integrations and name in INJECTED_INTO:
+        if dialect.newest and name in INJECTED_INTO:
             before.setdefault(_LEGACY, writes_codec(before))
         whole = merged(before, config)
         self._check_host(integration, whole)
@@ -100,12 +100,12 @@ class Destinations:
         destination_type = self._types.get(stored["type"])
         secrets = destination_type.secrets if destination_type is not None else ALL_SECRETS
         config = _without(stored["config"], secrets)
-        if dialect.scalars_as_text and reading:
+        if dialect.real and reading:
             config = as_text(config)
-        if dialect.integrations and destination_type is not None:
+        if dialect.newest and destination_type is not None:
             config = _typed(config, destination_type)
         answer = {"type": stored["type"], "config": config}
-        if dialect.name != "interface" or stored.get("integration") is not None:
+        if dialect.real or stored.get("integration") is not None:
             answer["integration"] = stored.get("integration")
         return answer
 
@@ -149,24 +149,24 @@ class Destinations:
             for key, value in config.items()
         }
         self._world.need_flag(f"destination:{name}")
-        if dialect.crashes and _SET_BY_SERVER & set(config):
+        if dialect.real and _SET_BY_SERVER & set(config):
             raise server_error()
         return config
 
     def _config_object(self, sent: Mapping[str, Any], *, partial: bool) -> dict[str, Any]:
         dialect = self._world.dialect
         if "config" not in sent and not partial:
-            if dialect.integrations:
+            if dialect.newest:
                 raise invalid("destination__config", "This field is required.", "required")
-            if dialect.crashes:
+            if dialect.real:
                 raise server_error()
         config = sent.get("config")
         if config is None:
-            if "config" in sent and dialect.name != "interface":
+            if "config" in sent and dialect.real:
                 raise invalid("destination__config", "This field may not be null.", "null")
             return {}
         if not isinstance(config, dict):
-            if dialect.crashes:
+            if dialect.real:
                 raise server_error()
             raise invalid("destination__config", "Expected an object.")
         return config
@@ -183,7 +183,7 @@ class Destinations:
             record = self._world.store.integration(identity) or {}
             return (record.get("project"), record.get("kind")) == (project, "aws-s3")
 
-        newest = self._world.dialect.integrations
+        newest = self._world.dialect.newest
         check_config(name, Judged(sent, whole, newest=newest, stored=stored, is_s3=is_s3))
 
     def _changed_integration(

@@ -505,10 +505,10 @@ class Hidden:
         identity = _created(response)
         if identity is None:
             return response
-        store.hide(identity)
+        store.set_gone(identity, gone=True)
 
         async def show() -> None:
-            store.show(identity)
+            store.set_gone(identity, gone=False)
 
         exchange.world.deferred.add(self.seconds, show)
         if self.status is None:

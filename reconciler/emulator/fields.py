@@ -5,14 +5,16 @@ A check raises Refusal (400) with the field's name as `attr` for the first probl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import cache, wraps
 from typing import Any, TypeAlias, TypeVar
 from zoneinfo import available_timezones
 
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.refusal import invalid
+from reconciler.emulator.refusal import Refusal, invalid, server_error
 
 Check: TypeAlias = Callable[[str, Any], Any]
 _T = TypeVar("_T")
@@ -195,3 +197,218 @@ def anything(attr: str, value: Any) -> Any:
     """Return any JSON but null. Raise Refusal."""
     del attr
     return value
+
+
+# Single settings of projects (service.md, 4.2)
+
+_LONGEST_ERRORS = 300
+_LONGEST_ID = 20
+_MODIFIERS = frozenset(
+    {
+        *("bounceRateDurationSeconds", "bounceRatePageViewMode", "convertToProjectTimezone"),
+        *("customChannelTypeRules", "dataWarehouseEventsModifiers", "debug"),
+        *("forceClickhouseDataSkippingIndexes", "formatCsvAllowDoubleQuotes", "inCohortVia"),
+        *("inlineCohortCalculation", "materializationMode", "materializedColumnsOptimizationMode"),
+        *("optimizeJoinedFilters", "optimizeProjections", "personsArgMaxVersion"),
+        *("personsJoinMode", "personsOnEventsMode", "propertyGroupsMode"),
+        *("s3TableUseInvalidColumns", "sessionTableVersion", "sessionsV2JoinMode", "timings"),
+        *("useMaterializedViews", "usePreaggregatedIntermediateResults"),
+        *("usePreaggregatedTableTransforms", "usePresortedEventsTable"),
+        *("useWebAnalyticsPreAggregatedTables",),
+    }
+)
+_MASKING = {
+    "maskAllInputs": (bool, "boolean"),
+    "maskTextSelector": (str, "string"),
+    "blockSelector": (str, "string"),
+}
+_RETENTION_DAYS = (14, 30)
+_REFERENCE = re.compile(r"\\(\\|([0-9])|)")
+"""A doubled backslash, or a reference to a group. Rules are read by Python in place of re2."""
+
+
+def mapping(attr: str, value: Any) -> dict[str, Any]:
+    """Return an object."""
+    if not isinstance(value, dict):
+        raise invalid(attr, "Must provide a dictionary or None.")
+    return value
+
+
+def mapping_or_crash(attr: str, value: Any) -> dict[str, Any]:
+    """Return an object. Raise Refusal (500): the server does not check it before it merges it."""
+    del attr
+    if not isinstance(value, dict):
+        raise server_error()
+    return value
+
+
+def only_keys(*names: str, detail: str) -> Check:
+    """Return a check for an object with no other keys."""
+
+    def checked(attr: str, value: Any) -> dict[str, Any]:
+        settings = mapping(attr, value)
+        _refuse_unknown(attr, settings, names, detail)
+        return settings
+
+    return checked
+
+
+def _refuse_unknown(
+    attr: str, settings: Mapping[str, Any], names: Collection[str], detail: str
+) -> None:
+    if set(settings) - set(names):
+        raise invalid(attr, f"Must provide a dictionary with only {detail}.")
+
+
+def linked_flag(attr: str, value: Any) -> dict[str, Any]:
+    """Return exactly {id, key} or {id, key, variant}."""
+    flag = mapping(attr, value)
+    if not {"id", "key"} <= set(flag) <= {"id", "key", "variant"}:
+        raise invalid(
+            attr,
+            "Must provide a dictionary with only 'id' and 'key' keys. "
+            "_or_ only 'id', 'key', and 'variant' keys.",
+        )
+    return flag
+
+
+def numbered_flag(attr: str, value: Any) -> dict[str, Any]:
+    """Return a flag as above, its id as a number: the newest server stores "123" as 123."""
+    flag = linked_flag(attr, value)
+    return {**flag, "id": int(flag["id"])} if str(flag["id"]).isdecimal() else flag
+
+
+def property_filters(attr: str, value: Any) -> Any:
+    """Return a list of property filters. Those of cohorts have operators of their own."""
+    detail = "Must provide an array of valid property filters."
+    if not isinstance(anything(attr, value), list):
+        raise invalid(attr, detail)
+    for entry in value:
+        if not isinstance(entry, dict) or not all(
+            isinstance(entry.get(name), str) for name in ("key", "type")
+        ):
+            raise invalid(attr, detail)
+        if entry["type"] == "cohort" and entry.get("operator", "in") not in ("in", "not_in"):
+            raise invalid(attr, detail)
+    return value
+
+
+def cleaning_rules(attr: str, value: Any) -> Any:
+    """Return rules with a regular expression, of which an alias references groups that exist."""
+    if not value:
+        return value
+    if not isinstance(value, list):
+        raise invalid(attr, "Must provide a list of path cleaning rules.")
+    for rule in value:
+        if isinstance(rule, dict):
+            _check_rule(attr, rule.get("regex"), rule.get("alias"))
+    return value
+
+
+def _check_rule(attr: str, regex: Any, alias: Any) -> None:
+    if not isinstance(regex, str) or not regex:
+        raise invalid(attr, "A path cleaning rule needs a regex. Remove the rule or give it one.")
+    try:
+        groups = re.compile(regex).groups
+    except re.error as error:
+        raise invalid(attr, f"Invalid path cleaning regex '{regex}': {error}") from None
+    for _, group in _REFERENCE.findall(alias if isinstance(alias, str) else ""):
+        if group and int(group) > groups:
+            raise invalid(
+                attr,
+                f"The alias '{alias}' references capture group \\{group}, but its regex has "
+                f"{groups} capture group(s). Add the group to the regex or fix the reference.",
+            )
+
+
+def week_start_day(attr: str, value: Any) -> int:
+    """Return 0 or 1, also from text. The service has it as a choice, not as a number."""
+    days = {"0": 0, "1": 1}
+    if str(value) not in days:
+        raise invalid(attr, f'"{value}" is not a valid choice.', "invalid_choice")
+    return days[str(value)]
+
+
+def errors_to_ignore(attr: str, value: Any) -> list[str]:
+    """Return a list of text whose JSON, with non-ASCII escaped, has at most 300 characters.
+
+    Errors have no `attr`, and null is one although it is the initial value.
+    """
+    if not isinstance(value, list):
+        raise invalid(None, f"Must provide a list for field: {attr}.")
+    if not all(isinstance(item, str) for item in value):
+        raise invalid(None, f"Must provide a list of strings for field: {attr}.")
+    if len(json.dumps(value)) > _LONGEST_ERRORS:
+        raise invalid(None, f"Field {attr} must be less than 300 characters.")
+    return value
+
+
+def dashboard(dashboards: Collection[int]) -> Check:
+    """Return a check for the id of one of these dashboards."""
+
+    def checked(attr: str, value: Any) -> int:
+        text = str(value)
+        if isinstance(value, bool) or not (text.isascii() and text.removeprefix("-").isdigit()):
+            kind = type(value).__name__
+            detail = f"Incorrect type. Expected pk value, received {kind}."
+            raise invalid(attr, detail, "incorrect_type")
+        if len(text) > _LONGEST_ID or int(text) not in dashboards:
+            raise invalid(attr, f'Invalid pk "{value}" - object does not exist.', "does_not_exist")
+        return int(text)
+
+    return checked
+
+
+def modifiers(attr: str, value: Any) -> dict[str, Any]:
+    """Return query modifiers with known names. Null removes a name."""
+    settings = mapping(attr, value)
+    _refuse_unknown(attr, settings, _MODIFIERS, "known modifiers")
+    seconds = settings.get("bounceRateDurationSeconds")
+    if seconds is not None and not _between(seconds, 1, 120):
+        raise invalid(attr, "bounceRateDurationSeconds must be a number from 1 to 120.")
+    return settings
+
+
+def masking(attr: str, value: Any) -> dict[str, Any]:
+    """Return a masking configuration with known keys and their types."""
+    settings = mapping(attr, value)
+    _refuse_unknown(attr, settings, _MASKING, f"known keys: {', '.join(_MASKING)}")
+    for name, item in settings.items():
+        kind, word = _MASKING[name]
+        if not isinstance(item, kind):
+            raise invalid(attr, f"{name} must be a {word}.")
+    return settings
+
+
+def trigger_groups(attr: str, value: Any) -> dict[str, Any]:
+    """Return trigger groups of version 2."""
+    settings = mapping(attr, value)
+    groups = settings.get("groups", [])
+    if settings.get("version") != 2 or not isinstance(groups, list):
+        raise invalid(attr, "Must be an object of version 2 with a list of groups.")
+    for group in groups:
+        if not isinstance(group, dict):
+            raise invalid(attr, "Each group must be an object.")
+        for name, most in (("sampleRate", 1), ("minDurationMs", 30_000)):
+            number = group.get(name)
+            if number is not None and not _between(number, 0, most):
+                raise _range(attr, name, most)
+    return settings
+
+
+def logs_settings(attr: str, value: Any) -> dict[str, Any]:
+    """Return settings of logs: retention_days is 14 or 30."""
+    settings = mapping(attr, value)
+    days = settings.get("retention_days")
+    if days is not None and (isinstance(days, bool) or days not in _RETENTION_DAYS):
+        raise invalid(attr, "retention_days must be 14 or 30.")
+    return settings
+
+
+def _range(attr: str, name: str, most: int) -> Refusal:
+    return invalid(attr, f"{name} must be a number from 0 to {most}.")
+
+
+def _between(value: Any, least: float, most: float) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and least <= value <= most

@@ -196,7 +196,7 @@ class Gate:
 
     def _refused(self, refusal: Refusal, request: Request) -> Response:
         response = refusal.response()
-        if response.status_code == 401 and self.world.dialect.integrations:
+        if response.status_code == 401 and self.world.dialect.newest:
             # Since 2026 (service.md, 5).
             metadata = f"{request.base_url}.well-known/oauth-protected-resource"
             response.headers["WWW-Authenticate"] = f'Bearer resource_metadata="{metadata}"'

@@ -43,7 +43,7 @@ class Identity:
             "scoped_teams": sorted(caller.only_projects) or None,
             "scoped_organizations": sorted(caller.only_organizations) or None,
         }
-        if not self._world.dialect.old_keys:
+        if self._world.dialect.newest:
             answer |= {
                 "description": record.get("description"),
                 "is_legacy_hashing": False,

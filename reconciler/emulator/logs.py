@@ -43,14 +43,14 @@ class ExportLogs:
         """GET the logs of a run; broken in both real servers (3)."""
         export = export_of(call, self._store)
         run = self._export_runs.named(call)
-        if not self._world.dialect.run_logs:
+        if self._world.dialect.newest:
             raise server_error()
         return self._page(call, export, run=run["id"])
 
     def _page(self, call: Call, export: StoredExport, *, run: str | None) -> Response:
         """Answer a page of lines; `run` limits them to a run."""
         parameters = call.request.query_params
-        old = self._world.dialect.log_style == "old"
+        old = not self._world.dialect.real
         limit = _limit(parameters.get("limit"), old=old)
         wanted = self._filter(parameters, run)
         lines = [
@@ -68,7 +68,7 @@ class ExportLogs:
 
     def _filter(self, parameters: QueryParams, run: str | None) -> Callable[[LogLine], bool]:
         """Return which lines the parameters ask for. Raise Refusal."""
-        old = self._world.dialect.log_style == "old"
+        old = not self._world.dialect.real
         levels = {level.upper() for level in parameters.getlist("level_filter" if old else "level")}
         after = _moment("after", parameters.get("after"))
         before = _moment("before", parameters.get("before"))
@@ -89,7 +89,7 @@ class ExportLogs:
 
     def _shown(self, export: StoredExport, line: LogLine) -> dict[str, Any]:
         entry = {"timestamp": iso(line.moment), "level": line.level, "message": line.message}
-        if self._world.dialect.log_style == "old":
+        if not self._world.dialect.real:
             place = {
                 "team_id": export.project,
                 "batch_export_id": export.id,

@@ -10,122 +10,99 @@ from uuid import uuid4
 
 from starlette.responses import Response
 
+from reconciler.emulator import fields
 from reconciler.emulator.access import Call, Caller, project_of
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.dialects import Dialect
-from reconciler.emulator.fields import (
-    Check,
-    anything,
-    boolean,
-    choice,
-    integer,
-    nullable,
-    rate,
-    text,
-    texts,
-    zone,
-)
-from reconciler.emulator.project_checks import (
-    cleaning_rules,
-    dashboard,
-    errors_to_ignore,
-    linked_flag,
-    logs_settings,
-    mapping,
-    mapping_or_crash,
-    masking,
-    modifiers,
-    numbered_flag,
-    only_keys,
-    property_filters,
-    trigger_groups,
-    week_start_day,
-)
 from reconciler.emulator.refusal import Refusal, forbidden, invalid, not_found, server_error
 from reconciler.emulator.store import StoredProject
 from reconciler.emulator.world import World
 
-_flag = nullable(boolean)
-_open = nullable(anything)
+_flag = fields.nullable(fields.boolean)
+_open = fields.nullable(fields.anything)
 
 
-CHECKS: Mapping[str, Check] = {
-    "app_urls": texts(longest=200, dropped=(None, "")),
-    "name": text(longest=200),
-    "slack_incoming_webhook": nullable(text(longest=500, blank=True)),
-    "anonymize_ips": boolean,
-    "completed_snippet_onboarding": boolean,
-    "test_account_filters": anything,
+CHECKS: Mapping[str, fields.Check] = {
+    "app_urls": fields.texts(longest=200, dropped=(None, "")),
+    "name": fields.text(longest=200),
+    "slack_incoming_webhook": fields.nullable(fields.text(longest=500, blank=True)),
+    "anonymize_ips": fields.boolean,
+    "completed_snippet_onboarding": fields.boolean,
+    "test_account_filters": fields.anything,
     "test_account_filters_default_checked": _flag,
     "path_cleaning_filters": _open,
-    "is_demo": boolean,
-    "timezone": zone,
-    "data_attributes": anything,
-    "person_display_name_properties": nullable(texts(longest=400)),
+    "is_demo": fields.boolean,
+    "timezone": fields.zone,
+    "data_attributes": fields.anything,
+    "person_display_name_properties": fields.nullable(fields.texts(longest=400)),
     "correlation_config": _open,
     "autocapture_opt_out": _flag,
     "autocapture_exceptions_opt_in": _flag,
     "autocapture_web_vitals_opt_in": _flag,
-    "autocapture_exceptions_errors_to_ignore": errors_to_ignore,
+    "autocapture_exceptions_errors_to_ignore": fields.errors_to_ignore,
     "capture_console_log_opt_in": _flag,
     "capture_performance_opt_in": _flag,
-    "session_recording_opt_in": boolean,
-    "session_recording_sample_rate": nullable(rate),
-    "session_recording_minimum_duration_milliseconds": nullable(integer(least=0, most=30000)),
-    "session_recording_linked_flag": nullable(linked_flag),
-    "session_recording_network_payload_capture_config": nullable(
-        only_keys("recordHeaders", "recordBody", detail="'recordHeaders' and/or 'recordBody' keys")
+    "session_recording_opt_in": fields.boolean,
+    "session_recording_sample_rate": fields.nullable(fields.rate),
+    "session_recording_minimum_duration_milliseconds": fields.nullable(
+        fields.integer(least=0, most=30000)
     ),
-    "session_replay_config": nullable(
-        only_keys(
+    "session_recording_linked_flag": fields.nullable(fields.linked_flag),
+    "session_recording_network_payload_capture_config": fields.nullable(
+        fields.only_keys(
+            "recordHeaders", "recordBody", detail="'recordHeaders' and/or 'recordBody' keys"
+        )
+    ),
+    "session_replay_config": fields.nullable(
+        fields.only_keys(
             "record_canvas",
             "ai_config",
             detail="known keys. One or more of record_canvas, ai_config",
         )
     ),
-    "access_control": boolean,
-    "week_start_day": nullable(week_start_day),
-    "primary_dashboard": nullable(dashboard(())),
-    "live_events_columns": nullable(texts()),
-    "recording_domains": nullable(texts(longest=200, dropped=(None, ""))),
+    "access_control": fields.boolean,
+    "week_start_day": fields.nullable(fields.week_start_day),
+    "primary_dashboard": fields.nullable(fields.dashboard(())),
+    "live_events_columns": fields.nullable(fields.texts()),
+    "recording_domains": fields.nullable(fields.texts(longest=200, dropped=(None, ""))),
     "inject_web_apps": _flag,
     "extra_settings": _open,
-    "modifiers": nullable(mapping),
+    "modifiers": fields.nullable(fields.mapping),
     "has_completed_onboarding_for": _open,
     "surveys_opt_in": _flag,
     "heatmaps_opt_in": _flag,
 }
 
-_REAL: Mapping[str, Check] = {
-    "product_description": nullable(text(longest=1000, blank=True)),
-    "session_recording_masking_config": nullable(masking),
+_REAL: Mapping[str, fields.Check] = {
+    "product_description": fields.nullable(fields.text(longest=1000, blank=True)),
+    "session_recording_masking_config": fields.nullable(fields.masking),
 }
 """Settings that the documented interface does not have."""
 
-_urls = texts(longest=200, blank=False, dropped=(None,))
-_OLDER: Mapping[str, Check] = {
+_urls = fields.texts(longest=200, blank=False, dropped=(None,))
+_OLDER: Mapping[str, fields.Check] = {
     "app_urls": _urls,
-    "recording_domains": nullable(_urls),
-    "survey_config": nullable(mapping_or_crash),
-    "modifiers": nullable(mapping_or_crash),
+    "recording_domains": fields.nullable(_urls),
+    "survey_config": fields.nullable(fields.mapping_or_crash),
+    "modifiers": fields.nullable(fields.mapping_or_crash),
 }
-_NEWER: Mapping[str, Check] = {
+_NEWER: Mapping[str, fields.Check] = {
     "onboarding_tasks": _open,
-    "test_account_filters": property_filters,
-    "path_cleaning_filters": nullable(cleaning_rules),
-    "session_recording_linked_flag": nullable(numbered_flag),
-    "session_recording_trigger_groups": nullable(trigger_groups),
-    "session_recording_retention_period": choice("30d", "90d", "1y", "5y"),
-    "survey_config": nullable(mapping),
-    "conversations_settings": nullable(mapping),
-    "logs_settings": nullable(logs_settings),
-    "default_data_theme": nullable(integer()),
-    "modifiers": nullable(modifiers),
+    "test_account_filters": fields.property_filters,
+    "path_cleaning_filters": fields.nullable(fields.cleaning_rules),
+    "session_recording_linked_flag": fields.nullable(fields.numbered_flag),
+    "session_recording_trigger_groups": fields.nullable(fields.trigger_groups),
+    "session_recording_retention_period": fields.choice("30d", "90d", "1y", "5y"),
+    "survey_config": fields.nullable(fields.mapping),
+    "conversations_settings": fields.nullable(fields.mapping),
+    "logs_settings": fields.nullable(fields.logs_settings),
+    "default_data_theme": fields.nullable(fields.integer()),
+    "modifiers": fields.nullable(fields.modifiers),
 }
 
-_OF_ENVIRONMENTS: Mapping[str, Check] = {
-    "cookieless_server_hash_mode": nullable(integer(least=0, most=2)),
+_OF_ENVIRONMENTS: Mapping[str, fields.Check] = {
+    "cookieless_server_hash_mode": fields.nullable(fields.integer(least=0, most=2)),
 }
 """Before 2026 only `environments/` shows and takes these (service.md, 4.3)."""
 
@@ -177,9 +154,9 @@ class ProjectFields:
     """The rules of one server, for the paths below `environments/` or for the others."""
 
     def __init__(self, dialect: Dialect, *, environments: bool = False) -> None:
-        self._strict = dialect.strict_projects
-        self._older = dialect.older_projects
-        self._plain = dialect.name == "interface"
+        self._strict = dialect.newest
+        self._older = dialect.older
+        self._plain = not dialect.real
         self.checks = {**CHECKS, **({} if self._plain else _REAL)}
         if self._older:
             self.checks |= _OLDER
@@ -201,7 +178,8 @@ class ProjectFields:
             raise invalid("access_control", "This field is deprecated.")
         if self._older and stored is not None and sent.get("primary_dashboard", 0) is None:
             raise server_error()
-        checks = self.checks | {"primary_dashboard": nullable(dashboard(_dashboards(stored or {})))}
+        dashboard = fields.nullable(fields.dashboard(_dashboards(stored or {})))
+        checks = self.checks | {"primary_dashboard": dashboard}
         return {name: check(name, sent[name]) for name, check in checks.items() if name in sent}
 
     def need_scope(self, sent: Mapping[str, Any], caller: Caller) -> None:
@@ -367,16 +345,15 @@ class Projects:
             raise forbidden("Your organization access level is insufficient.")
         sent = await body_of(call.request)
         if "primary_dashboard" in sent:
-            raise invalid(
-                "primary_dashboard", "Primary dashboard cannot be set on project creation."
-            )
+            detail = "Primary dashboard cannot be set on project creation."
+            raise invalid("primary_dashboard", detail)
         checked = self.fields.checked(sent)
         self._check_name(organization, checked.get("name"), besides=None)
         now = iso(self._world.clock.now())
         name = checked.get("name") or self._free_name(organization)
         made = self.fields.made(1000 + self._store.count_all_projects())
         body = {**new_project(name, now), **made, **self.fields.merged({}, checked), "name": name}
-        if self._world.dialect.strict_projects:
+        if self._world.dialect.newest:
             body |= self._overwritten(checked)
         identity = self._store.add_project(organization, body)
         project = StoredProject(identity, organization, body)
@@ -399,20 +376,16 @@ class Projects:
 
         Case and surrounding whitespace do not count, nor do projects pending deletion.
         """
-        if name is None or not self._world.dialect.strict_projects:
+        if name is None or not self._world.dialect.newest:
             return
         wanted = name.strip().casefold()
         for identity, taken in self._store.project_names(organization):
             if identity != besides and taken.strip().casefold() == wanted:
-                raise Refusal(
-                    409,
-                    "server_error",
-                    "conflict",
-                    "A project with this name already exists in the organization.",
-                )
+                detail = "A project with this name already exists in the organization."
+                raise Refusal(409, "server_error", "conflict", detail)
 
     def _free_name(self, organization: str) -> str:
-        if not self._world.dialect.strict_projects:
+        if not self._world.dialect.newest:
             return "Default project"
         taken = {name for _, name in self._store.project_names(organization)}
         name, number = "Default project", 1
@@ -422,7 +395,7 @@ class Projects:
         return name
 
     async def retrieved(self, call: Call) -> Response:
-        """GET one."""
+        """GET one, or activity or is_generating_demo_data as the interface documents them."""
         return self._answer(call, self._named(call))
 
     async def patched(self, call: Call) -> Response:
@@ -464,9 +437,9 @@ class Projects:
         project = self._named(call)
         if not call.caller.admin:
             raise forbidden("You must be a project admin to delete it.")
-        if self._world.dialect.older_projects and self._store.erase_exports(project.id):
+        if self._world.dialect.older and self._store.erase_exports(project.id):
             raise server_error()
-        if not self._world.dialect.strict_projects:
+        if not self._world.dialect.newest:
             self._store.remove_project(project.id)
             return Response(status_code=204)
         if project.body.get("is_pending_deletion", False):
@@ -475,14 +448,6 @@ class Projects:
         return Response(status_code=204)
 
     # Actions
-
-    async def activity(self, call: Call) -> Response:
-        """GET activity: the project itself, as the interface documents it."""
-        return self._answer(call, self._named(call))
-
-    async def demo_data(self, call: Call) -> Response:
-        """GET is_generating_demo_data: the project itself."""
-        return await self.activity(call)
 
     async def token_reset(self, call: Call) -> Response:
         """PATCH reset_token: a new api_token replaces the old one."""

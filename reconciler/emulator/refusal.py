@@ -31,22 +31,14 @@ def invalid(attr: str | None, detail: str, code: str = "invalid_input") -> Refus
 
 def not_authenticated() -> Refusal:
     """Return the 401 of a request without a usable header."""
-    return Refusal(
-        401,
-        "authentication_error",
-        "not_authenticated",
-        "Authentication credentials were not provided.",
-    )
+    detail = "Authentication credentials were not provided."
+    return Refusal(401, "authentication_error", "not_authenticated", detail)
 
 
 def unknown_key() -> Refusal:
     """Return the 401 of an unknown key."""
-    return Refusal(
-        401,
-        "authentication_error",
-        "authentication_failed",
-        "Personal API key found in request Authorization header is invalid.",
-    )
+    detail = "Personal API key found in request Authorization header is invalid."
+    return Refusal(401, "authentication_error", "authentication_failed", detail)
 
 
 def forbidden(detail: str) -> Refusal:
@@ -67,12 +59,8 @@ def method_not_allowed(method: str) -> Refusal:
 
 def wrong_media_type(media_type: str) -> Refusal:
     """Return the 415 of a body with another media type."""
-    return Refusal(
-        415,
-        "invalid_request",
-        "unsupported_media_type",
-        f'Unsupported media type "{media_type}" in request.',
-    )
+    detail = f'Unsupported media type "{media_type}" in request.'
+    return Refusal(415, "invalid_request", "unsupported_media_type", detail)
 
 
 def server_error() -> Refusal:

@@ -147,7 +147,7 @@ class Runs:
         status, finished = self.state(run, self._world.clock.now())
         done = finished is not None
         # The oldest servers with this status leave the end open (service.md, 7.1).
-        hidden = status == "FailedBilling" and not self._world.dialect.integrations
+        hidden = status == "FailedBilling" and not self._world.dialect.newest
         records = _records(run, status)
         answer: dict[str, Any] = {
             "id": run["id"],
@@ -163,10 +163,10 @@ class Runs:
             "records_total_count": None,
             "batch_export": run["batch_export"],
         }
-        if self._world.dialect.name != "interface":
+        if self._world.dialect.real:
             answer["backfill"] = run["backfill"]
             answer["bytes_exported"] = records * _BYTES if records is not None else None
-        if self._world.dialect.integrations:
+        if self._world.dialect.newest:
             answer |= {"records_failed": 0 if done else None, "batch_export_on_demand": None}
         return answer
 
@@ -272,7 +272,7 @@ class ExportRuns:
     async def listed(self, call: Call) -> Response:
         """GET runs: cursor pages, newest first unless ordered otherwise."""
         now = self._world.clock.now()
-        export = export_of_list(call, self._store, any_uuid=self._world.dialect.crashes)
+        export = export_of_list(call, self._store, any_uuid=self._world.dialect.real)
         runs = [
             run
             for run in self._store.runs_created(export, now)
@@ -284,7 +284,7 @@ class ExportRuns:
     def _with_status(self, request: Request, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the runs in the wanted statuses; older servers ignore the parameter."""
         wanted = request.query_params.getlist("status")
-        if not wanted or not self._world.dialect.integrations:
+        if not wanted or not self._world.dialect.newest:
             return runs
         check = choice(*STATUSES)
         for position, status in enumerate(wanted):

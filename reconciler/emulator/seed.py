@@ -67,10 +67,9 @@ from reconciler.emulator.outcomes import outcome_rules
 from reconciler.emulator.projects import new_project
 from reconciler.emulator.refusal import Refusal
 from reconciler.emulator.runs import Runs
-from reconciler.emulator.settings import Settings
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.timeline import Timeline
-from reconciler.emulator.world import World
+from reconciler.emulator.world import Settings, World
 
 _NAMESPACE = UUID("6f0b5a9c-6d1c-4c3e-9a56-0f3d1a1c7e55")
 _AGE = timedelta(days=30)
@@ -174,7 +173,7 @@ def _plant_keys(world: World, seed: Mapping[str, Any], born: str) -> None:
             "user": named[owner],
         }
         # Before 2026 an empty list of scopes means all of them (service.md, 12).
-        if not body["scopes"] and world.dialect.old_keys:
+        if not body["scopes"] and not world.dialect.newest:
             body["scopes"] = ["*"]
         world.store.add_key(str(key["value"]), body)
 

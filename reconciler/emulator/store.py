@@ -149,15 +149,8 @@ class Store(RunStore):
         finally:
             self._db.execute("ROLLBACK")
 
-    def hide(self, identity: int | str) -> None:
-        """Hide a project (a number) or an export (text) from every answer."""
-        self._set_gone(identity, gone=True)
-
-    def show(self, identity: int | str) -> None:
-        """Undo `hide`."""
-        self._set_gone(identity, gone=False)
-
-    def _set_gone(self, identity: int | str, *, gone: bool) -> None:
+    def set_gone(self, identity: int | str, *, gone: bool) -> None:
+        """Hide a project (a number) or an export (text) from every answer, or show it again."""
         table = "projects" if isinstance(identity, int) else "exports"
         self._db.execute(
             f"UPDATE {table} SET gone = ? WHERE id = ?",  # noqa: S608 - our own names

@@ -21,8 +21,8 @@ from reconciler.emulator.gate import Gate, state_of
 from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.outcomes import outcome_rules
 from reconciler.emulator.projects import ProjectFields
-from reconciler.emulator.settings import Settings
 from reconciler.emulator.throttle import windows_of
+from reconciler.emulator.world import Settings
 
 
 def _wrong(detail: str) -> Response:
@@ -125,7 +125,7 @@ class Switchboard:
         rules = self._step_rules
 
         def replace(sent: Any) -> None:
-            rules[:] = step_rules_of(sent, integrations=self._world.dialect.integrations)
+            rules[:] = step_rules_of(sent, integrations=self._world.dialect.newest)
 
         return await self._edited(
             request, replace, lambda: {"rules": [rule.shown() for rule in rules]}, default=[]

@@ -50,13 +50,9 @@ class Throttle:
         longest = max(waits, default=0.0)
         if longest > 0:
             seconds = max(1, math.ceil(longest))
-            raise Refusal(
-                429,
-                "throttled_error",
-                "throttled",
-                f"Request was throttled. Expected available in {seconds} seconds.",
-                headers={"Retry-After": str(seconds)},
-            )
+            detail = f"Request was throttled. Expected available in {seconds} seconds."
+            headers = {"Retry-After": str(seconds)}
+            raise Refusal(429, "throttled_error", "throttled", detail, headers=headers)
 
     def _wait(self, key: str, window: Window, now: float) -> float:
         """Count a call if the window allows it. Return the seconds to wait, 0 if it was counted."""

@@ -1,20 +1,103 @@
-"""The state that all resources share."""
+"""The state that all resources share, and its settings (`/_emulator/settings`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from reconciler.emulator.clock import Clock, Deferred
+from reconciler.emulator.clock import Clock, Deferred, iso, parsed
 from reconciler.emulator.dialects import FLAGS, Dialect
+from reconciler.emulator.inputs import BadInput, mapping_of
 from reconciler.emulator.outcomes import OutcomeRule
 from reconciler.emulator.refusal import forbidden
-from reconciler.emulator.settings import Settings
 from reconciler.emulator.store import Store
 
 AUDIT_LOGS = "audit_logs"
 """The paid feature that the activity log of the newest server requires."""
 DATA_PIPELINES = "data_pipelines"
 """The paid feature that writes of exports require in 2025."""
+NEVER = "never"
+"""A value of `first_data_at`: there is no data at all."""
+_LONGEST = 10 * 365 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a service. The defaults hold after a start and after a reset.
+
+    jitter_seconds
+        How long after its tick each scheduled run starts. A real service spreads the starts over
+        this time (service.md, 7.3).
+    backfill_limit
+        Backfills in Starting or Running at a time in one project, where the dialect has a limit
+        (service.md, 8.1).
+    backfill_row_delay_seconds
+        How long after its 201 a backfill is listed and can be read (2026).
+    backfill_estimate_seconds
+        How long a backfill stays Starting (2026).
+    first_data_at
+        When the data of all models begins: None for a beginning before every range, or "never".
+    auto_pause
+        Whether failures that outcome rules make pause an export (service.md, 14). Failures
+        without a rule never do.
+    audit_log
+        Whether organizations have the paid feature of the audit log, without which the newest
+        server answers 402 for the activity log (service.md, 10).
+    """
+
+    jitter_seconds: float = 0
+    backfill_limit: int = 100
+    backfill_row_delay_seconds: float = 0
+    backfill_estimate_seconds: float = 5
+    first_data_at: str | None = None
+    auto_pause: bool = True
+    audit_log: bool = True
+
+    def changed(self, sent: Any) -> Settings:
+        """Return the settings with some values replaced. Raise BadInput."""
+        values = mapping_of(sent, "settings", _CHECKS)
+        return replace(self, **{name: _CHECKS[name](name, value) for name, value in values.items()})
+
+
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadInput(f"{name} must be a number of seconds")
+    if not 0 <= value <= _LONGEST:
+        raise BadInput(f"{name} must be between 0 and {_LONGEST:.0f}")
+    return value
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadInput(f"{name} must be a whole number of at least 0")
+    return value
+
+
+def _switch(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise BadInput(f"{name} must be true or false")
+    return value
+
+
+def _first_data(name: str, value: Any) -> str | None:
+    if value is None or value == NEVER:
+        return None if value is None else NEVER
+    try:
+        return iso(parsed(value))
+    except (ValueError, TypeError, OverflowError):
+        raise BadInput(f'{name} must be an ISO 8601 time, "{NEVER}" or null') from None
+
+
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    "jitter_seconds": _seconds,
+    "backfill_limit": _count,
+    "backfill_row_delay_seconds": _seconds,
+    "backfill_estimate_seconds": _seconds,
+    "first_data_at": _first_data,
+    "auto_pause": _switch,
+    "audit_log": _switch,
+}
 
 
 @dataclass(slots=True)
