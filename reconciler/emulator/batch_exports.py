@@ -20,7 +20,6 @@ from reconciler.emulator.activity import Activity, deletion_change, pause_change
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.destinations import Destinations
-from reconciler.emulator.dialects import FLAGS
 from reconciler.emulator.queries import BadQuery, check_on_events, check_parsable, rewritten
 from reconciler.emulator.refusal import Refusal, invalid, not_authenticated, not_found, server_error
 from reconciler.emulator.runs import Runs
@@ -132,7 +131,7 @@ class ExportFields:
         dialect = self._world.dialect
         if dialect.older:
             return True
-        gated = f"interval:{sent.get('interval')}" in FLAGS[dialect.name]
+        gated = f"interval:{sent.get('interval')}" in dialect.flags
         return dialect.real and (gated or sent.get(dialect.query_field) is not None)
 
     def _query(self, value: Any) -> Any:
@@ -319,28 +318,22 @@ def _for_model(name: str, only: str, model: str) -> Refusal:
 
 
 def _filters(attr: str, value: Any) -> Any:
-    problem = _filters_problem(value)
-    if problem is not None:
-        raise invalid(attr, problem)
-    return value
-
-
-def _filters_problem(value: Any) -> str | None:
     if not isinstance(value, list):
-        return "'filters' should be an array of filters"
+        raise invalid(attr, "'filters' should be an array of filters")
     for entry in value:
         if not isinstance(entry, dict):
-            return "Each filter must be an object"
+            raise invalid(attr, "Each filter must be an object")
         if {"data_interval_start", "data_interval_end"} & set(entry):
-            return (
+            detail = (
                 "'data_interval_start' and 'data_interval_end' are run attributes and not "
                 "'filters'. Trigger a backfill if you wish to manually control which periods to "
                 "batch export."
             )
+            raise invalid(attr, detail)
         if entry.get("type") not in _FILTER_TYPES:
             listed = ", ".join(repr(name) for name in _FILTER_TYPES)
-            return f"Each filter must have a 'type' of one of: {listed}"
-    return None
+            raise invalid(attr, f"Each filter must have a 'type' of one of: {listed}")
+    return value
 
 
 class BatchExports:

@@ -7,9 +7,28 @@ without that server's crashes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _LONG_INTERVALS = ("hour", "day", "week")
+
+_HIGH_FREQUENCY = ("high-frequency-batch-exports", "Higher frequency batch exports are not enabled")
+_FREQUENT = {f"interval:every {minutes} minutes": _HIGH_FREQUENCY for minutes in (5, 15)}
+_OLDER_FLAGS = {
+    **_FREQUENT,
+    "model:sessions": ("sessions-batch-exports", "Sessions batch exports are not enabled"),
+    "destination:Databricks": (
+        "databricks-batch-exports",
+        "The Databricks destination is not enabled",
+    ),
+}
+_NEWEST_FLAGS = {
+    **_FREQUENT,
+    "model:hogql": ("hogql-batch-exports", "HogQL batch exports are not enabled"),
+    "destination:Workflows": (
+        "backfill-workflows-destination",
+        "Backfilling Workflows is not enabled",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +65,9 @@ class Dialect:
     failures_to_pause, pause_window
         How many of the last runs must fail before the service pauses an export. A window of None
         depends on the interval (14).
+    flags
+        Values that need a feature flag, with the flag and the refusal. A seed lists the flags that
+        are on; by default all are.
     """
 
     name: str
@@ -59,6 +81,7 @@ class Dialect:
     window_days: int | None = 7
     failures_to_pause: int = 10
     pause_window: int | None = 50
+    flags: Mapping[str, tuple[str, str]] = field(default_factory=lambda: _OLDER_FLAGS)
     models: tuple[str, ...] = ("events", "persons", "sessions")
     intervals: tuple[str, ...] = (*_LONG_INTERVALS, "every 5 minutes", "every 15 minutes")
 
@@ -79,35 +102,8 @@ V2026 = Dialect(
     backfill_paths=("backfills",),
     failures_to_pause=3,
     pause_window=None,
+    flags=_NEWEST_FLAGS,
     models=("events", "persons", "sessions", "hogql"),
 )
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (INTERFACE, V2025, V2026)}
-
-_HIGH_FREQUENCY = ("high-frequency-batch-exports", "Higher frequency batch exports are not enabled")
-_INLINE_FLAGS = {
-    "interval:every 5 minutes": _HIGH_FREQUENCY,
-    "interval:every 15 minutes": _HIGH_FREQUENCY,
-    "model:sessions": ("sessions-batch-exports", "Sessions batch exports are not enabled"),
-    "destination:Databricks": (
-        "databricks-batch-exports",
-        "The Databricks destination is not enabled",
-    ),
-}
-FLAGS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "interface": _INLINE_FLAGS,
-    "2025": _INLINE_FLAGS,
-    "2026": {
-        "interval:every 5 minutes": _HIGH_FREQUENCY,
-        "interval:every 15 minutes": _HIGH_FREQUENCY,
-        "model:hogql": ("hogql-batch-exports", "HogQL batch exports are not enabled"),
-        "destination:Workflows": (
-            "backfill-workflows-destination",
-            "Backfilling Workflows is not enabled",
-        ),
-    },
-}
-"""Values that need a feature flag, by dialect, with the flag and the refusal.
-
-A seed lists the flags that are on; by default all are.
-"""

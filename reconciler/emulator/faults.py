@@ -18,16 +18,10 @@ from typing import Any
 import orjson
 
 from reconciler.emulator.fault_effects import EFFECTS, PARAMETERS, Effect
-from reconciler.emulator.inputs import BadInput, list_of, mapping_of
+from reconciler.emulator.inputs import BadInput, list_of, mapping_of, typed
 
 _RULE_NAMES = ("match", "fault", "seed")
-_TYPES: Mapping[str, tuple[type[Any], ...]] = {
-    "int": (int,),
-    "float": (int, float),
-    "str": (str,),
-    "bool": (bool,),
-    "Mapping": (Mapping,),
-}
+_TYPES = {"int": int, "float": float, "str": str, "bool": bool, "Mapping": Mapping}
 _MATCH_NAMES = ("method", "path", "body", "nth", "from", "times", "probability")
 
 
@@ -148,8 +142,7 @@ def _converted(name: str, value: Any, type_name: str) -> Any:
     if type_name.startswith("Any"):
         return value
     base = type_name.split(" ", maxsplit=1)[0].split("[", maxsplit=1)[0]
-    if not isinstance(value, _TYPES[base]) or (isinstance(value, bool) and base != "bool"):
-        raise BadInput(f"'{name}' must be of type {base.lower()}")
+    value = typed(f"'{name}'", value, _TYPES[base])
     return float(value) if base == "float" else value
 
 

@@ -20,12 +20,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from reconciler.emulator.access import Operation, caller_of, permitted
-from reconciler.emulator.batch_exports import ExportFields
 from reconciler.emulator.destination_types import ALL_SECRETS
-from reconciler.emulator.destinations import secret_values
 from reconciler.emulator.fault_effects import Exchange, Lag
 from reconciler.emulator.faults import Fault
-from reconciler.emulator.projects import ProjectFields
 from reconciler.emulator.refusal import (
     Refusal,
     forbidden,
@@ -111,24 +108,6 @@ class RequestLog:
         """Delete the recorded requests and restart the count."""
         self._entries.clear()
         self._count = 0
-
-
-def state_of(
-    world: World, exports: ExportFields, projects: ProjectFields, log: RequestLog
-) -> dict[str, Any]:
-    """Return all stored objects, secrets as the fingerprints of the log."""
-    marks = log.fingerprints
-    shown = []
-    for organization in world.store.organizations():
-        for project in world.store.projects(organization):
-            inside = []
-            stored = world.store.exports([project.id])
-            for export, answer in zip(stored, exports.shown_all(stored), strict=True):
-                kept = secret_values(export.body["destination"]["config"])
-                secrets_of = {name: marks.of(value) for name, value in sorted(kept.items())}
-                inside.append({**answer, "secrets": secrets_of})
-            shown.append({**marks.masked(projects.shown(project)), "batch_exports": inside})
-    return {"dialect": world.dialect.name, "projects": shown}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,3 +43,11 @@ def mapping_of(value: Any, name: str, allowed: Iterable[str] | None = None) -> M
         if unknown:
             raise BadInput(f"{name}: unknown key {unknown[0]!r}; allowed: {', '.join(names)}")
     return value
+
+
+def typed(name: str, value: Any, kind: type) -> Any:
+    """Return a value of a type; float takes any number. A boolean is no number. Raise BadInput."""
+    kinds = (int, float) if kind is float else (kind,)
+    if not isinstance(value, kinds) or isinstance(value, bool) is not (kind is bool):
+        raise BadInput(f"{name} must be of type {kind.__name__.lower()}")
+    return value

@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any
 
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.inputs import BadInput, list_of, mapping_of
+from reconciler.emulator.inputs import BadInput, list_of, mapping_of, typed
 from reconciler.emulator.store import StoredExport
 
 LIVE = ("Starting", "Running")
@@ -184,11 +184,9 @@ def _row(row: Any) -> _Row:
     mapping_of(row, "outcome", _OUTCOME_NAMES)
     if row.get("status", "Completed") not in STATUSES:
         raise BadInput(f"unknown status {row['status']!r}; allowed: {', '.join(STATUSES)}")
-    seconds = row.get("seconds")
-    if seconds is not None and (
-        isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds < 0
-    ):
-        raise BadInput("seconds must be a number of at least 0")
+    seconds = _typed(row, "seconds", float)
+    if seconds is not None and seconds < 0:
+        raise BadInput("seconds must be at least 0")
     return _Row(
         status=row.get("status", "Completed"),
         records=_typed(row, "records", int),
@@ -199,9 +197,7 @@ def _row(row: Any) -> _Row:
 
 def _typed(given: Mapping[str, Any], name: str, wanted: type) -> Any:
     value = given.get(name)
-    if value is None or (isinstance(value, wanted) and (wanted is bool or value is not True)):
-        return value
-    raise BadInput(f"{name} must be of type {wanted.__name__}")
+    return None if value is None else typed(name, value, wanted)
 
 
 def _interval_end(match: Mapping[str, Any]) -> str | None:

@@ -126,14 +126,9 @@ def rewritten(text: str) -> tuple[str, list[dict[str, str]]]:
     return " ".join(filter(None, ["SELECT", listed, "FROM events", where, limit])), fields
 
 
-def check_parsable(text: str) -> None:
-    """Raise BadQuery for text that is certainly no query: another start, or open brackets."""
-    _outline(text)
-
-
 def check_on_events(text: str) -> None:
     """Raise BadQuery for a query that the newest server certainly refuses on the events model."""
-    words = _outline(text)
+    words = check_parsable(text)
     names = list(dropwhile("(".__eq__, (name for name, _ in words)))
     if names[0] == "with":
         raise BadQuery("CTEs are not supported")
@@ -147,10 +142,11 @@ def check_on_events(text: str) -> None:
         raise BadQuery(_OTHER_TABLE)
 
 
-def _outline(text: str) -> list[tuple[str, int]]:
-    """Return the lower-case words of a query with their bracket depth. Raise BadQuery.
+def check_parsable(text: str) -> list[tuple[str, int]]:
+    """Return the lower-case words of a query with their bracket depth.
 
-    Comments are dropped, and texts and quoted names become a sign.
+    Comments are dropped, and texts and quoted names become a sign. Raise BadQuery for text that is
+    certainly no query: another start, or open brackets.
     """
     reduced = _REDUCED.sub(lambda match: " " if match[0][:1] in "-/" else " ? ", text)
     words: list[tuple[str, int]] = []

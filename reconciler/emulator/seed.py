@@ -75,12 +75,7 @@ _NAMESPACE = UUID("6f0b5a9c-6d1c-4c3e-9a56-0f3d1a1c7e55")
 _AGE = timedelta(days=30)
 _DURATION = re.compile(r"([0-9]{1,5})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_ACTIONS = {
-    "outcomes": (),
-    "pause": (),
-    "unpause": (),
-    "backfill": ("from", "to"),
-}
+_ACTIONS = {"outcomes": (), "pause": (), "unpause": (), "backfill": ("from", "to")}
 
 _INTEGRATION = ("project", "kind", "keyless", "config")
 _USER = {"first_name": "Demo", "last_name": "", "email": "demo@example.com"}

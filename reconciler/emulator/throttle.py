@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.emulator.inputs import BadInput, list_of, mapping_of
+from reconciler.emulator.inputs import BadInput, list_of, mapping_of, typed
 from reconciler.emulator.refusal import Refusal
 
 
@@ -72,12 +72,8 @@ def windows_of(sent: Any) -> tuple[Window, ...]:
 
 def _window_of(item: Any) -> Window:
     window = mapping_of(item, "window", ("calls", "seconds"))
-    calls, seconds = window.get("calls"), window.get("seconds")
-    if isinstance(calls, bool) or not isinstance(calls, int):
-        raise BadInput("calls must be a whole number")
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise BadInput("seconds must be a number")
-    return Window(calls, float(seconds))
+    calls = typed("calls", window.get("calls"), int)
+    return Window(calls, float(typed("seconds", window.get("seconds"), float)))
 
 
 def windows_from_text(text: str) -> tuple[Window, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from reconciler.emulator.clock import Clock, Deferred, iso, parsed
-from reconciler.emulator.dialects import FLAGS, Dialect
-from reconciler.emulator.inputs import BadInput, mapping_of
+from reconciler.emulator.dialects import Dialect
+from reconciler.emulator.inputs import BadInput, mapping_of, typed
 from reconciler.emulator.outcomes import OutcomeRule
 from reconciler.emulator.refusal import forbidden
 from reconciler.emulator.store import Store
@@ -61,23 +62,15 @@ class Settings:
 
 
 def _seconds(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise BadInput(f"{name} must be a number of seconds")
-    if not 0 <= value <= _LONGEST:
+    if not 0 <= typed(name, value, float) <= _LONGEST:
         raise BadInput(f"{name} must be between 0 and {_LONGEST:.0f}")
-    return value
+    return float(value)
 
 
 def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"{name} must be a whole number of at least 0")
-    return value
-
-
-def _switch(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise BadInput(f"{name} must be true or false")
-    return value
+    if typed(name, value, int) < 0:
+        raise BadInput(f"{name} must be at least 0")
+    return int(value)
 
 
 def _first_data(name: str, value: Any) -> str | None:
@@ -95,8 +88,8 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "backfill_row_delay_seconds": _seconds,
     "backfill_estimate_seconds": _seconds,
     "first_data_at": _first_data,
-    "auto_pause": _switch,
-    "audit_log": _switch,
+    "auto_pause": partial(typed, kind=bool),
+    "audit_log": partial(typed, kind=bool),
 }
 
 
@@ -124,6 +117,6 @@ class World:
 
     def need_flag(self, what: str) -> None:
         """Raise Refusal (403) if a value ("field:value") needs a flag that is off."""
-        flag, refusal = FLAGS[self.dialect.name].get(what, (None, ""))
+        flag, refusal = self.dialect.flags.get(what, (None, ""))
         if flag is not None and self.flags is not None and flag not in self.flags:
             raise forbidden(f"{refusal} for this team.")
