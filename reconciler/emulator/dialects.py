@@ -51,7 +51,7 @@ class Dialect:
         have a time zone and offsets; the server adds keys of its own (1.1 to 1.6). Names of
         projects are unique, their deletion is later, some values do not stick (4). The activity
         log names the user of a key and needs a paid feature (10). A key without scopes may do
-        nothing (12), and nobody reads the logs of a run (3).
+        nothing (12), and the logs of a run cannot be read (3).
     query_field
         The name under which a query is taken.
     query_shown
