@@ -28,14 +28,14 @@ from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import Path
 from reconciler.workspace.loading import Loaded
-from reconciler.workspace.resource_files import is_misnamed
-from reconciler.workspace.sources import (
+from reconciler.workspace.paths import (
     WORKSPACE_FILE,
     YAML_SUFFIXES,
-    Source,
     is_passed_over,
     leaves_workspace,
 )
+from reconciler.workspace.resource_files import is_misnamed
+from reconciler.workspace.sources import Source
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 

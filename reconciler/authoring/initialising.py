@@ -19,7 +19,7 @@ from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.connection import ADDRESS
 from reconciler.model.schemas import schema
-from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.paths import WORKSPACE_FILE
 from reconciler.workspace.writing import write_files
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"

@@ -17,8 +17,9 @@ from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.kind import containers
+from reconciler.workspace.paths import WORKSPACE_FILE
 from reconciler.workspace.resource_files import is_key, selected_files
-from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, workspace_above
+from reconciler.workspace.sources import FolderSource, workspace_above
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse

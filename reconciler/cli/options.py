@@ -19,7 +19,8 @@ from reconciler.model.connection import ClientOptions, how_to_write, rate
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
 from reconciler.render.formats import DEFAULT, formats_of
 from reconciler.workspace.git.ci import is_job
-from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
+from reconciler.workspace.paths import WORKSPACE_FILE
+from reconciler.workspace.sources import workspace_above
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -29,8 +29,8 @@ from reconciler.workspace.git.ci import head_branch_of, is_job
 from reconciler.workspace.git.inventory import REMOTE, read_entries, record, ref_of
 from reconciler.workspace.git.repository import HEAD, Blobs, GitSource, Repository
 from reconciler.workspace.loading import Loaded, load_at
+from reconciler.workspace.paths import content_id
 from reconciler.workspace.resource_files import files_by_glob
-from reconciler.workspace.sources import content_id
 
 _LONGEST_REF = 80
 _MOST_LISTED = 5

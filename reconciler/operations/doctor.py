@@ -40,7 +40,7 @@ from reconciler.render.options import Colour, RenderOptions
 from reconciler.version import __version__
 from reconciler.workspace.git.inventory import REFS, REMOTE
 from reconciler.workspace.git.repository import Repository
-from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.paths import WORKSPACE_FILE
 
 _MOST = 5
 _NEW_KEY = "create a personal API key in the settings of the service"

@@ -22,12 +22,8 @@ from reconciler.model.address import Address
 from reconciler.model.resource import Desired
 from reconciler.model.values import mapping_of
 from reconciler.workspace.git.repository import Repository
-from reconciler.workspace.sources import (
-    SKIPPED_FOLDERS,
-    WORKSPACE_FILE,
-    YAML_SUFFIXES,
-    FolderSource,
-)
+from reconciler.workspace.paths import SKIPPED_FOLDERS, WORKSPACE_FILE, YAML_SUFFIXES
+from reconciler.workspace.sources import FolderSource
 
 MAX_ENTRIES = 1_000_000
 _Names: TypeAlias = Mapping[Address, tuple[str, str | None]]

@@ -38,12 +38,12 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.providers.flaws import flaw_of
+from reconciler.workspace.paths import WORKSPACE_FILE
 from reconciler.workspace.references import References
 from reconciler.workspace.resource_files import Declaration, Undetermined
 from reconciler.workspace.schema.annotations import SECRET, Carriers, annotated
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check
 from reconciler.workspace.schema.values import ANNOTATIONS, check_fields
-from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace, policy_of
 from reconciler.workspace.yaml.document import (
     RESOURCE,

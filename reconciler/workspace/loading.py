@@ -25,6 +25,7 @@ from reconciler.workspace.consistency import (
     check_shared,
 )
 from reconciler.workspace.layers import EnvironmentContext, resolve
+from reconciler.workspace.paths import WORKSPACE_FILE
 from reconciler.workspace.references import References, key_variables, readable_of
 from reconciler.workspace.resource_files import (
     Declaration,
@@ -43,7 +44,7 @@ from reconciler.workspace.settings import (
     report_unused,
     variable_places,
 )
-from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, ReadSource, Source
+from reconciler.workspace.sources import FolderSource, ReadSource, Source
 from reconciler.workspace.workspace_file import (
     DEFAULTS,
     Workspace,

@@ -37,14 +37,14 @@ from reconciler.providers import plain_names, plain_usage, providers, secret_usa
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.provider import Accepts, Fill, FillContext, FillRules
 from reconciler.providers.var import PROVIDER as VARIABLES
-from reconciler.workspace.schema.validation import converted
-from reconciler.workspace.sources import (
+from reconciler.workspace.paths import (
     MAX_DEPTH,
     MAX_EXPANDED,
     MAX_REFERENCE,
     MAX_TOTAL_EXPANDED,
     leaves_workspace,
 )
+from reconciler.workspace.schema.validation import converted
 from reconciler.workspace.yaml.document import (
     Input,
     Places,

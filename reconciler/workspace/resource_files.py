@@ -19,15 +19,15 @@ from reconciler.model.address import Address, PathGlob, TooComplex, choice, has_
 from reconciler.model.kind import Kind
 from reconciler.model.text import listed
 from reconciler.model.values import Path, mapping_of, value_at
-from reconciler.workspace.schema.validation import CheckContext, check, shortened
-from reconciler.workspace.sources import (
+from reconciler.workspace.paths import (
     MAX_FILES,
     WORKSPACE_FILE,
     YAML_SUFFIXES,
-    Source,
     is_passed_over,
     leaves_workspace,
 )
+from reconciler.workspace.schema.validation import CheckContext, check, shortened
+from reconciler.workspace.sources import Source
 from reconciler.workspace.workspace_file import DEFAULTS, Workspace
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from posixpath import normpath
 from types import MappingProxyType
 from typing import Protocol
@@ -17,21 +16,15 @@ from typing import Protocol
 from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
 from reconciler.model.text import printable
 from reconciler.providers.file import is_hidden
-
-WORKSPACE_FILE = "reconciler.yaml"
-YAML_SUFFIXES = (".yaml", ".yml")
-SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
-MAX_FILE_BYTES = 10_000_000
-MAX_FILES = 50_000
-MAX_NODES = 1_000_000
-"""Values of a file with aliases expanded: an alias bomb is small as text and huge as a value."""
-MAX_DEPTH = 60
-
-MAX_REFERENCE = 1_000
-"""Characters of a reference without its default, which messages show in full."""
-MAX_EXPANDED = 100_000
-"""Values that one reference expands to; 100 characters of a text count as one value."""
-MAX_TOTAL_EXPANDED = 10_000_000
+from reconciler.workspace.paths import (
+    MAX_FILE_BYTES,
+    WORKSPACE_FILE,
+    content_id,
+    is_own,
+    is_passed_over,
+    leaves_workspace,
+    too_large,
+)
 
 
 class Source(Protocol):
@@ -195,18 +188,6 @@ def _check_place(folder: Path) -> None:
                 )
 
 
-def content_id(raw: bytes) -> str:
-    """Return what identifies the content of a file, the same for both kinds of line ends.
-
-    It is the id that git gives the content with line feeds, in a repository with SHA-1.
-    """
-    # Imported here, since it loads OpenSSL (3 ms).
-    from hashlib import sha1
-
-    text = raw.replace(b"\r\n", b"\n")
-    return sha1(b"blob %d\0%b" % (len(text), text), usedforsecurity=False).hexdigest()
-
-
 class ReadSource:
     """The files of a source. `contents` are the ids of those that were read, by name."""
 
@@ -226,41 +207,8 @@ class ReadSource:
         return raw
 
 
-def is_passed_over(folder: str) -> bool:
-    """Return whether a folder of this name is skipped: hidden and vendored ones."""
-    return folder in SKIPPED_FOLDERS or folder.startswith(".")
-
-
-def is_own(name: str, nested: Collection[str]) -> bool:
-    """Return whether a file belongs to the workspace.
-
-    Hidden files do not, nor those in folders that are passed over. `nested` are the folders of
-    other workspaces, of which only the workspace files count.
-    """
-    path = PurePosixPath(name)
-    inside = path.parent if path.name == WORKSPACE_FILE else path
-    return not (
-        path.name.startswith(".")
-        or any(map(is_passed_over, path.parts[:-1]))
-        or (nested and any(str(folder) in nested for folder in inside.parents))
-    )
-
-
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:  # Links in a circle.
         return False
-
-
-def too_large(name: str, size: int) -> UnreadableFile:
-    """Return the error for a file that is larger than the limit."""
-    return UnreadableFile(
-        f"{name} has {size:,} bytes: the limit is {MAX_FILE_BYTES:,} bytes", code="file-too-large"
-    )
-
-
-def leaves_workspace(glob: str) -> bool:
-    """Return whether a path or glob points outside the folder."""
-    path = PurePosixPath(glob.replace("\\", "/"))
-    return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", glob))

@@ -20,7 +20,7 @@ from reconciler.model.text import quoted
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
-from reconciler.workspace.sources import WORKSPACE_FILE, content_id
+from reconciler.workspace.paths import WORKSPACE_FILE, content_id
 from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.construct import AMBIGUOUS
 from reconciler.workspace.yaml.document import Document

@@ -19,8 +19,9 @@ from reconciler.model.address import choice, fits_any
 from reconciler.model.policy import RULE_PREFIX, Policy
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
 from reconciler.model.values import JSON, Path, holds_reference, leaves, mapping_of, value_at
+from reconciler.workspace.paths import WORKSPACE_FILE
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check, shortened
-from reconciler.workspace.sources import WORKSPACE_FILE, Source, workspace_above
+from reconciler.workspace.sources import Source, workspace_above
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
 

@@ -15,7 +15,7 @@ from posixpath import normpath
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.text import quoted
-from reconciler.workspace.sources import leaves_workspace
+from reconciler.workspace.paths import leaves_workspace
 
 
 def write_private(path: Path, data: bytes) -> None:

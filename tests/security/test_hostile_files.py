@@ -24,7 +24,7 @@ from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.address import PathGlob, TooComplex
 from reconciler.render.ci_reports import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.workspace import sources as limits
+from reconciler.workspace import paths as limits
 from reconciler.workspace.git.repository import Blobs, GitSource, Repository
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.references import Expansion

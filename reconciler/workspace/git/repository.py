@@ -23,7 +23,7 @@ from reconciler.model.text import printable
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.ci import HEADS
-from reconciler.workspace.sources import (
+from reconciler.workspace.paths import (
     MAX_FILE_BYTES,
     WORKSPACE_FILE,
     YAML_SUFFIXES,

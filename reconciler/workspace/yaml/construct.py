@@ -23,7 +23,7 @@ from yaml.events import (
 
 from reconciler.diagnostics import Details, DiagnosticCollector, Mark
 from reconciler.model.values import JSON, MISSING, Path, holds_reference
-from reconciler.workspace.sources import MAX_DEPTH, MAX_NODES
+from reconciler.workspace.paths import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import (
     DECIMAL,
     FLOAT,

@@ -18,7 +18,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from reconciler.diagnostics import Mark
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, value_at, walk
-from reconciler.workspace.sources import MAX_DEPTH
+from reconciler.workspace.paths import MAX_DEPTH
 
 PREFIX = "tag:yaml.org,2002:"
 TEXT_TAG = f"{PREFIX}str"

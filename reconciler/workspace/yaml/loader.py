@@ -18,7 +18,7 @@ import yaml
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
 from reconciler.model.values import leaves, value_at
-from reconciler.workspace.sources import MAX_FILE_BYTES, too_large
+from reconciler.workspace.paths import MAX_FILE_BYTES, too_large
 from reconciler.workspace.yaml.construct import DIFFERENT, Constructor, Unreadable
 from reconciler.workspace.yaml.document import Document, Unknown, place
 

@@ -13,7 +13,7 @@ from reconciler.model.resource import Desired
 from reconciler.workspace import elsewhere
 from reconciler.workspace.elsewhere import declared_in_others
 from reconciler.workspace.git.repository import Repository
-from reconciler.workspace.sources import MAX_FILE_BYTES
+from reconciler.workspace.paths import MAX_FILE_BYTES
 from tests.support.git import Git
 
 SERVICE = Desired("one", "https://a.example", "o", {})
