@@ -65,7 +65,9 @@ async def saved_plan(
     for problem, hint in _other_options(saved, request):
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
     options = replace(request.options, selection=saved.selection, planned_before=saved.addresses)
-    new, live = await session.planned(transport, options, inventory)
+    # Lists contain deleted projects for a while.
+    deleted = {(c.address.kind, c.live_id or "") for c in saved.effective if c.action.destructive}
+    new, live = await session.planned(transport, options, inventory, in_full=deleted)
     if lines := differences(saved, new, live=live, kinds=all_kinds(), mask=session.mask):
         # Only a plan without git has no commit.
         used, uses = saved.source.head is not None, new.source.head is not None

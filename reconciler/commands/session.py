@@ -32,7 +32,7 @@ from reconciler.errors import (
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask, masked_in
@@ -204,9 +204,16 @@ class Session(Struct, frozen=True):
         return await read_live(transport, self.loaded.desired, kinds=all_kinds(), depth=depth)
 
     async def planned(
-        self, transport: Transport, options: PlanOptions, inventory: Inventory | None = None
+        self,
+        transport: Transport,
+        options: PlanOptions,
+        inventory: Inventory | None = None,
+        *,
+        in_full: AbstractSet[Identity] = frozenset(),
     ) -> tuple[Plan, Live]:
         """Return the plan that makes live state match the configuration, and that live state.
+
+        Objects that the plan depends on are complete in it, and those of `in_full`.
 
         Raises ServiceError, and BadUsage for an option that selects nothing.
         """
@@ -216,7 +223,9 @@ class Session(Struct, frozen=True):
 
         live = await self.read(transport, Depth(inside=inside))
         live = await self.completed(
-            transport, live, lambda live: self.needed(live, options, inventory)
+            transport,
+            live,
+            lambda live: Needs.of(live, in_full) or self.needed(live, options, inventory),
         )
         return self.plan(live, options, inventory), live
 

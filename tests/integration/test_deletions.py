@@ -107,6 +107,19 @@ def test_plan_d7_the_last_file_is_removed(service_of: StartService, tmp_path: Pa
     assert names(service) == {"Web": ["Lake"], "Old": []}
 
 
+def test_a_saved_plan_that_deleted_a_project_can_be_applied_again(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """The service lists the project while its deletion is pending."""
+    service = service_of(seed("A"), "--dialect", "2026")
+    repo = removed(repository(tmp_path, service, {"prune": True}, old("A")))
+    plan = str(tmp_path / "plan.json")
+    assert repo.run("plan", "--out", plan).code == 0
+    repo.apply(plan)
+    repo.apply(plan)
+    assert names(service) == {"Web": ["Lake"]}
+
+
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
 @pytest.mark.parametrize("absent", [False, True], ids=["prune", "absent"])
 def test_fidelity_f2_a_project_is_deleted_with_its_exports(
