@@ -242,10 +242,10 @@ class Session(Struct, frozen=True):
         live = await self.completed(
             transport, live, lambda live: Needs.of(live, matching(live).undecided.keys())
         )
-        found = matching(live)
-        for refusal in found.unclear:
+        matched = matching(live)
+        for refusal in matched.unclear:
             self.runtime.listen(Noted(self.mask(refusal.message), important=True))
-        return found, live
+        return matched, live
 
     async def completed(
         self, transport: Transport, live: Live, needs: Callable[[Live], Needs]

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
+from reconciler.model.address import Address
 from reconciler.model.comparison import is_identical
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
@@ -54,24 +55,29 @@ class Needs(Struct, frozen=True):
 def parents_to_read(
     kind: Kind, parents: Sequence[LiveObject], desired: Desired, inventory: Inventory | None
 ) -> AbstractSet[str]:
-    """Return the ids of the live parents that the files or the inventory name.
+    """Return the ids of the live parents in which objects of a kind are or were declared.
 
-    All are returned if a resource of the kind pins an `id` or names no parent: it may be in any.
+    So are parents that are deleted. All are returned if a resource pins an `id` or names no parent:
+    it may be in any.
     """
-    own = [item for item in desired.resources.values() if item.address.kind == kind.name]
-    if any(item.pinned_id is not None or item.parent is None for item in own):
-        return {item.id for item in parents}
     entries = inventory.entries if inventory is not None else {}
-    ids = {entry.parent for address, entry in entries.items() if address.kind == kind.name}
-    ids |= {entry.id for address, entry in entries.items() if address.kind == kind.parent}
-    names: set[str] = set()
-    for ref in (item.parent for item in own if item.parent is not None):
-        ids.add(ref.id)
-        names.add((ref.name or "").strip())
-    for resource in desired.resources.values():
-        if resource.address.kind == kind.parent:
-            ids.add(resource.pinned_id)
-            names |= {name.strip() for name in (resource.name, *resource.lifecycle.renamed_from)}
+    own = [item for item in desired.resources.values() if item.address.kind == kind.name]
+    refs = [item.parent for item in own if item.parent is not None]
+    if len(refs) < len(own) or any(item.pinned_id is not None for item in own):
+        return {item.id for item in parents}
+    ids = {ref.id for ref in refs}
+    ids |= {entry.parent for address, entry in entries.items() if address.kind == kind.name}
+    names = {(ref.name or "").strip() for ref in refs}
+    declared = {Address(kind.parent or "", ref.key) for ref in refs if ref.key is not None}
+    for address in {*desired.resources, *entries}:
+        if address.kind != kind.parent:
+            continue
+        parent, entry = desired.resources.get(address), entries.get(address)
+        if address in declared or parent is None or parent.state is State.ABSENT:
+            ids.add(entry.id if entry is not None else None)
+            if parent is not None:
+                ids.add(parent.pinned_id)
+                names |= {item.strip() for item in (parent.name, *parent.lifecycle.renamed_from)}
     return {item.id for item in parents if item.id in ids or item.name.strip() in names}
 
 
