@@ -18,6 +18,7 @@ SMALL = {
     "version.py": "read by the build and by --version",
     "model/inventory.py": "of git and planning, which do not import each other",
     "packaged.py": "below all layers",
+    "commands/options.py": "imported by the help of every command",
     "cli/*.py": "a command, found by its name",
     "providers/*.py": "a provider, found by its name",
 }

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from reconciler.authoring.difference import file_changes
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.placing import check_files, edited_texts
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
-from reconciler.commands.session import Session
+from reconciler.commands.runtime import Reported, Workspace
+from reconciler.commands.session import load
 from reconciler.diagnostics import Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import kinds_by_name
@@ -132,13 +131,25 @@ class Side(Struct, frozen=True):
 Pair = tuple[Side, Side]
 
 
-def open_pair(options: WorkspaceOptions, names: tuple[str, str], runtime: Runtime) -> Pair:
+def compare(
+    workspace: Workspace, first: str, second: str, names: Sequence[str] = ()
+) -> Reported[EnvironmentComparison]:
+    """Compare two environments of the files in the resources that names select, all without.
+
+    Raises InvalidConfiguration, BadUsage.
+    """
+    pair = open_pair(workspace, (first, second))
+    warnings = dict.fromkeys(item for side in pair for item in side.loaded.diagnostics)
+    return workspace.masked(Reported(compared(pair, names), tuple(warnings)))
+
+
+def open_pair(workspace: Workspace, names: tuple[str, str]) -> Pair:
     """Load a workspace for two environments. Raises BadUsage unless it has both."""
     if names[0] == names[1]:
         raise BadUsage(f"cannot compare environment '{names[0]}' with itself")
-    sharing = runtime.sharing()
+    runtime = workspace.runtime.sharing()
     first, second = (
-        Side(Session.open(replace(options, environment=name), sharing).loaded, runtime.environ)
+        Side(load(replace(workspace, environment=name, runtime=runtime)), runtime.environ)
         for name in names
     )
     if not first.loaded.environments:
@@ -244,7 +255,7 @@ class Promoted(Struct, frozen=True):
 
 
 def promote(
-    options: WorkspaceOptions,
+    workspace: Workspace,
     pair: Pair,
     names: Sequence[str] = (),
     *,
@@ -277,10 +288,10 @@ def promote(
         for path, value in own.items()
     ]
     pairs.sort(key=lambda item: item[0].file)
-    texts = edited_texts(options.folder, pairs)
-    check_files(options.folder, pair[0].environ, texts)
+    texts = edited_texts(workspace.folder, pairs)
+    check_files(workspace.folder, pair[0].environ, texts)
     if write:
-        write_files(options.folder, texts)
+        write_files(workspace.folder, texts)
     paused = tuple(
         address
         for address, own in edits.items()

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.commands.options import PlanRequest
-from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Mark
 from reconciler.errors import ServiceError
@@ -23,7 +22,7 @@ from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, Live
 from reconciler.model.naming import Named, Names, check_clear
 from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
-from reconciler.model.policy import POSSIBLE_DUPLICATE
+from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions
 from reconciler.model.public import Count, Public, derived
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, mapping_of, path_text
@@ -142,35 +141,30 @@ def _null(value: JSON) -> JSON:
     return None if value is MISSING else value
 
 
-class DriftRequest(Struct, frozen=True):
-    """What to compare: the resources that `names` select, all without names.
+async def drift(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    *,
+    options: PlanOptions | None = None,
+    attribute: bool = True,
+) -> Reported[Drift]:
+    """Return what changed in live state since the apply, of all resources without `names`.
 
-    `attribute`: read the activity log of what drifted, one call an object. `write`: whether `pull`
-    changes files.
-    """
-
-    plan: PlanRequest
-    names: tuple[str, ...] = ()
-    attribute: bool = True
-    write: bool = False
-
-
-async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
-    """Return what changed in live state since the apply.
+    `attribute`: read the activity log of what drifted, one call an object.
 
     Raises:
         InvalidConfiguration, ServiceError.
         GitUnavailable: the inventory cannot be read.
 
     """
-    session = Session.open(request.plan.workspace, runtime)
+    session, options = Session.open(workspace), options or PlanOptions()
     async with session.connected() as transport:
-        inventory = session.inventory(request.plan)
-        plan, live = await session.planned(transport, request.plan.options, inventory)
-        result = selected(drift_of(plan, live, inventory), plan, request.names)
-        if request.attribute:
+        inventory = session.inventory(options)
+        plan, live = await session.planned(transport, options, inventory)
+        result = selected(drift_of(plan, live, inventory), plan, names)
+        if attribute:
             result = await attributed(result, live, transport)
-        return Reported(result, session.warnings(plan), transport.calls)
+        return workspace.masked(Reported(result, session.warnings(plan), transport.calls))
 
 
 def drift_of(plan: Plan, live: Live, inventory: Inventory | None) -> Drift:

@@ -23,13 +23,13 @@ from reconciler.cli.options import (
     new_folder_option,
     next_command,
     rate_option,
+    runtime,
     text_or_json_option,
     workspace_of,
     workspace_options,
 )
 from reconciler.cli.output import render_options, style_of
 from reconciler.cli.streams import write_message, write_note, write_result
-from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.connection import ADDRESS, API_KEY
@@ -38,8 +38,8 @@ from reconciler.model.text import printable
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
-    from reconciler.authoring.importing import ImportOptions
     from reconciler.authoring.initialising import InitOptions
+    from reconciler.commands.runtime import Workspace
 
 
 _KINDS = ", ".join(kinds_by_name())
@@ -87,31 +87,23 @@ def import_command(*, output_format: str, **options: Any) -> int:
     listed. Exits with 1 if an object can't be imported; the others are.
     """
     from reconciler.authoring.import_choice import Choice
-    from reconciler.authoring.importing import ImportOptions
 
-    request = ImportOptions(
-        workspace=workspace_of(options),
-        choice=Choice(
-            names=options["name"],
-            ids=options["ids"],
-            parents=options["project"],
-            kinds=options["kind"],
-        ),
-        into=options["into"],
-        dry_run=options["dry_run"],
-        share_secrets=options["share_secrets"],
+    choice = Choice(
+        names=options["name"],
+        ids=options["ids"],
+        parents=options["project"],
+        kinds=options["kind"],
     )
-    return import_and_print(request, output_format)
+    how = {name: options[name] for name in ("into", "dry_run", "share_secrets")}
+    return import_and_print(workspace_of(options), output_format, choice=choice, **how)
 
 
-def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> int:
+def import_and_print(workspace: Workspace, output_format: str = DEFAULT, **how: Any) -> int:
     """Import, print what was done and what was not, and return the exit code."""
     from reconciler.authoring.importing import import_live, remarks_on_import
-    from reconciler.cli.running import run_shown, runtime
-    from reconciler.model.redaction import masked_in
+    from reconciler.cli.running import run_shown
 
-    world = runtime()
-    imported = masked_in(run_shown(partial(import_live, request), world), world.mask)
+    imported = run_shown(partial(import_live, **how), workspace)
     write_result(writer_of(output_format, "imported")(imported, render_options()))
     write_message(remarks_on_import(imported))
     return ExitCode.ERROR if imported.refused else ExitCode.FINE
@@ -176,14 +168,13 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
     not overwritten.
     """
-    from reconciler.authoring.importing import ImportOptions
     from reconciler.authoring.initialising import (
         InitOptions,
         has_workspace,
         initialise,
         refresh_schemas,
     )
-    from reconciler.cli.running import runtime
+    from reconciler.commands.runtime import Workspace
 
     workspace = InitOptions(**options)
     if schemas:
@@ -200,8 +191,10 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
         write_note(f"next: add resources or run `{importing}`, then `{planning}`\n")
         return ExitCode.FINE
     # Its reconciler.yaml contains only what the options say.
-    created = WorkspaceOptions(workspace.folder, workspace.environment, trust_workspace=True)
-    return import_and_print(ImportOptions(created))
+    created = Workspace(
+        workspace.folder, workspace.environment, trust_workspace=True, runtime=runtime()
+    )
+    return import_and_print(created)
 
 
 def _print_recipe(host: str, workspace: InitOptions) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.authoring.difference import differences_as_text, file_changes
@@ -26,8 +26,7 @@ from reconciler.authoring.import_texts import (
     check_read,
     siblings_of,
 )
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import GitUnavailable
@@ -55,21 +54,6 @@ _MOST_USERS = 3
 _COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
 
 
-class ImportOptions(Struct, frozen=True):
-    """What to import, and into which files.
-
-    Resources are written beside those of the same parent, or into the folder or file `into`.
-    `dry_run` writes nothing. With `share_secrets`, exports with the same account refer to the same
-    variables.
-    """
-
-    workspace: WorkspaceOptions
-    choice: Choice = field(default_factory=Choice)
-    into: str = ""
-    dry_run: bool = False
-    share_secrets: bool = False
-
-
 class _Selected(Struct, frozen=True):
     """The chosen objects: to write, already in the files, ignored by policy, or refused."""
 
@@ -79,8 +63,19 @@ class _Selected(Struct, frozen=True):
     refused: tuple[Left, ...]
 
 
-async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
-    """Write the chosen live objects into files of the workspace.
+async def import_live(
+    workspace: Workspace,
+    choice: Choice | None = None,
+    *,
+    into: str = "",
+    dry_run: bool = False,
+    share_secrets: bool = False,
+) -> Imported:
+    """Write the chosen live objects into files of the workspace, all without `choice`.
+
+    Resources are written beside those of the same parent, or into the folder or file `into`.
+    `dry_run` writes nothing. With `share_secrets`, exports with the same account refer to the same
+    variables.
 
     Raises:
         InvalidConfiguration: the existing files have errors; nothing is read.
@@ -89,15 +84,15 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         ServiceError.
 
     """
-    kinds = (name for text in options.choice.kinds for name in kinds_named(text, all_kinds()))
-    choice = replace(options.choice, kinds=tuple(kinds))
+    choice = choice or Choice()
+    kinds = (name for text in choice.kinds for name in kinds_named(text, all_kinds()))
+    choice = replace(choice, kinds=tuple(kinds))
     # The first files of a pattern may be those that are imported.
-    lenient = replace(options.workspace, lenient=options.workspace.lenient | {"no-files"})
-    options = replace(options, choice=choice, workspace=lenient)
-    session = Session.open(options.workspace, runtime)
+    workspace = replace(workspace, lenient=workspace.lenient | {"no-files"})
+    session = Session.open(workspace)
     filing = Filing(
-        FolderSource(options.workspace.folder),
-        options.into,
+        FolderSource(workspace.folder),
+        into,
         siblings_of(session.loaded.desired.in_order()),
     )
     depth = Depth(
@@ -115,15 +110,25 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         }
         named = session.needed(live, PlanOptions()).integrations
         live = await session.with_integrations(transport, live, users | named)
-        imported = _imported(options, session, filing, live)
-        if not options.dry_run:
+        imported = _imported(
+            choice, session, filing, live, share_secrets=share_secrets, dry_run=dry_run
+        )
+        if not dry_run:
             # A Ctrl-C during the work above takes effect here, before a file changes.
             await asyncio.sleep(0)
-            write_files(options.workspace.folder, imported.files)
-        return replace(imported, calls=transport.calls)
+            write_files(workspace.folder, imported.files)
+        return workspace.masked(replace(imported, calls=transport.calls))
 
 
-def _imported(options: ImportOptions, session: Session, filing: Filing, live: Live) -> Imported:
+def _imported(
+    choice: Choice,
+    session: Session,
+    filing: Filing,
+    live: Live,
+    *,
+    share_secrets: bool,
+    dry_run: bool,
+) -> Imported:
     """Return what is to be written and reported."""
     loaded = session.loaded
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
@@ -133,14 +138,14 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         declared=loaded.declared.keys(),
         environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
         mask=session.mask,
-        share_secrets=options.share_secrets,
+        share_secrets=share_secrets,
     )
     renamed = _renamed(session, matching)
-    selected = _selected(options.choice, context, matching, renamed)
+    selected = _selected(choice, context, matching, renamed)
 
     def replan(attempt: Attempt) -> Plan:
-        workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)
-        drafted = Session.open(workspace, session.runtime, drafts=attempt.texts)
+        workspace = replace(session.workspace, environment=loaded.desired.environment, strict=False)
+        drafted = Session.open(workspace, drafts=attempt.texts)
         check_read(attempt, drafted.loaded.declared.keys())
         return drafted.plan(live, PlanOptions())
 
@@ -164,9 +169,9 @@ def _imported(options: ImportOptions, session: Session, filing: Filing, live: Li
         left_out=tuple(left for left in drafting.left if left.path),
         secrets=tuple(drafting.secrets),
         calls=0,
-        changes=_changes(attempt.texts, before) if options.dry_run else {},
-        unlisted=() if options.choice.ids else tuple(_unlisted(options.choice, live.dialect)),
-        written=not options.dry_run,
+        changes=_changes(attempt.texts, before) if dry_run else {},
+        unlisted=() if choice.ids else tuple(_unlisted(choice, live.dialect)),
+        written=not dry_run,
     )
 
 
@@ -238,7 +243,7 @@ def _reason_against(
 def _renamed(session: Session, matching: Matching) -> Mapping[Identity, Address]:
     """Return the objects that are probably resources which were not found by their names."""
     with suppress(GitUnavailable):
-        inventory = session.inventory(PlanRequest(session.options))
+        inventory = session.inventory(PlanOptions())
         known = replace(matching, inventory=inventory)
         doubled = duplicates_of(known, session.runtime.now())
         return {item.live.identity: item.match.resource.address for item in doubled}

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from reconciler.authoring.import_texts import SCHEMA_FILE
 from reconciler.authoring.yaml_text import yaml_text
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
@@ -160,8 +159,10 @@ def _schema(name: str) -> str:
 def _check_drafts(options: InitOptions, runtime: Runtime, files: Mapping[str, str]) -> None:
     """Raise an error unless the new files and those in the folder are a valid workspace."""
     try:
-        workspace = WorkspaceOptions(options.folder, options.environment, trust_workspace=True)
-        Session.open(workspace, runtime, drafts=files)
+        workspace = Workspace(
+            options.folder, options.environment, trust_workspace=True, runtime=runtime
+        )
+        Session.open(workspace, drafts=files)
     except InvalidConfiguration as invalid:
         invalid_files = {
             diagnostic.at.file for diagnostic in invalid.diagnostics if diagnostic.at is not None

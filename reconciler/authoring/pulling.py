@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.authoring.difference import differences_as_text, file_changes
-from reconciler.authoring.drift import Drift, DriftedField, DriftRequest, drift_of, selected
+from reconciler.authoring.drift import Drift, DriftedField, drift_of, selected
 from reconciler.authoring.editing import reason_against
 from reconciler.authoring.import_drafts import doubtful_paths
 from reconciler.authoring.placing import Place, edited_texts, placing_of
 from reconciler.authoring.yaml_text import reads_back
-from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
@@ -24,6 +24,7 @@ from reconciler.model.files import FileChange
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import FieldChange
+from reconciler.model.policy import PlanOptions
 from reconciler.model.public import Public, derived
 from reconciler.model.redaction import Mask
 from reconciler.model.text import printable, quoted, several
@@ -120,12 +121,17 @@ class _Value(Struct, frozen=True):
             yield Placed(self.address, path, value, place.layer, at, place.replaces)
 
 
-async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
+async def pull(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    *,
+    options: PlanOptions | None = None,
+    write: bool = True,
+) -> Reported[Pulled]:
     """Write the live values that drifted since the apply into the files.
 
     What a file gets is loaded and planned first: a value that does not make its difference go is
-    left out. No other resource and no other environment changes. Without `request.write`,
-    nothing does.
+    left out. No other resource and no other environment changes. Without `write`, nothing does.
 
     Raises:
         InvalidConfiguration: the files have errors, or would have elsewhere.
@@ -133,27 +139,26 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
         BadUsage: neither names nor an inventory.
 
     """
-    session = Session.open(request.plan.workspace, runtime)
+    session, options = Session.open(workspace), options or PlanOptions()
     async with session.connected() as transport:
-        inventory = session.inventory(request.plan)
-        if not request.names and (inventory is None or inventory.record is None):
+        inventory = session.inventory(options)
+        if not names and (inventory is None or inventory.record is None):
             raise BadUsage(
                 "without an inventory, it is unknown what changed in live state",
                 hint="name the resources whose live values the files should have",
             )
-        plan, live = await session.planned(transport, request.plan.options, inventory)
-        calls = transport.calls
-    drift = selected(drift_of(plan, live, inventory), plan, request.names)
+        plan, live = await session.planned(transport, options, inventory)
+    drift = selected(drift_of(plan, live, inventory), plan, names)
     values = [
         _value(session, live, item.address, item.live_id, field)
         for item in drift.objects
         for field in item.fields
     ]
     try:
-        differing = _differing(session, live, inventory, request, values)
+        differing = _differing(session, live, inventory, options, values)
     except InvalidConfiguration as error:
         values = [_without_errors(value, error.diagnostics) for value in values]
-        differing = _differing(session, live, inventory, request, values)
+        differing = _differing(session, live, inventory, options, values)
     values = [
         replace(value, reason=value.reason or _NO_EFFECT)
         if (value.address, value.field.change.path) in differing
@@ -161,17 +166,17 @@ async def pull(request: DriftRequest, runtime: Runtime) -> Reported[Pulled]:
         for value in values
     ]
     texts = _texts(session, values)
-    if request.write:
-        write_files(session.options.folder, texts)
+    if write:
+        write_files(session.workspace.folder, texts)
     pulled = Pulled(
         drift=drift,
         placed=tuple(placed for value in values for placed in value.placed()),
         left_out=tuple(_left_out(drift, values)),
         texts=texts,
         changes=file_changes((place.document for item in values for place in item.places), texts),
-        written=request.write,
+        written=write,
     )
-    return Reported(pulled, session.warnings(plan), calls)
+    return workspace.masked(Reported(pulled, session.warnings(plan), transport.calls))
 
 
 def _left_out(drift: Drift, values: Iterable[_Value]) -> Iterator[LeftOut]:
@@ -225,7 +230,7 @@ def _reason_against(
 def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
     """Return the new texts of the files."""
     return edited_texts(
-        session.options.folder,
+        session.workspace.folder,
         (
             (place.document, place.edit)
             for value in values
@@ -252,12 +257,12 @@ def _differing(
     session: Session,
     live: Live,
     inventory: Inventory | None,
-    request: DriftRequest,
+    options: PlanOptions,
     values: Iterable[_Value],
 ) -> set[tuple[Address, Path]]:
     """Return the fields that a plan of the edited files would change."""
-    drafted = Session.open(session.options, session.runtime, drafts=_texts(session, values))
-    plan = drafted.plan(live, request.plan.options, inventory)
+    drafted = Session.open(session.workspace, drafts=_texts(session, values))
+    plan = drafted.plan(live, options, inventory)
     return {
         *((change.address, field.path) for change in plan.effective for field in change.fields),
         *((item.address, item.field.path) for item in values if item.address in plan.unclear),

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
@@ -21,14 +20,13 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.streams import write_calls, write_note, write_result
-from reconciler.commands.options import PlanRequest
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.public import as_json
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.authoring.drift import DriftRequest
+    from reconciler.commands.runtime import Workspace
     from reconciler.render.options import RenderOptions
 
 
@@ -71,32 +69,35 @@ def drift_command(
     0 if nothing differs, 2 if all was written, 3 if a value could not be. Secrets cannot be read,
     so they are never written. Without an inventory, it needs a NAME.
     """
-    from reconciler.authoring.drift import DriftRequest, drift
+    from reconciler.authoring.drift import drift
     from reconciler.cli.running import show_report
 
     if diff and not write:
         raise BadUsage("--diff requires --write")
     workspace = workspace_of(options)
-    request = DriftRequest(PlanRequest(workspace), names, attribute=attribute, write=not diff)
     how = render_options(workspace.folder)
     if write:
-        return _write_drift(request, output_format, diff=diff, how=how)
-    result = show_report("drift", output_format, partial(drift, request), how)
+        return _write_drift(workspace, names, output_format, diff=diff, how=how)
+    work = partial(drift, names=names, attribute=attribute)
+    result = show_report("drift", output_format, work, workspace, how)
     return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
 
 
 def _write_drift(
-    request: DriftRequest, output_format: str, *, diff: bool, how: RenderOptions
+    workspace: Workspace,
+    names: tuple[str, ...],
+    output_format: str,
+    *,
+    diff: bool,
+    how: RenderOptions,
 ) -> ExitCode:
     """Write live values into the files, and show the drift of before."""
     from reconciler.authoring.pulling import pull, pull_summary, pulled_as_text
-    from reconciler.cli.running import run_shown, runtime
-    from reconciler.model.redaction import masked_in
+    from reconciler.cli.running import run_shown
 
-    world = runtime()
-    result = run_shown(partial(pull, request), world)
+    result = run_shown(partial(pull, names=names, write=not diff), workspace)
     print_warnings(result.diagnostics)
-    pulled = masked_in(result.report, world.mask)
+    pulled = result.report
     if output_format == "json":
         write_result(as_json(pulled))
     elif diff:
@@ -134,16 +135,12 @@ def compare_command(
     comes from a reference such as ${var:bucket}, if both environments override the field, or if it
     is a name, an id or a secret. Exits with 2 if there are other differences.
     """
-    from reconciler.authoring.comparing import compared, open_pair
-    from reconciler.cli.running import runtime
+    from reconciler.authoring.comparing import compare
 
-    world = runtime()
-    pair = open_pair(workspace_of(options), (first, second), world)
-    print_warnings(tuple(dict.fromkeys(item for side in pair for item in side.loaded.diagnostics)))
-    comparison = compared(pair, names)
-    masked = replace(render_options(), mask=world.mask if world.masks else None)
-    write_result(writer_of(output_format, "compared")(comparison, masked))
-    return ExitCode.FINE if comparison.is_equal else ExitCode.CHANGES
+    result = compare(workspace_of(options), first, second, names)
+    print_warnings(result.diagnostics)
+    write_result(writer_of(output_format, "compared")(result.report, render_options()))
+    return ExitCode.FINE if result.report.is_equal else ExitCode.CHANGES
 
 
 @command(
@@ -192,10 +189,9 @@ def promote_command(
     """
     from reconciler.authoring.comparing import open_pair, promote
     from reconciler.authoring.difference import differences_as_text
-    from reconciler.cli.running import runtime
 
     workspace = workspace_of(options)
-    pair = open_pair(workspace, (first, second), runtime())
+    pair = open_pair(workspace, (first, second))
     promoted = promote(workspace, pair, names, prune=options["prune"], write=not diff)
     write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
     for address in promoted.paused:

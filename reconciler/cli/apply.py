@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +16,19 @@ from reconciler.cli.options import (
     auto_approve_option,
     log_option,
     plan_options,
-    plan_request,
+    plan_options_of,
     rate_option,
     summary_option,
     text_or_json_option,
     unmanaged_option,
+    workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import exit_code_of_apply, is_interactive, print_warnings, render_options
+from reconciler.cli.output import exit_code_of_apply, print_warnings, render_options
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import (
     ByteOutput,
+    is_interactive,
     write_calls,
     write_message,
     write_note,
@@ -39,7 +42,7 @@ from reconciler.render.options import RenderOptions
 if TYPE_CHECKING:
     from reconciler.commands.applying import Applied
     from reconciler.commands.planning import PlanResult
-    from reconciler.commands.runtime import Runtime
+    from reconciler.commands.runtime import Workspace
     from reconciler.model.event import Event, Report
     from reconciler.model.plan import Plan
     from reconciler.render.progress import Progress
@@ -95,28 +98,27 @@ def apply_command(
     4. An interrupted run can be repeated with the same file. Without a
     terminal, use --auto-approve, --plan-id or PLAN_FILE.
     """
-    from reconciler.cli.running import progress, shown
-    from reconciler.commands.applying import ApplyRequest, Screen, apply
+    from reconciler.cli.running import progress
+    from reconciler.commands.applying import Screen, apply
     from reconciler.commands.recording import Outputs
 
     names = ("plan_file", "auto_approve", "plan_id", "push", "rollback")
     is_json = output_format == "json"
-    request = ApplyRequest(
-        plan_request(options),
-        can_ask=is_interactive() and not is_json,
-        outputs=Outputs(log_file, ByteOutput() if is_json else None),
-        **{name: options[name] for name in names},
-    )
-    listener = progress()
-    how = render_options(
-        request.plan.workspace.folder,
-        show_unmanaged=show_unmanaged,
-        summary=summary,
-    )
+    workspace, listener = workspace_of(options), progress()
+    how = render_options(workspace.folder, show_unmanaged=show_unmanaged, summary=summary)
     terminal = Terminal(listener, how, is_json=is_json)
-    screen = Screen(terminal.show, terminal.approve, terminal.report)
-    applied = run(shown(apply(request, run_runtime(listener), screen), listener))
-    return finish(applied)
+
+    def work(workspace: Workspace) -> Awaitable[Applied]:
+        return apply(
+            workspace,
+            plan_options_of(options),
+            approve=terminal.approve if is_interactive() and not is_json else None,
+            outputs=Outputs(log_file, ByteOutput() if is_json else None),
+            screen=Screen(terminal.show, terminal.report),
+            **{name: options[name] for name in names},
+        )
+
+    return finish(run_stoppable(work, workspace, listener))
 
 
 class Terminal(Struct, frozen=True):
@@ -157,19 +159,20 @@ class Terminal(Struct, frozen=True):
             write_report(report_as_text(report))
 
 
-def run_runtime(listener: Progress) -> Runtime:
-    """Return a runtime that prints progress. When a run starts, signals begin to request a stop."""
-    from reconciler.cli.running import runtime
+def run_stoppable(
+    work: Callable[[Workspace], Awaitable[Applied]], workspace: Workspace, listener: Progress
+) -> Applied:
+    """Run a use case and show its progress. When a run starts, signals begin to request a stop."""
+    from reconciler.cli.running import shown
     from reconciler.model.event import Planned
-
-    plain = runtime()
 
     def listen(event: Event) -> None:
         if isinstance(event, Planned):
-            stop_on_signals(plain.stop)
+            stop_on_signals(workspace.runtime.stop)
         listener(event)
 
-    return replace(plain, listen=listen)
+    runtime = replace(workspace.runtime, listen=listen)
+    return run(shown(work(replace(workspace, runtime=runtime)), listener))
 
 
 def finish(applied: Applied) -> int:

@@ -20,7 +20,7 @@ def demo_command() -> None:
 
     Starts the embedded service on a free loopback port and needs no network and no account.
     """
-    from reconciler.cli.running import runtime
+    from reconciler.cli.options import runtime
     from reconciler.commands.demonstrating import demo
     from reconciler.render.progress import demo_line
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
+    files_of,
     format_option,
     summary_option,
     unmanaged_option,
@@ -21,11 +21,10 @@ from reconciler.cli.options import (
 from reconciler.cli.output import (
     exit_code_of_diagnostics,
     exit_code_of_run,
-    is_interactive,
     print_warnings,
     render_options,
 )
-from reconciler.cli.streams import write_result
+from reconciler.cli.streams import is_interactive, write_result
 from reconciler.errors import ExitCode
 from reconciler.render.formats import writer_of
 
@@ -48,10 +47,10 @@ def validate_command(output_format: str, **options: Any) -> int:
     """
     from reconciler.commands.loading import validate
 
-    workspace = workspace_of(options)
-    diagnostics = validate(workspace, os.environ, interactive=is_interactive())
+    files = files_of(options)
+    diagnostics = validate(files, os.environ, interactive=is_interactive())
     write = writer_of(output_format, "diagnostics")
-    write_result(write(diagnostics, render_options(workspace.folder)))
+    write_result(write(diagnostics, render_options(files.folder)))
     return exit_code_of_diagnostics(diagnostics)
 
 
@@ -88,8 +87,7 @@ def show_command(
     API key is needed.
     """
     from reconciler.cli.runner_files import write_runner_files
-    from reconciler.cli.running import runtime
-    from reconciler.commands.showing import ShowRequest, is_saved, show
+    from reconciler.commands.showing import is_saved, show
     from reconciler.model.audit_log import Audit
     from reconciler.model.plan import Plan
 
@@ -97,12 +95,10 @@ def show_command(
     folder = options["folder"] or (Path() if is_saved(name) else None)
     workspace = workspace_of({**options, "folder": folder})
     unmanaged = options["show_unmanaged"]
-    world = runtime()
-    shown = show(ShowRequest(name, options["run"], workspace, show_unmanaged=unmanaged), world)
+    shown = show(workspace, name, run=options["run"], show_unmanaged=unmanaged)
     print_warnings(shown.diagnostics)
     how = render_options(options["folder"] or Path(), show_unmanaged=unmanaged, summary=summary)
-    masked = replace(how, mask=world.mask if world.masks else None)
-    write_result(writer_of(output_format, shown.form)(shown.result, masked))
+    write_result(writer_of(output_format, shown.form)(shown.result, how))
     if output_format == "github" and isinstance(shown.result, Plan):
         write_runner_files(shown.result, how, saved=Path(name))
     return (

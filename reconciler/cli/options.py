@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec.structs import asdict
 
 from reconciler.cli import completing
-from reconciler.cli.command import OUTPUT, GroupedOption, option
-from reconciler.cli.streams import write_note
-from reconciler.commands.options import WorkspaceOptions, are_several
+from reconciler.cli.command import OUTPUT, GroupedOption, current, option
+from reconciler.cli.streams import is_interactive, write_note
+from reconciler.commands.options import WorkspaceFiles
 from reconciler.errors import BadUsage
 from reconciler.model.connection import ClientOptions, how_to_write, rate
 from reconciler.model.text import IMPLICIT_ENVIRONMENT, command_text
@@ -25,7 +26,8 @@ from reconciler.workspace.sources import workspace_above
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from reconciler.commands.options import PlanRequest
+    from reconciler.commands.runtime import Runtime, Workspace
+    from reconciler.model.policy import PlanOptions
     from reconciler.model.times import Moment
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -299,40 +301,54 @@ def folder_of(given: Path | None) -> Path:
     return above
 
 
-def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
-    """Return the workspace that the options name."""
-    return WorkspaceOptions(
-        folder=folder_of(options["folder"]),
+def runtime() -> Runtime:
+    """Return this process."""
+    from reconciler.client import ClientSettings
+    from reconciler.commands.runtime import Runtime
+
+    return Runtime(client=ClientSettings(sent=current().sent), interactive=is_interactive())
+
+
+def files_of(options: dict[str, Any]) -> WorkspaceFiles:
+    """Return the files that the options name."""
+    return WorkspaceFiles(
+        folder_of(options["folder"]),
         environment=options.get("environment"),
         strict=options["strict"],
-        client=ClientOptions(rate=options.get("rate")),
         trust_workspace=options["trust_workspace"],
     )
+
+
+def workspace_of(options: dict[str, Any]) -> Workspace:
+    """Return the workspace that the options name, and this process."""
+    from reconciler.commands.runtime import Workspace
+
+    files, client = asdict(files_of(options)), ClientOptions(rate=options.get("rate"))
+    return Workspace(**files, client=client, runtime=runtime())
 
 
 def one_environment(options: dict[str, Any]) -> tuple[str, ...]:
     """Leave the environment in `options` if it is only one; else return the names of several."""
     names: tuple[str, ...] = options["environment"]
-    options["environment"] = None if are_several(names) else next(iter(names), None)
-    return names if are_several(names) else ()
+    if len(set(names)) > 1 or any(character in name for name in names for character in "*?["):
+        options["environment"] = None
+        return names
+    options["environment"] = next(iter(names), None)
+    return ()
 
 
-def plan_request(options: dict[str, Any]) -> PlanRequest:
-    """Return the request for a plan. Raises BadUsage for options that exclude each other."""
-    from reconciler.commands.options import PlanRequest
+def plan_options_of(options: dict[str, Any]) -> PlanOptions:
+    """Return what to plan."""
     from reconciler.model.policy import PlanOptions, Selection
 
-    return PlanRequest(
-        workspace=workspace_of(options),
-        options=PlanOptions(
-            rotate=options["rotate_secrets"],
-            allow_replace=options["allow_replace"],
-            selection=Selection(
-                targets=options["target"],
-                excludes=options["exclude"],
-                kinds=options["kind"],
-                parents=options["project"],
-            ),
+    return PlanOptions(
+        rotate=options["rotate_secrets"],
+        allow_replace=options["allow_replace"],
+        selection=Selection(
+            targets=options["target"],
+            excludes=options["exclude"],
+            kinds=options["kind"],
+            parents=options["project"],
         ),
         no_inventory=options["no_inventory"],
     )

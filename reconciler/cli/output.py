@@ -40,11 +40,6 @@ _WORST_FIRST = (
 )
 
 
-def is_interactive() -> bool:
-    """Return whether a person runs the command: the input is a terminal."""
-    return sys.stdin.isatty()
-
-
 def style_of(stream: TextIO) -> Style:
     """Return the colours and the width that a stream takes."""
     wanted = not current().no_colour and colour_wanted(os.environ, terminal=stream.isatty())

@@ -20,14 +20,14 @@ from reconciler.cli.options import (
     next_command,
     one_environment,
     plan_options,
-    plan_request,
+    plan_options_of,
     rate_option,
     summary_option,
     unmanaged_option,
+    workspace_of,
 )
 from reconciler.cli.output import exit_code_of_plan, print_warnings, render_options, worst_of
 from reconciler.cli.streams import ByteOutput, write_calls, write_message, write_note, write_result
-from reconciler.commands.options import PlanRequest
 from reconciler.errors import BadUsage, ExitCode, system_error
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
@@ -35,8 +35,10 @@ from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
     from reconciler.commands.planning import PlanResult
+    from reconciler.commands.runtime import Workspace
     from reconciler.diagnostics import OfEnvironment
     from reconciler.model.plan import Plan
+    from reconciler.model.policy import PlanOptions
 
 
 EXAMPLES = (
@@ -78,7 +80,7 @@ def plan_command(
     Exits with 5 if the policy refuses the plan. With several environments, one that fails does not
     stop the others, and the exit code is the worst.
     """
-    from reconciler.cli.running import cost_of, run_shown, runtime
+    from reconciler.cli.running import cost_of, run_shown
     from reconciler.commands.planning import plan
 
     environments = one_environment(options)
@@ -87,15 +89,14 @@ def plan_command(
             raise BadUsage("--out - takes one environment", hint="select one with -e")
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
-    request = plan_request(options)
+    workspace, wanted = workspace_of(options), plan_options_of(options)
     shown = {name: options[name] for name in ("show_unmanaged", "summary")}
-    how = render_options(request.workspace.folder, **shown)
+    how = render_options(workspace.folder, **shown)
     if environments:
-        return plan_several(
-            request, environments, output_format, how, out=out, detailed=detailed_exitcode
-        )
+        planned = _planned(workspace, wanted, environments)
+        return _show_several(planned, output_format, how, out=out, detailed=detailed_exitcode)
 
-    result = run_shown(lambda world: plan(request, world), runtime())
+    result = run_shown(lambda world: plan(world, wanted), workspace)
     print_warnings(result.diagnostics)
     _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
     write_calls(result.calls)
@@ -127,24 +128,32 @@ def _save(plan: Plan, out: Path) -> None:
     write_note(f"saved to {printable(str(out))}; apply it with: {words}\n")
 
 
-def plan_several(
-    request: PlanRequest,
-    names: Sequence[str],
+def _planned(
+    workspace: Workspace, options: PlanOptions, names: Sequence[str]
+) -> Sequence[OfEnvironment[PlanResult]]:
+    """Plan environments."""
+    from reconciler.cli.running import run_shown
+    from reconciler.commands.environments import in_each
+    from reconciler.commands.planning import plan
+
+    async def work(workspace: Workspace) -> PlanResult:
+        return await plan(workspace, options)
+
+    return run_shown(lambda world: in_each(work, world, names), workspace)
+
+
+def _show_several(
+    planned: Sequence[OfEnvironment[PlanResult]],
     output_format: str,
     how: RenderOptions,
     *,
     out: Path | None,
     detailed: bool,
 ) -> ExitCode:
-    """Plan environments, print one document, save a plan for each into the folder `out`."""
+    """Print one document of plans, and save each into the folder `out`."""
     from reconciler.cli import running
-    from reconciler.commands.planning import plan
-    from reconciler.commands.runtime import in_each
 
     write = writer_of(output_format, "plans")
-    planned = running.run_shown(
-        lambda world: in_each(plan, request, names, world), running.runtime()
-    )
     print_warnings(running.diagnostics_of(planned))
     plans = [_shown(item, detailed=detailed) for item in planned]
     write_result(write(plans, how))

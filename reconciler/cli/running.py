@@ -9,7 +9,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -18,7 +17,6 @@ from msgspec.structs import replace
 
 from reconciler.cli.command import current
 from reconciler.cli.output import (
-    is_interactive,
     print_warnings,
     render_options,
     style_of,
@@ -27,9 +25,8 @@ from reconciler.cli.output import (
 )
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_calls, write_message, write_note, write_result
-from reconciler.client import ClientSettings
 from reconciler.commands.planning import PlanResult
-from reconciler.commands.runtime import Reported, Runtime, in_each
+from reconciler.commands.runtime import Reported, Workspace
 from reconciler.diagnostics import Diagnostic, OfEnvironment
 from reconciler.errors import ExitCode
 from reconciler.model.text import printable
@@ -45,17 +42,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _TICK = 0.5
 """Seconds between looks at the progress."""
-
-
-def now() -> datetime:
-    """Return the current time. This is the only clock of the program."""
-    return datetime.now(tz=UTC)  # noqa: TID251 - passed down from here
-
-
-def runtime() -> Runtime:
-    """Return the environment and the clock of this process."""
-    client = ClientSettings(sent=current().sent)
-    return Runtime(environ=os.environ, now=now, client=client, interactive=is_interactive())
 
 
 def cost_of(result: PlanResult) -> str:
@@ -88,27 +74,29 @@ def progress() -> Progress:
 
 
 def run_shown(
-    work: Callable[[Runtime], Awaitable[_T]], world: Runtime, listener: Progress | None = None
+    work: Callable[[Workspace], Awaitable[_T]],
+    workspace: Workspace,
+    listener: Progress | None = None,
 ) -> _T:
-    """Run some work and show its progress on stderr."""
+    """Run a use case and show its progress on stderr."""
     listener = listener or progress()
-    return run(shown(work(replace(world, listen=listener)), listener))
+    runtime = replace(workspace.runtime, listen=listener)
+    return run(shown(work(replace(workspace, runtime=runtime)), listener))
 
 
 def show_report(
     name: str,
     output_format: str,
-    work: Callable[[Runtime], Awaitable[_T]],
+    work: Callable[[Workspace], Awaitable[_T]],
+    workspace: Workspace,
     options: RenderOptions | None = None,
     listener: Progress | None = None,
 ) -> _T:
     """Run a use case, print its report, warnings and calls, and return its result."""
-    world = runtime()
-    result = run_shown(work, world, listener)
+    result = run_shown(work, workspace, listener)
     done: Reported[Any] = result if isinstance(result, Reported) else Reported(result)
-    how = replace(options or render_options(), mask=world.mask)
     print_warnings(done.diagnostics)
-    write_result(writer_of(output_format, name)(done.report, how))
+    write_result(writer_of(output_format, name)(done.report, options or render_options()))
     write_calls(done.calls)
     return result
 
@@ -181,18 +169,19 @@ async def _read_in_thread(stream: TextIO) -> str:
 
 
 class Reporting(Struct, frozen=True):
-    """Makes the report of the environment of a request, or of each one that `names` select."""
+    """Makes the report of the environment of a workspace, or of each one that `names` select."""
 
-    work: Callable[[Any, Runtime], Awaitable[Reported[Any]]]
-    request: Any
+    work: Callable[[Workspace], Awaitable[Reported[Any]]]
     names: Sequence[str]
     code_of: Callable[[Any], ExitCode]
 
-    async def report(self, world: Runtime) -> Reported[Any]:
+    async def report(self, workspace: Workspace) -> Reported[Any]:
         """Return the report, of several environments a report or an error for each."""
+        from reconciler.commands.environments import in_each
+
         if not self.names:
-            return await self.work(self.request, world)
-        done = await in_each(self.work, self.request, self.names, world)
+            return await self.work(workspace)
+        done = await in_each(self.work, workspace, self.names)
         reports = tuple(
             OfEnvironment(
                 item.environment, item.result.report, exit_code=self.code_of(item.result.report)

@@ -17,6 +17,11 @@ from reconciler.model.text import printable, safe_output
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
+def is_interactive() -> bool:
+    """Return whether a person runs the command: the input is a terminal."""
+    return sys.stdin.isatty()
+
+
 class ReaderGone(Exception):
     """The reader of stdout has gone, as with `| head`. click hides a BrokenPipeError from us."""
 

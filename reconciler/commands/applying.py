@@ -7,16 +7,15 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.applying import execute
 from reconciler.client import Transport
 from reconciler.commands.lock import only_apply
-from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.saved import SavedPlan, saved_plan
 from reconciler.commands.session import Session
 from reconciler.errors import (
@@ -28,14 +27,15 @@ from reconciler.errors import (
     RefusedByPolicy,
     StalePlan,
 )
-from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.event import Ended, Report, Verifying
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Change, Plan
+from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import masked_in
 from reconciler.model.text import several
+from reconciler.planning.inventory import Inventory
 from reconciler.workspace.git.ci import is_job
 
 _PAUSES = (1.0, 2.0, 4.0)
@@ -121,56 +121,22 @@ def _sends_only(change: Change) -> bool:
     return change.action is Action.UPDATE and all(field.secret for field in change.fields)
 
 
-MakePlan: TypeAlias = Callable[[Session, Transport], Awaitable[tuple[Plan, Live]]]
+MakePlan: TypeAlias = Callable[
+    [Session, Transport, PlanOptions, Inventory | None], Awaitable[tuple[Plan, Live]]
+]
 """Reads live state, and returns a plan and the live state that it is made from."""
 
 
-class ApplyRequest(Struct, frozen=True):
-    """What to apply, and how.
-
-    plan_file
-        A saved plan, None to plan now.
-    plan_id
-        The id of the plan to apply, or its first digits. It is an approval.
-    auto_approve, can_ask
-        Whether to skip the question for approval, and whether there is a terminal to ask on.
-    push, rollback
-        Whether to push the inventory, and to allow a commit that lacks applied ones.
-    outputs
-        Where the events of the run go, besides progress.
-    make
-        What to plan, and to plan again afterwards, in place of the configuration.
-    """
-
-    plan: PlanRequest
-    plan_file: Path | None = None
-    plan_id: str | None = None
-    auto_approve: bool = False
-    can_ask: bool = True
-    push: bool = False
-    rollback: bool = False
-    outputs: Outputs = field(default_factory=Outputs)
-    make: MakePlan | None = None
-
-    @property
-    def asks(self) -> bool:
-        """Whether a plan with changes needs an answer."""
-        return not self.auto_approve and self.plan_file is None and self.plan_id is None
-
-
 class Screen(Struct, frozen=True):
-    """What is shown and asked.
+    """What is shown.
 
     show
         The plan and what applying it takes, before anything is sent.
-    approve
-        The question, only if there is something to do and no guard refuses it.
     report
         How the changes ended, before the verification.
     """
 
-    show: Callable[[PlanResult], None]
-    approve: Callable[[Plan], Awaitable[bool]]
+    show: Callable[[PlanResult], None] = lambda _: None
     report: Callable[[Report], None] = lambda _: None
 
 
@@ -192,8 +158,27 @@ class Applied(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Applied:
-    """Make or load a plan, show it, get approval, apply it, verify it.
+async def apply(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    options: PlanOptions | None = None,
+    *,
+    approve: Callable[[Plan], Awaitable[bool]] | None = None,
+    auto_approve: bool = False,
+    plan_file: Path | None = None,
+    plan_id: str | None = None,
+    push: bool = False,
+    rollback: bool = False,
+    outputs: Outputs | None = None,
+    screen: Screen | None = None,
+    make: MakePlan = Session.planned,
+) -> Applied:
+    """Make or load a plan, get approval, apply it, verify it.
+
+    `auto_approve`, `plan_file` (a saved plan) and `plan_id` (the first digits of the id of the
+    plan) are approvals; without them `approve` is asked, if there is something to do and no guard
+    refuses it. `push` pushes the inventory, `rollback`
+    allows a commit that lacks applied ones. `outputs` get the events of the run. `make` makes
+    another plan than that of the configuration, and verifies it.
 
     Raises:
         BadUsage: options exclude each other, or there is no way to approve; nothing was sent.
@@ -203,84 +188,36 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
             commit; nothing was sent.
         SecretUnavailable: a secret that would be sent is missing; nothing was sent.
         ReconcilerError: the plan was not approved; nothing was sent.
+        The errors of `plan`.
 
     """
-    _check_options(request)
-    session = Session.open(request.plan.workspace, runtime)
-    _check_terminal(request)
+    if plan_file is not None and plan_id is not None:
+        raise BadUsage("--plan-id and PLAN_FILE exclude each other")
+    asks = not auto_approve and plan_file is None and plan_id is None
+    session = Session.open(workspace)
+    if asks and approve is None:
+        raise no_terminal(", --plan-id, or a plan that was saved with `plan --out FILE`")
     async with session.connected() as transport, AsyncExitStack() as stack:
+        run = _Run(session, transport, options or PlanOptions(), screen or Screen(), make)
         lock = only_apply(transport)
-        if not request.asks:
+        if not asks:
             await stack.enter_async_context(lock)
-        if request.push:
-            session.required_history().check_pushable()
-        planned = await _planned(request, session, transport)
-        if planned.inventory is not None:
-            counted = planned.inventory.counted(planned.live, kinds_by_name())
-            planned = replace(planned, inventory=counted)
-        plan = planned.plan
-        session.resolve_sent(plan)
-        shown = await session.named(transport, plan)
-        result = PlanResult.of(shown, session, transport)
-        screen.show(result)
-        if request.plan_id is not None:
-            _check_id(plan, request.plan_id)
-        check_policy(plan)
-        if session.history is not None and planned.inventory is not None:
-            session.history.check_direction(planned.inventory, plan)
-        await _check_approval(request, plan, screen)
-        if request.asks:
+        planned = await run.planned(plan_file, push=push, rollback=rollback)
+        shown = await run.shown(planned, plan_id)
+        if asks and approve is not None:
+            if not shown.empty and not await approve(shown):
+                raise ReconcilerError("not approved; nothing was sent")
             await stack.enter_async_context(lock)
             # Others had time while a person decided: every object is checked.
             planned = replace(planned, live=planned.live.of_old())
-
-        bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
-        stack.enter_context(transport.reporting_to(bus))
-        report = await execute(planned.plan, transport, listen=bus, live=planned.live)
-        screen.report(masked_in(report, session.mask))
-        verification = await _verification(request, planned, session, transport, report)
-        if isinstance(verification.error, Interrupted):
-            report = replace(report, interrupted=True)
-        ended = Ended(report, verification.passed)
-        bus(ended)
-        applied = Applied(plan, ended, verification, transport.calls, problems=bus.problems)
-        return _recorded(applied, session, request, planned)
+        return await run.applied(planned, outputs or Outputs(), push=push)
 
 
-def _check_options(request: ApplyRequest) -> None:
-    if request.plan_file is not None and request.plan_id is not None:
-        raise BadUsage("--plan-id and PLAN_FILE exclude each other")
-
-
-def _check_id(plan: Plan, wanted: str) -> None:
-    """Raise StalePlan unless the plan has the id that was reviewed."""
-    current = plan.plan_id
-    if not current.startswith(wanted):
-        raise StalePlan(
-            f"the plan is {current}, not {wanted}; nothing was sent",
-            hint="have the plan above reviewed, and pass its id",
-        )
-
-
-def _check_terminal(request: ApplyRequest) -> None:
-    if request.asks and not request.can_ask:
-        # `pause` and `unpause` take neither a plan id nor a saved plan.
-        others = ", --plan-id, or a plan that was saved with `plan --out FILE`"
-        raise BadUsage(
-            "no terminal to ask for approval; nothing was sent",
-            hint=f"pass --auto-approve{others if request.make is None else ''}",
-        )
-
-
-async def _planned(request: ApplyRequest, session: Session, transport: Transport) -> SavedPlan:
-    """Return the plan to apply: that of now, or what a saved plan has in common with it."""
-    if request.make is not None:
-        return SavedPlan(*await request.make(session, transport))
-    inventory = session.inventory(request.plan, push=request.push, rollback=request.rollback)
-    if request.plan_file is not None:
-        return await saved_plan(session, transport, request.plan, request.plan_file, inventory)
-    plan, live = await session.planned(transport, request.plan.options, inventory)
-    return SavedPlan(plan, live, inventory)
+def no_terminal(others: str = "") -> BadUsage:
+    """Return the error of a run that needs approval and has no way to ask for it."""
+    return BadUsage(
+        "no terminal to ask for approval; nothing was sent", hint=f"pass --auto-approve{others}"
+    )
 
 
 def check_policy(plan: Plan) -> None:
@@ -290,46 +227,85 @@ def check_policy(plan: Plan) -> None:
         raise RefusedByPolicy(f"refused by policy ({count}); nothing was sent")
 
 
-async def _check_approval(request: ApplyRequest, plan: Plan, screen: Screen) -> None:
-    """Raise ReconcilerError unless the plan is approved. A saved plan and an empty one are."""
-    if request.asks and not plan.empty and not await screen.approve(plan):
-        raise ReconcilerError("not approved; nothing was sent")
+class _Run(Struct, frozen=True):
+    """An apply that is connected."""
 
+    session: Session
+    transport: Transport
+    options: PlanOptions
+    screen: Screen
+    make: MakePlan
 
-async def _verification(
-    request: ApplyRequest,
-    planned: SavedPlan,
-    session: Session,
-    transport: Transport,
-    report: Report,
-) -> Verification:
-    """Plan again after a complete run. After another one, look for duplicates of its creates.
-
-    Runs that share no lock may create the same: the last of them to create sees both objects.
-    """
-    plan = planned.plan
-    if plan.empty or not (report.complete or report.has_created):
-        return Verification()
-    transport.emit(Verifying())
-    options = replace(
-        request.plan.options,
-        selection=plan.selection,
-        planned_before=plan.addresses,
-        rotate=(),
-    )
-
-    async def again() -> Plan:
-        if request.make is not None:
-            left, _ = await request.make(session, transport)
+    async def planned(self, file: Path | None, *, push: bool, rollback: bool) -> SavedPlan:
+        """Return the plan of now, or what a saved plan has in common with it."""
+        session, transport, options = self.session, self.transport, self.options
+        inventory = session.inventory(options, push=push, rollback=rollback)
+        if file is not None:
+            planned = await saved_plan(session, transport, options, file, inventory)
         else:
-            left, _ = await session.planned(transport, options, planned.inventory)
-        return left
+            planned = SavedPlan(*await self.make(session, transport, options, inventory), inventory)
+        return replace(planned, inventory=planned.counted())
 
-    if report.complete:
-        return await verify(session, transport, again, report)
-    with suppress(ReconcilerError):
-        return await _duplicates(again, plan.addresses)
-    return Verification()
+    async def shown(self, planned: SavedPlan, plan_id: str | None) -> Plan:
+        """Show a plan and return it as shown.
+
+        Raises StalePlan unless it has the id that was reviewed, RefusedByPolicy.
+        """
+        session, plan = self.session, planned.plan
+        session.resolve_sent(plan)
+        named = await session.named(self.transport, plan)
+        result = PlanResult.of(named, session, self.transport)
+        self.screen.show(result)
+        if plan_id is not None and not plan.plan_id.startswith(plan_id):
+            raise StalePlan(
+                f"the plan is {plan.plan_id}, not {plan_id}; nothing was sent",
+                hint="have the plan above reviewed, and pass its id",
+            )
+        check_policy(plan)
+        if session.history is not None and planned.inventory is not None:
+            session.history.check_direction(planned.inventory, plan)
+        return result.plan
+
+    async def applied(self, planned: SavedPlan, outputs: Outputs, *, push: bool) -> Applied:
+        """Apply a plan, verify it, and record it."""
+        session, plan = self.session, planned.plan
+        with (
+            recording(outputs, session.runtime, session.mask) as bus,
+            self.transport.reporting_to(bus),
+        ):
+            report = await execute(plan, self.transport, listen=bus, live=planned.live)
+            self.screen.report(masked_in(report, session.mask))
+            verification = await self.verification(planned, report)
+            if isinstance(verification.error, Interrupted):
+                report = replace(report, interrupted=True)
+            ended = Ended(report, verification.passed)
+            bus(ended)
+            calls = self.transport.calls
+            applied = Applied(plan, ended, verification, calls, problems=bus.problems)
+            return masked_in(_recorded(applied, session, planned, push=push), session.mask)
+
+    async def verification(self, planned: SavedPlan, report: Report) -> Verification:
+        """Plan again after a complete run. After another one, look for duplicates of its creates.
+
+        Runs that share no lock may create the same: the last of them to create sees both objects.
+        """
+        plan = planned.plan
+        if plan.empty or not (report.complete or report.has_created):
+            return Verification()
+        self.transport.emit(Verifying())
+        options = replace(
+            self.options, selection=plan.selection, planned_before=plan.addresses, rotate=()
+        )
+
+        async def again() -> Plan:
+            left, _ = await self.make(self.session, self.transport, options, planned.inventory)
+            return left
+
+        if report.complete:
+            return await verify(self.session, self.transport, again, report)
+        with suppress(ReconcilerError):
+            return await _duplicates(again, plan.addresses)
+        return Verification()
 
 
 async def _duplicates(again: Again, addresses: frozenset[Address]) -> Verification:
@@ -342,19 +318,16 @@ async def _duplicates(again: Again, addresses: frozenset[Address]) -> Verificati
     return Verification()
 
 
-def _recorded(
-    applied: Applied, session: Session, request: ApplyRequest, planned: SavedPlan
-) -> Applied:
+def _recorded(applied: Applied, session: Session, planned: SavedPlan, *, push: bool) -> Applied:
     """Write what was applied. In a job it is written only if it is pushed."""
     history, inventory = session.history, planned.inventory
-    in_job = is_job(session.runtime.environ)
-    if inventory is None or history is None or history.head is None or request.make:
+    if inventory is None or history is None or history.head is None:
         return applied
-    if in_job and not request.push:
+    if is_job(session.runtime.environ) and not push:
         return applied
     ended = applied.ended.report, applied.verification.left
     try:
-        history.record(applied.plan, ended, inventory, push=request.push)
+        history.record(applied.plan, ended, inventory, push=push)
     except GitUnavailable as error:
         return replace(applied, record_problem=error)
     return replace(applied, recorded=history.ref)

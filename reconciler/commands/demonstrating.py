@@ -21,8 +21,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
@@ -159,7 +158,7 @@ def _run(demo: _Demo, *arguments: str, expected: int = 0) -> None:
 
 async def _drift(demo: _Demo) -> None:
     """Pause an export and change the prefix of another."""
-    session = Session.open(WorkspaceOptions(demo.workspace, trust_workspace=True), demo.runtime)
+    session = Session.open(Workspace(demo.workspace, trust_workspace=True, runtime=demo.runtime))
     organization = session.loaded.desired.organization
     async with session.connected() as transport:
         live = await session.read(transport)

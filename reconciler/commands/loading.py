@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.options import WorkspaceFiles
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
 from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all, with_lines
@@ -24,7 +24,7 @@ _MOST_READINGS = 3
 
 
 def load_workspace(
-    options: WorkspaceOptions,
+    options: WorkspaceFiles,
     environ: Mapping[str, str],
     *,
     interactive: bool,
@@ -61,7 +61,7 @@ def load_workspace(
 
 
 def deciding_tip(
-    options: WorkspaceOptions, environ: Mapping[str, str], *, interactive: bool
+    options: WorkspaceFiles, environ: Mapping[str, str], *, interactive: bool
 ) -> TrustedTip | None:
     """Return the tip of the trusted branch, None where the loaded files decide themselves."""
     from reconciler.workspace.trust import trusted_tip
@@ -86,7 +86,7 @@ def _head(repository: Repository | None) -> str | None:
 
 
 def validate(
-    options: WorkspaceOptions, environ: Mapping[str, str], *, interactive: bool = False
+    options: WorkspaceFiles, environ: Mapping[str, str], *, interactive: bool = False
 ) -> tuple[Diagnostic, ...]:
     """Return all diagnostics of one environment, or of every environment if none is named.
 

@@ -1,45 +1,33 @@
-"""What the options of a command say about the workspace and the plan."""
+"""The files that the options of a command name. Nothing that a network needs is imported here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from reconciler.model.connection import ClientOptions
-from reconciler.model.policy import UNKNOWN_VALUE, PlanOptions
+from reconciler.model.policy import UNKNOWN_VALUE
 
 
-class WorkspaceOptions(Struct, frozen=True):
-    """Which workspace and environment.
+class WorkspaceFiles(Struct, frozen=True):
+    """The files of one environment of a workspace.
 
-    `strict` turns warnings about the files into errors. `client` is how requests are made: it takes
-    precedence over the files. `trust_workspace`
-    lets the files decide where the key is sent and what is allowed, also without a terminal.
-    `lenient` are the codes of errors that are warnings for a command: most compare with live
-    state, which may have a value that seems misspelt.
+    folder
+        The folder with reconciler.yaml.
+    environment
+        Its name, None for the only one or `default:` of the workspace.
+    strict
+        Whether warnings about the files are errors.
+    trust_workspace
+        Whether the files decide where the API key is sent and what is allowed, also without a
+        terminal, instead of the trusted branch and the variables (docs/security.md).
+    lenient
+        The codes of errors that are warnings for a use case: most compare with live state, which
+        may have a value that seems misspelt.
     """
 
     folder: Path
     environment: str | None = None
     strict: bool = False
-    client: ClientOptions = field(default_factory=ClientOptions)
     trust_workspace: bool = False
     lenient: frozenset[str] = frozenset({UNKNOWN_VALUE})
-
-
-def are_several(names: Sequence[str]) -> bool:
-    """Return whether options may select more than one environment."""
-    return len(set(names)) > 1 or any(character in name for name in names for character in "*?[")
-
-
-class PlanRequest(Struct, frozen=True):
-    """What to plan.
-
-    `no_inventory` does not use git.
-    """
-
-    workspace: WorkspaceOptions
-    options: PlanOptions = field(default_factory=PlanOptions)
-    no_inventory: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
 
 from msgspec import Struct
@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.client.limits import Estimate
-from reconciler.commands.options import PlanRequest
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import all_kinds
 from reconciler.model.kind import Action, Kind, containers
 from reconciler.model.plan import Note, Plan
+from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import masked_in
 from reconciler.reading.access import key_may_write
 from reconciler.workspace.git.ci import is_job
@@ -85,19 +85,15 @@ class PlanResult(Struct, frozen=True):
         )
 
 
-async def plan(
-    request: PlanRequest, runtime: Runtime, *, drafts: Mapping[str, str] | None = None
-) -> PlanResult:
-    """Make a plan. `drafts` are texts that replace or add files, by path.
+async def plan(workspace: Workspace, options: PlanOptions | None = None) -> PlanResult:
+    """Read live state and return the plan of all resources, or what `options` say. Changes nothing.
 
-    Raises:
-        InvalidConfiguration, GitUnavailable, ServiceError.
-
+    Raises InvalidConfiguration, GitUnavailable, BadUsage, ServiceError.
     """
-    session = Session.open(request.workspace, runtime, drafts=drafts)
+    session, options = Session.open(workspace), options or PlanOptions()
     async with session.connected() as transport:
-        inventory = session.inventory(request)
-        planned, _ = await session.planned(transport, request.options, inventory)
-        if is_job(runtime.environ) and await key_may_write(transport):
+        inventory = session.inventory(options)
+        planned, _ = await session.planned(transport, options, inventory)
+        if is_job(workspace.runtime.environ) and await key_may_write(transport):
             planned = replace(planned, notes=(*planned.notes, _KEY_MAY_WRITE))
         return PlanResult.of(await session.named(transport, planned), session, transport)

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.commands.files import read_file
-from reconciler.commands.options import PlanRequest
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, StalePlan
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan, PlanSource, SecretUse
+from reconciler.model.policy import PlanOptions
 from reconciler.model.text import printable, several
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.saved import differences
@@ -34,11 +34,17 @@ class SavedPlan(Struct, frozen=True):
     live: Live
     inventory: Inventory | None = None
 
+    def counted(self) -> Inventory | None:
+        """Return the inventory with the objects that exist."""
+        if self.inventory is None:
+            return None
+        return self.inventory.counted(self.live, kinds_by_name())
+
 
 async def saved_plan(
     session: Session,
     transport: Transport,
-    request: PlanRequest,
+    options: PlanOptions,
     file: Path,
     inventory: Inventory | None,
 ) -> SavedPlan:
@@ -50,21 +56,21 @@ async def saved_plan(
     again. Policy violations of the new plan are in the result.
 
     Raises:
-        BadUsage: the request narrows the plan.
+        BadUsage: the options narrow the plan.
         InvalidPlanFile: the file is not a plan, or was edited or damaged.
         StalePlan: an option is missing, or the plans differ.
 
     """
-    if request.options.selection.partial:
+    if options.selection.partial:
         raise BadUsage(
             "a saved plan has its own selection; --target, --exclude, --kind and --project "
             "can't be combined with it"
         )
     saved = decode(read_file(file), name=str(file))
     _check_place(saved.source, session.loaded)
-    for problem, hint in _other_options(saved, request):
+    for problem, hint in _other_options(saved, options):
         raise StalePlan(f"{problem}; nothing was sent", hint=hint)
-    options = replace(request.options, selection=saved.selection, planned_before=saved.addresses)
+    options = replace(options, selection=saved.selection, planned_before=saved.addresses)
     # Lists contain deleted projects for a while.
     deleted = {(c.address.kind, c.live_id or "") for c in saved.effective if c.action.destructive}
     new, live = await session.planned(transport, options, inventory, in_full=deleted)
@@ -96,10 +102,10 @@ def _check_place(source: PlanSource, loaded: Loaded) -> None:
         )
 
 
-def _other_options(saved: Plan, request: PlanRequest) -> Iterator[tuple[str, str]]:
+def _other_options(saved: Plan, options: PlanOptions) -> Iterator[tuple[str, str]]:
     """Yield each option that widens a plan and differs from those of the saved one, with a hint."""
     uses = {note.use for change in saved.effective for note in change.secrets}
-    if SecretUse.ROTATE in uses and not request.options.rotate:
+    if SecretUse.ROTATE in uses and not options.rotate:
         yield "the plan was made with --rotate-secrets", "pass it again, with the same names"
 
 

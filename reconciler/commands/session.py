@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from reconciler.client import SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.loading import load_workspace
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime, Shared
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     GitUnavailable,
@@ -52,28 +51,29 @@ from reconciler.workspace.yaml.loader import collector_paused
 _MOST_NAMED = 5
 
 
-class Session(Struct, frozen=True):
-    """A workspace that is loaded for one environment, its secrets, and the runtime.
+def load(workspace: Workspace) -> Loaded:
+    """Load and check the files, without a network.
 
-    `shared` is what it shares with other environments, with those of the runtime if there are any.
+    `desired.resources` are the resources by address, `diagnostics` the warnings.
+
+    Raises InvalidConfiguration with all diagnostics, BadUsage for an unknown environment.
+    """
+    return Session.open(workspace).loaded
+
+
+class Session(Struct, frozen=True):
+    """A workspace that is loaded for one environment, and its secrets.
+
     `history` is its git history, None outside of a repository.
     """
 
-    options: WorkspaceOptions
+    workspace: Workspace
     loaded: Loaded
     secrets: SecretResolver
-    runtime: Runtime
-    shared: Shared
     history: WorkspaceHistory | None
 
     @classmethod
-    def open(
-        cls,
-        options: WorkspaceOptions,
-        runtime: Runtime,
-        *,
-        drafts: Mapping[str, str] | None = None,
-    ) -> Session:
+    def open(cls, workspace: Workspace, *, drafts: Mapping[str, str] | None = None) -> Session:
         """Load the workspace. `drafts` are texts that replace or add files, by path.
 
         Secrets from environment variables, files and literals are resolved, since known secrets are
@@ -81,31 +81,36 @@ class Session(Struct, frozen=True):
 
         Raises InvalidConfiguration with all diagnostics.
         """
+        runtime = workspace.runtime
         loaded, tip, head = load_workspace(
-            options,
+            workspace,
             runtime.environ,
             interactive=runtime.interactive,
             drafts=drafts,
-            parsed=runtime.shared.parsed if runtime.shared is not None else None,
+            parsed=runtime.parsed,
         )
-        shared = runtime.shared or Shared(loaded.parsed)
         secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
         if loaded.connection is not None:
             secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)
         for ref in loaded.desired.secret_users:
             secrets.resolve_effortless(ref)
-        history = WorkspaceHistory.of(options.folder, loaded, runtime.environ, head)
-        session = cls(options, loaded, secrets, runtime, shared, history)
+        history = WorkspaceHistory.of(workspace.folder, loaded, runtime.environ, head)
+        session = cls(workspace, loaded, secrets, history)
         if drafts is None or not runtime.masks:
             runtime.masks.append(session.mask)
         session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")
         session.note(
-            f"workspace {options.folder}, environment {loaded.desired.environment}: "
+            f"workspace {workspace.folder}, environment {loaded.desired.environment}: "
             f"{several(len(loaded.desired.resources), 'resource')}"
         )
         decided_by = "the files" if tip is None else tip.branch or "the environment variables"
         session.note(f"connection and switches decided by {decided_by}")
         return session
+
+    @property
+    def runtime(self) -> Runtime:
+        """The process."""
+        return self.workspace.runtime
 
     def note(self, message: str) -> None:
         """Report what was loaded or decided, for `--debug`, with known secrets masked."""
@@ -169,7 +174,7 @@ class Session(Struct, frozen=True):
                 self.loaded.reachable(),
                 secrets=self.secrets,
                 settings=self.runtime.client.changed_by(
-                    self.options.client.over(self.loaded.client)
+                    self.workspace.client.over(self.loaded.client)
                 ),
                 listen=lambda event: self.runtime.listen(masked_in(event, self.mask)),
                 stop=self.runtime.stop,
@@ -183,10 +188,15 @@ class Session(Struct, frozen=True):
             raise masked from None
 
     def inventory(
-        self, request: PlanRequest, *, push: bool = False, rollback: bool = False
+        self, options: PlanOptions, *, push: bool = False, rollback: bool = False
     ) -> Inventory | None:
-        """Return what was applied, None without git. Raises GitUnavailable if unreadable."""
-        if request.no_inventory or self.history is None:
+        """Return what was applied, None without git. Raises GitUnavailable if unreadable.
+
+        `push`: it will be pushed.
+        """
+        if push:
+            self.required_history().check_pushable()
+        if options.no_inventory or self.history is None:
             return None
         return self.history.inventory(push=push, rollback=rollback)
 
@@ -194,7 +204,7 @@ class Session(Struct, frozen=True):
         """Return the git history. Raises GitUnavailable outside of a repository."""
         if self.history is None:
             raise GitUnavailable(
-                f"{self.options.folder} is not in a git repository",
+                f"{self.workspace.folder} is not in a git repository",
                 hint="run in a git clone, or omit --push",
             )
         return self.history

@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from reconciler.commands.files import read_file
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ReconcilerError
@@ -31,15 +30,6 @@ _LISTED = 10
 _SUFFIXES = (".json", ".jsonl")
 
 
-class ShowRequest(Struct, frozen=True):
-    """What to show: a file or a resource by `name`; `run` is the beginning of the id of a run."""
-
-    name: str
-    run: str | None
-    workspace: WorkspaceOptions
-    show_unmanaged: bool = False
-
-
 class Shown(Struct, frozen=True):
     """A result, the name of the table of its formats, and warnings about the files."""
 
@@ -55,19 +45,22 @@ def is_saved(name: str) -> bool:
     return is_file or name.endswith(_SUFFIXES)
 
 
-def show(request: ShowRequest, runtime: Runtime) -> Shown:
+def show(
+    workspace: Workspace, name: str, *, run: str | None = None, show_unmanaged: bool = False
+) -> Shown:
     """Return a saved plan, an audit log or a resolved resource.
+
+    `name` is a file or a resource, `run` the beginning of the id of a run.
 
     Raises BadUsage for options that what is shown does not take, and what reading raises.
     """
-    workspace, name = request.workspace, request.name
     if not is_saved(name):
-        if request.show_unmanaged or request.run is not None:
-            option = "--show-unmanaged" if request.show_unmanaged else "--run"
+        if show_unmanaged or run is not None:
+            option = "--show-unmanaged" if show_unmanaged else "--run"
             raise BadUsage(f"{option} requires a file, and '{name}' does not exist")
-        result, diagnostics = resolved(name, workspace, runtime)
+        result, diagnostics = resolved(workspace, name)
         return Shown(result, "resolved", diagnostics)
-    if workspace != WorkspaceOptions(workspace.folder):
+    if workspace != Workspace(workspace.folder, runtime=workspace.runtime):
         raise BadUsage(
             f"-e and --strict require a resource, and '{name}' is a file",
             hint="a saved plan contains everything that is shown",
@@ -75,17 +68,15 @@ def show(request: ShowRequest, runtime: Runtime) -> Shown:
     data = read_file(Path(name))
     runs = read_log(data, name=name)
     if runs:
-        return Shown(audit_of(runs, request.run), "audit")
-    if request.run is not None:
+        return Shown(audit_of(runs, run), "audit")
+    if run is not None:
         raise ReconcilerError(
             f"{name} is not an audit log", hint="it is written by `reconciler apply --log-file`"
         )
     return Shown(decode(data, name=name), "plan")
 
 
-def resolved(
-    name: str, options: WorkspaceOptions, runtime: Runtime
-) -> tuple[PublicResource, tuple[Diagnostic, ...]]:
+def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Diagnostic, ...]]:
     """Return the only resource that a text names, and warnings.
 
     Raises:
@@ -94,7 +85,7 @@ def resolved(
         ReconcilerError: the resource is not in this environment.
 
     """
-    session = Session.open(options, runtime)
+    session = Session.open(workspace)
     loaded = session.loaded
     resources = loaded.desired.resources
     names = Names(
@@ -107,7 +98,9 @@ def resolved(
     if resource is None:
         raise _not_in_environment(declaration, loaded)
     kind = kinds_by_name()[address.kind]
-    sources = OriginContext(loaded.places[address], loaded.variables, environ=runtime.environ)
+    sources = OriginContext(
+        loaded.places[address], loaded.variables, environ=workspace.runtime.environ
+    )
     result = PublicResource(
         address=address,
         collection=kind.collection,
@@ -118,7 +111,7 @@ def resolved(
         parent=_parent(resource, kind, loaded),
         in_organization=kind.parent is not None and resource.parent is None,
     )
-    return result, loaded.diagnostics
+    return workspace.masked(result), loaded.diagnostics
 
 
 def _environments(declaration: Declaration, loaded: Loaded) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ class PlanOptions(Struct, frozen=True):
     `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
     plan to some addresses without making it a partial plan for the reader.
     `planned_before` is what an earlier plan of the same selection had, which is selected again
-    although its names may have changed.
+    although its names may have changed. `no_inventory` does not use git.
     """
 
     rotate: tuple[str, ...] = ()
@@ -53,6 +53,7 @@ class PlanOptions(Struct, frozen=True):
     selection: Selection = field(default_factory=Selection)
     only: frozenset[Address] | None = None
     planned_before: frozenset[Address] | None = None
+    no_inventory: bool = False
 
 
 class PolicyRule(Struct, frozen=True):

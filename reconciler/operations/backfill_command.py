@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
-from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import OUTPUT, command, option
@@ -23,9 +22,10 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import is_interactive, render_options
+from reconciler.cli.output import render_options
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import (
+    is_interactive,
     write_calls,
     write_message,
     write_note,
@@ -40,10 +40,9 @@ from reconciler.model.times import duration_of
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Runtime
+    from reconciler.client import Stop
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.operations.backfill_ranges import Wanted
-    from reconciler.operations.backfills import BackfillRequest
     from reconciler.render.progress import Progress
 
 _WINDOW = "7d"
@@ -86,35 +85,22 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     export. Each backfill is sent once. If the last run failed, one interval is tried first. Exits
     with 3 if a backfill was not started or did not complete.
     """
-    from reconciler.cli.running import runtime
-    from reconciler.commands.recording import Outputs
-    from reconciler.operations.backfills import BackfillRequest
-    from reconciler.operations.runs import cancel
+    from reconciler.operations.runs import cancel_backfills
 
     if options["cancelled"]:
         if options["log_file"] is not None:
             raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
-        world = runtime()
-        # A signal may not hide what was cancelled before.
-        begin = partial(stop_on_signals, world.stop)
         if len(names) != 1 or options["project"]:
             raise BadUsage("--cancel needs one NAME")
-        ids = run(cancel(names[0], options["row_id"], workspace_of(options), world, begin))
+        workspace, row_id = workspace_of(options), options["row_id"]
+        # A signal may not hide what was cancelled before.
+        begin = partial(stop_on_signals, workspace.runtime.stop)
+        ids = run(cancel_backfills(workspace, names[0], row_id=row_id, begin=begin))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
     if options["row_id"] is not None:
         raise BadUsage("--id needs --cancel")
-    is_json = options["output_format"] == "json"
-    request = BackfillRequest(
-        workspace_of(options),
-        _wanted(options),
-        names,
-        options["project"],
-        **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
-        can_ask=is_interactive() and not is_json,
-        outputs=Outputs(options["log_file"]),
-    )
-    return _started(request, is_json=is_json)
+    return _started(names, _wanted(options), options)
 
 
 def _wanted(options: Mapping[str, Any]) -> Wanted:
@@ -141,27 +127,36 @@ def _wanted(options: Mapping[str, Any]) -> Wanted:
     return Span(first, last)
 
 
-def _started(request: BackfillRequest, *, is_json: bool) -> ExitCode:
+def _started(names: tuple[str, ...], wanted: Wanted, options: dict[str, Any]) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
-    from reconciler.cli.running import progress, run_shown, runtime
+    from reconciler.cli.running import progress, run_shown
+    from reconciler.commands.recording import Outputs
     from reconciler.model.backfill_plan import BackfillState
     from reconciler.model.public import as_json
-    from reconciler.model.redaction import masked_in
     from reconciler.operations.backfill_ranges import SincePause
     from reconciler.operations.backfills import Screen, backfill
     from reconciler.render.runs import ends_as_text
 
-    listener, world = progress(), runtime()
-    terminal = _Terminal(listener, world, is_json=is_json)
-    screen = Screen(terminal.show, terminal.approve, terminal.begin)
-    result = run_shown(lambda world: backfill(request, world, screen), world, listener)
-    result = masked_in(result, world.mask)
+    is_json = options["output_format"] == "json"
+    listener, workspace = progress(), workspace_of(options)
+    terminal = _Terminal(listener, workspace.runtime.stop, is_json=is_json)
+    work = partial(
+        backfill,
+        names=names,
+        wanted=wanted,
+        projects=options["project"],
+        approve=terminal.approve if is_interactive() and not is_json else None,
+        outputs=Outputs(options["log_file"]),
+        screen=Screen(terminal.show, terminal.begin),
+        **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
+    )
+    result = run_shown(work, workspace, listener)
     if is_json:
         write_report(as_json(result.plan))
     else:
         environment = result.plan.source.environment
         write_report(ends_as_text(result.ended, render_options(), environment))
-    for item in result.ended if isinstance(request.wanted, SincePause) else ():
+    for item in result.ended if isinstance(wanted, SincePause) else ():
         if any(end.state is BackfillState.SKIPPED for end in item.ends):
             say_not_started(item.address)
     write_calls(result.calls)
@@ -180,13 +175,12 @@ class _Terminal(Struct, frozen=True):
     """Shows the backfills and asks. With `is_json`, stdout is for the result only."""
 
     progress: Progress
-    world: Runtime
+    stop: Stop
     is_json: bool
 
     def show(self, plan: BackfillPlan) -> None:
         self.progress.clear()
-        how = replace(render_options(), mask=self.world.mask)
-        text = writer_of(DEFAULT, "backfills")(plan, how)
+        text = writer_of(DEFAULT, "backfills")(plan, render_options())
         if self.is_json:
             write_note(text)
         else:
@@ -201,4 +195,4 @@ class _Terminal(Struct, frozen=True):
         return await approved(approval_of_backfills(plan))
 
     def begin(self) -> None:
-        stop_on_signals(self.world.stop)
+        stop_on_signals(self.stop)

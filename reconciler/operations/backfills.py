@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.commands.lock import only_apply
-from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.backfill_plan import (
@@ -46,55 +45,10 @@ _MANY = 1_000
 """More runs of an export than a backfill of a month has; ten times as many are a danger."""
 
 
-class BackfillRequest(Struct, frozen=True):
-    """What to backfill of which objects.
-
-    wanted
-        A range, the gaps of a window, or what the last pause skipped.
-    names, parents
-        Which objects, and those below which parents, by address, id, key, name or glob.
-    auto_approve, can_ask
-        Whether to skip the question for approval, and whether there is a terminal to ask on.
-    dry_run
-        Whether to plan only.
-    wait
-        Whether to wait until the backfills ended.
-    """
-
-    workspace: WorkspaceOptions
-    wanted: Wanted
-    names: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
-    auto_approve: bool = False
-    can_ask: bool = True
-    dry_run: bool = False
-    wait: bool = False
-    outputs: Outputs = field(default_factory=Outputs)
-
-    @property
-    def asks(self) -> bool:
-        """Whether backfills need an answer."""
-        return not (self.auto_approve or self.dry_run)
-
-    def check(self) -> None:
-        """Raise BadUsage if no object is named."""
-        if not (self.names or self.parents):
-            raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
-
-    def check_terminal(self) -> None:
-        """Raise BadUsage if there is no way to approve a plan, which is shown before."""
-        if self.asks and not self.can_ask:
-            raise BadUsage(
-                "no terminal to ask for approval; nothing was sent",
-                hint="pass --auto-approve, or --dry-run to see the backfills",
-            )
-
-
 class Screen(Struct, frozen=True):
-    """What is shown and asked: the plan, the question, and that sending begins."""
+    """What is shown: the plan, and that sending begins."""
 
-    show: Callable[[BackfillPlan], None]
-    approve: Callable[[BackfillPlan], Awaitable[bool]]
+    show: Callable[[BackfillPlan], None] = lambda _: None
     begin: Callable[[], None] = lambda: None
 
 
@@ -122,8 +76,23 @@ class Backfilled(Struct, frozen=True):
         return self.report.complete
 
 
-async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -> Backfilled:
-    """Plan the backfills of objects, show them, get approval, and start them.
+async def backfill(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str],
+    wanted: Wanted,
+    *,
+    projects: Sequence[str] = (),
+    approve: Callable[[BackfillPlan], Awaitable[bool]] | None = None,
+    auto_approve: bool = False,
+    dry_run: bool = False,
+    wait: bool = False,
+    outputs: Outputs | None = None,
+    screen: Screen | None = None,
+) -> Backfilled:
+    """Plan backfills of objects, get approval, and start them; `wait` until they ended.
+
+    `names` select exports and `projects` projects, by address, id, key, name or glob. `wanted` is
+    a range, the gaps of a window, or what the last pause skipped. `dry_run` only plans.
 
     Raises:
         BadUsage: the range is invalid, a name matches nothing, or there is no way to approve;
@@ -132,31 +101,40 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         ReconcilerError: not approved; nothing was sent.
 
     """
-    request.check()
-    session = Session.open(request.workspace, runtime)
+    if not (names or projects):
+        raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
+    screen = screen or Screen()
+    session = Session.open(workspace)
     async with session.connected() as transport, AsyncExitStack() as stack:
         targets = await read_targets(session, transport, "backfill")
-        planner = _Planner(request, session, transport, targets, session.now(transport))
-        plan = await planner.plan()
-        screen.show(plan)
-        if request.dry_run or not plan.backfills:
-            return Backfilled(plan, transport.calls)
-        request.check_terminal()
-        if request.asks and not await screen.approve(plan):
+        planner = _Planner(wanted, session, transport, targets, session.now(transport))
+        plan = await planner.plan(targets.chosen(names, projects))
+        shown = workspace.masked(plan)
+        screen.show(shown)
+        if dry_run or not plan.backfills:
+            return Backfilled(shown, transport.calls)
+        if not auto_approve and approve is None:
+            raise BadUsage(
+                "no terminal to ask for approval; nothing was sent",
+                hint="pass --auto-approve, or --dry-run to see the backfills",
+            )
+        if not auto_approve and approve is not None and not await approve(shown):
             raise ReconcilerError("not approved; nothing was sent")
         await stack.enter_async_context(only_apply(transport))
-        bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
+        runtime = workspace.runtime
+        bus = stack.enter_context(recording(outputs or Outputs(), runtime, session.mask))
         stack.enter_context(transport.reporting_to(bus))
         bus(BackfillsPlanned(plan))
         screen.begin()
         objects = [item for item in plan.objects if item.backfills]
-        ended = await run_all([planner.backfiller(item) for item in objects], wait=request.wait)
+        ended = await run_all([planner.backfiller(item) for item in objects], wait=wait)
         ends = {item.address: ends for item, ends in zip(objects, ended, strict=True)}
         made = tuple(replace(item, ends=ends.get(item.address, ())) for item in plan.objects)
         started = tuple(item for item in made if item.ends)
         report = BackfillsEnded(started, interrupted=runtime.stop.requested.is_set())
         bus(report)
-        return Backfilled(replace(plan, objects=made), transport.calls, report, bus.problems)
+        ran = Backfilled(replace(plan, objects=made), transport.calls, report, bus.problems)
+        return workspace.masked(ran)
 
 
 def approval_of_backfills(plan: BackfillPlan) -> Approval:
@@ -177,9 +155,9 @@ def approval_of_backfills(plan: BackfillPlan) -> Approval:
 
 
 class _Planner(Struct):
-    """Plans the backfills that a request asks for."""
+    """Plans backfills of what is wanted."""
 
-    request: BackfillRequest
+    wanted: Wanted
     session: Session
     transport: Transport
     targets: Targets
@@ -201,12 +179,11 @@ class _Planner(Struct):
             raise BadUsage(f"the server never runs exports with interval '{schedule.interval}'")
         return schedule
 
-    async def plan(self) -> BackfillPlan:
-        """Return the backfills of now. Raises BadUsage, ServiceError.
+    async def plan(self, targets: Sequence[Target]) -> BackfillPlan:
+        """Return the backfills of objects. Raises BadUsage, ServiceError.
 
         Of several objects, those that can't be backfilled are left out.
         """
-        targets = self.targets.chosen(self.request.names, self.request.parents)
         planned = await together(map(self._attempted, targets))
         objects = [item for item in planned if isinstance(item, ObjectBackfills)]
         left_out: dict[str, list[str]] = {}
@@ -232,9 +209,8 @@ class _Planner(Struct):
 
     async def _of(self, target: Target) -> ObjectBackfills:
         """Return the backfills of one object. Raises BadUsage, ServiceError."""
-        request = self.request
         schedule, latest = self.schedule(target), latest_runs(target.live)
-        chosen = await request.wanted.of(target, schedule, self)
+        chosen = await self.wanted.of(target, schedule, self)
         tried = with_trial(schedule, chosen.backfills, latest)
         warnings = consequences_of(tried, schedule, chosen.gaps, latest) if tried else ()
         if tried:

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from reconciler.client import Transport, together
 from reconciler.client.failures import ADDON
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import (
     BadUsage,
@@ -46,14 +45,14 @@ Approve = Callable[[int], Awaitable[bool]]
 
 
 async def destination_checks(
-    options: WorkspaceOptions, names: tuple[str, ...], runtime: Runtime, approve: Approve
+    workspace: Workspace, names: tuple[str, ...], approve: Approve
 ) -> list[Check]:
     """Return a check for each step that the service ran, up to the first failure of each resource.
 
     Raises BadUsage for unknown names.
     """
     try:
-        session = Session.open(options, runtime)
+        session = Session.open(workspace)
         async with session.connected() as transport:
             tests = await _chosen(session, transport, names)
             count = sum(not test.reason for test in tests)
@@ -158,9 +157,7 @@ class _Test(Struct, frozen=True):
 
 async def _chosen(session: Session, transport: Transport, names: tuple[str, ...]) -> list[_Test]:
     """Return the tests of the named resources. Raises BadUsage for unknown names."""
-    plan, live = await session.planned(
-        transport, PlanOptions(), session.inventory(PlanRequest(session.options))
-    )
+    plan, live = await session.planned(transport, PlanOptions(), session.inventory(PlanOptions()))
     check_clear(names, plan.refusals)
     kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
     lacking = await missing_feature(transport, kind, organization, live.dialect)

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.commands.loading import deciding_tip
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import Forbidden, GitUnavailable, ReconcilerError, Unauthorized
@@ -165,8 +164,7 @@ def _texts(values: tuple[str, ...]) -> str:
 
 
 async def diagnose(
-    options: WorkspaceOptions,
-    runtime: Runtime,
+    workspace: Workspace,
     names: tuple[str, ...] = (),
     approve: Approve | None = None,
 ) -> HealthReport:
@@ -175,13 +173,13 @@ async def diagnose(
     With `names` and `approve`, the service tests the destinations of these resources. Raises
     BadUsage for unknown names.
     """
-    quick = replace(options, client=options.client.over(_QUICK))
-    session, configuration = _configuration(quick, runtime)
+    quick = replace(workspace, client=workspace.client.over(_QUICK))
+    session, configuration = _configuration(quick)
     version = f"reconciler {__version__}, Python {python_version()}, {sys.platform}"
     checks = [Check.fine("version", version), configuration]
-    checks += await _service_checks(session, quick, runtime)
+    checks += await _service_checks(session, quick)
     for name, about in (
-        ("trusted branch", _trusted(quick, runtime)),
+        ("trusted branch", _trusted(quick)),
         ("git", _git(quick.folder, session)),
     ):
         try:
@@ -189,18 +187,18 @@ async def diagnose(
         except ReconcilerError as error:
             checks.append(Check.of(name, error))
     if names and approve is not None:
-        checks += await destination_checks(options, names, runtime, approve)
-    return HealthReport(tuple(checks))
+        checks += await destination_checks(workspace, names, approve)
+    return workspace.masked(HealthReport(tuple(checks)))
 
 
-def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session | None, Check]:
+def _configuration(workspace: Workspace) -> tuple[Session | None, Check]:
     """Load the workspace. Return None without a workspace, or if it has errors."""
     name = "configuration"
-    if not (options.folder / WORKSPACE_FILE).exists():
+    if not (workspace.folder / WORKSPACE_FILE).exists():
         text = f"no {WORKSPACE_FILE} in this folder: variables of the environment are used"
         return None, Check.fine(name, text)
     try:
-        session = Session.open(options, runtime)
+        session = Session.open(workspace)
     except InvalidConfiguration as error:
         return None, Check.failed(name, error.message, "run `reconciler validate`")
     except ReconcilerError as error:
@@ -214,13 +212,11 @@ def _configuration(options: WorkspaceOptions, runtime: Runtime) -> tuple[Session
     return session, Check.fine(name, text)
 
 
-async def _service_checks(
-    session: Session | None, options: WorkspaceOptions, runtime: Runtime
-) -> list[Check]:
+async def _service_checks(session: Session | None, workspace: Workspace) -> list[Check]:
     """Return the checks of the service. Without a usable workspace, variables name it."""
     name = "connection"
     try:
-        used = session or _session_of_variables(options, runtime)
+        used = session or _session_of_variables(workspace)
         used.loaded.reachable()
     except InvalidConfiguration as error:
         first = error.diagnostics[0]
@@ -230,17 +226,17 @@ async def _service_checks(
     return await access_checks(used, is_workspace=session is not None)
 
 
-def _session_of_variables(options: WorkspaceOptions, runtime: Runtime) -> Session:
+def _session_of_variables(workspace: Workspace) -> Session:
     with tempfile.TemporaryDirectory() as empty:
-        return Session.open(
-            replace(options, folder=Path(empty), environment=None), runtime, drafts=_NO_FILES
-        )
+        nowhere = replace(workspace, folder=Path(empty), environment=None)
+        return Session.open(nowhere, drafts=_NO_FILES)
 
 
-def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
+def _trusted(workspace: Workspace) -> Iterator[Check]:
     """Check which files decide where the key is sent."""
     name = "trusted branch"
-    tip = deciding_tip(options, runtime.environ, interactive=runtime.interactive)
+    runtime = workspace.runtime
+    tip = deciding_tip(workspace, runtime.environ, interactive=runtime.interactive)
     if tip is None:
         yield Check.fine(name, "the files of this folder decide where the key is sent")
     elif tip.problem:

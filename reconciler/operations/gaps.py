@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport, together
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
@@ -149,38 +148,31 @@ class GapReport(Public, frozen=True):
         return sum(item.count(*_REPAIRABLE) for item in self.objects)
 
 
-class GapRequest(Struct, frozen=True):
-    """Which objects, all without `names`, and which window: up to `last`, None for now.
+async def gaps(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    *,
+    first: Moment | None = None,
+    last: datetime | None = None,
+) -> Reported[GapReport]:
+    """Return the intervals that objects should have exported and did not; of all without `names`.
 
-    `first` is a time, or how long before the end it is.
-    """
-
-    workspace: WorkspaceOptions
-    names: tuple[str, ...] = ()
-    first: Moment | None = None
-    last: datetime | None = None
-
-    def window(self, now: datetime) -> Interval:
-        """Return the window. Raises BadUsage for an empty one."""
-        last = now if self.last is None else min(self.last, now)
-        first, _ = window_at(now, _WINDOW if self.first is None else self.first, last)
-        return Interval(first or last, last)
-
-
-async def gaps(request: GapRequest, runtime: Runtime) -> Reported[GapReport]:
-    """Return the gaps of objects.
+    The window ends at `last`, None for now. It begins at `first`, a time or how long before the
+    end it is, None for seven days.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    session = Session.open(request.workspace, runtime)
+    session = Session.open(workspace)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, "runs")
-        chosen = targets.named(request.names)
+        chosen = targets.named(names)
         now = session.now(transport)
-        window = request.window(now)
-        listed = await gaps_in(chosen, targets, transport, window, now)
-        report = GapReport(session.loaded.desired.environment, window, tuple(listed))
-        return Reported(report, calls=transport.calls)
+        end = now if last is None else min(last, now)
+        start, _ = window_at(now, _WINDOW if first is None else first, end)
+        window = Interval(start or end, end)
+        objects = await gaps_in(chosen, targets, transport, window, now)
+        report = GapReport(session.loaded.desired.environment, window, tuple(objects))
+        return workspace.masked(Reported(report, calls=transport.calls))
 
 
 async def gaps_in(

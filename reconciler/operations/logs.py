@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.errors import Forbidden, InvalidResponse
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
@@ -112,41 +111,38 @@ async def _page(calls: ObjectCalls, query: Query, run: str | None) -> list[LogEn
     return list(valid(LogEntry.of, results, label))
 
 
-class LogsRequest(Struct, frozen=True):
-    """Whose log to show, the newest `limit` entries of it; None for all.
+async def logs(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    name: str,
+    wanted: LogFilter | None = None,
+    *,
+    run: str | None = None,
+    limit: int | None = 100,
+    first: Moment | None = None,
+    last: datetime | None = None,
+) -> LogReport:
+    """Return the newest `limit` entries of the log of an object, or of one run; None for all.
 
-    `run` is the id of the only run to show. `first` and `last` replace the window of
-    `wanted`.
-    """
-
-    workspace: WorkspaceOptions
-    name: str
-    run: str | None = None
-    wanted: LogFilter = field(default_factory=LogFilter)
-    limit: int | None = 100
-    first: Moment | None = None
-    last: datetime | None = None
-
-
-async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:
-    """Return the log of an object or of a run.
+    `first` and `last` replace the window of `wanted`.
 
     Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
     """
-    async with _opened(request, runtime) as world:
-        request = _timed(request, world.now)
-        run, matched = None, None
-        if request.run is not None:
-            run, matched = await read_run(world.calls, request.run), Matched.BY_SERVICE
+    async with _opened(workspace, name) as world:
+        wanted = wanted or LogFilter()
+        start, end = window_at(world.now, first or wanted.first, last or wanted.last)
+        wanted, path, about, matched = replace(wanted, first=start, last=end), run, None, None
+        if run is not None:
+            about, matched = await read_run(world.calls, run), Matched.BY_SERVICE
             # Since 2025 the path of a run's logs is empty, or fails (service.md, 3).
             if world.calls.dialect is not Dialect.INTERFACE:
-                matched, wanted = Matched.BY_TIME, _while(run, request.wanted, world.now)
-                request = replace(request, run=None, wanted=wanted)
-        entries, more = await _newest(request, world)
+                matched, path = Matched.BY_TIME, None
+                wanted = _while(about, wanted, world.now)
+        entries, more = await _newest(world, wanted, path, limit)
         shown = _shown(entries)
-        return LogReport(
-            **asdict(world.subject), more=more, run=run, matched=matched, entries=shown
+        report = LogReport(
+            **asdict(world.subject), more=more, run=about, matched=matched, entries=shown
         )
+        return workspace.masked(report)
 
 
 def _while(run: Run, wanted: LogFilter, now: datetime) -> LogFilter:
@@ -158,17 +154,10 @@ def _while(run: Run, wanted: LogFilter, now: datetime) -> LogFilter:
     return replace(wanted, first=max(first, window.start), last=min(last, window.end))
 
 
-def _timed(request: LogsRequest, now: datetime) -> LogsRequest:
-    """Return a request whose filter has the window. Raises BadUsage for an empty one."""
-    wanted = request.wanted
-    first, last = window_at(now, request.first or wanted.first, request.last or wanted.last)
-    return replace(request, wanted=replace(wanted, first=first, last=last))
-
-
 @asynccontextmanager
-async def _opened(request: LogsRequest, runtime: Runtime) -> AsyncIterator[Opened]:
+async def _opened(workspace: Workspace, name: str) -> AsyncIterator[Opened]:
     """Yield the object, and name its page where the service refuses logs to keys."""
-    async with opened(request.workspace, request.name, runtime, tab="logs") as world:
+    async with opened(workspace, name, tab="logs") as world:
         try:
             yield world
         except NotOffered as error:
@@ -178,12 +167,14 @@ async def _opened(request: LogsRequest, runtime: Runtime) -> AsyncIterator[Opene
             raise error.reworded(hint=f"read them in the browser: {page}") from None
 
 
-async def _newest(request: LogsRequest, world: Opened) -> tuple[list[LogEntry], bool]:
+async def _newest(
+    world: Opened, wanted: LogFilter, run: str | None, limit: int | None
+) -> tuple[list[LogEntry], bool]:
     """Return the newest entries, the newest first, and whether there are more."""
-    page = MOST if request.limit is None else min(MOST, request.limit + 1)
+    page = MOST if limit is None else min(MOST, limit + 1)
     kept: list[LogEntry] = []
-    async for entry in read_logs(world.calls, request.wanted, page=page, run=request.run):
-        if len(kept) == request.limit:
+    async for entry in read_logs(world.calls, wanted, page=page, run=run):
+        if len(kept) == limit:
             return kept, True
         kept.append(entry)
     return kept, False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import click
 from msgspec import Struct
 
 from reconciler.cli import completing
-from reconciler.cli.apply import Terminal, finish, run_runtime
+from reconciler.cli.apply import Terminal, finish, run_stoppable
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     PARENTS,
@@ -22,9 +23,8 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import is_interactive, render_options
-from reconciler.cli.signals import run
-from reconciler.cli.streams import ByteOutput, write_calls, write_note, write_report
+from reconciler.cli.output import render_options
+from reconciler.cli.streams import ByteOutput, is_interactive, write_calls, write_note, write_report
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import listed
 
@@ -63,10 +63,10 @@ pausing_options = all_of(
 
 def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> Applied | None:
     """Pause or unpause objects; return how that ended, None for a dry run."""
-    from reconciler.cli.running import progress, shown
+    from reconciler.cli.running import progress, run_shown
     from reconciler.commands.applying import Screen, check_policy
     from reconciler.commands.recording import Outputs
-    from reconciler.operations.pausing import PauseRequest, pause, plan_pause
+    from reconciler.operations.pausing import pause, plan_pause
 
     is_json = options["output_format"] == "json"
     log_file: Path | None = options["log_file"]
@@ -77,28 +77,29 @@ def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> 
         )
     if options["reason"] is not None and log_file is None and not is_json:
         raise BadUsage("--reason is for the audit log", hint="pass --log-file FILE, too")
-    request = PauseRequest(
-        workspace_of(options),
-        names,
-        action,
-        options["project"],
-        options["destinations"],
-        auto_approve=options["auto_approve"],
-        can_ask=is_interactive() and not is_json,
-        outputs=Outputs(
-            log_file, stream=ByteOutput() if is_json else None, reason=options["reason"]
-        ),
-    )
-    listener = progress()
+    listener, stream = progress(), ByteOutput() if is_json else None
     terminal = _Terminal(Terminal(listener, render_options(), is_json=is_json), action)
+    chosen = {
+        "names": names,
+        "action": action,
+        "projects": options["project"],
+        "destinations": options["destinations"],
+    }
     if options["dry_run"]:
-        result = run(shown(plan_pause(request, run_runtime(listener)), listener))
+        result = run_shown(partial(plan_pause, **chosen), workspace_of(options), listener)
         terminal.show(result)
         write_calls(result.calls)
         check_policy(result.plan)
         return None
-    screen = Screen(terminal.show, terminal.inner.approve, terminal.report)
-    return run(shown(pause(request, run_runtime(listener), screen), listener))
+    work = partial(
+        pause,
+        **chosen,
+        approve=terminal.inner.approve if is_interactive() and not is_json else None,
+        auto_approve=options["auto_approve"],
+        outputs=Outputs(log_file, stream, options["reason"]),
+        screen=Screen(terminal.show, terminal.report),
+    )
+    return run_stoppable(work, workspace_of(options), listener)
 
 
 class _Terminal(Struct, frozen=True):

@@ -6,19 +6,17 @@ They select objects by name, by project, and by destination ("the warehouse is d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.applying import Applied, Screen, apply, no_terminal
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
@@ -27,13 +25,14 @@ from reconciler.model.comparison import live_fields
 from reconciler.model.kind import Action, Field
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, Reason
-from reconciler.model.policy import Policy
+from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import mapping_of
 from reconciler.operations.targets import Target, read_targets
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.draft import PlanContext
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.places import Places
 from reconciler.planning.planner import make_plan
 
@@ -123,69 +122,78 @@ def _yaml(value: Any) -> str:
     return str(value).lower()
 
 
-class PauseRequest(Struct, frozen=True):
-    """Which objects to pause or unpause, by all that is given of names, parents and destinations.
+class _Chosen(Struct, frozen=True):
+    """What is paused or unpaused: the objects that match all that is given."""
 
-    names, parents
-        The objects, and what they are in, by address, id, key, name or glob.
-    destinations
-        Globs of types of destinations, and of where they send.
-    auto_approve, can_ask
-        Whether to skip the question for approval, and whether there is a terminal to ask on.
-    outputs
-        Where the events of the run go, with the reason.
-    """
-
-    workspace: WorkspaceOptions
-    names: tuple[str, ...]
+    names: Sequence[str]
     action: Action
-    parents: tuple[str, ...] = ()
-    destinations: tuple[str, ...] = ()
-    auto_approve: bool = False
-    can_ask: bool = True
-    outputs: Outputs = field(default_factory=Outputs)
+    projects: Sequence[str]
+    destinations: Sequence[str]
+
+    async def plan(
+        self,
+        session: Session,
+        transport: Transport,
+        _: PlanOptions | None = None,
+        __: Inventory | None = None,
+    ) -> tuple[Plan, Live]:
+        """Return the plan, and the live state that it is made from."""
+        targets = await read_targets(session, transport, str(self.action))
+        chosen = targets.chosen(self.names, self.projects)
+        if self.destinations:
+            chosen = sending_to(self.destinations, chosen)
+        objects = {item.address: item.live for item in chosen}
+        toggling = Toggling(objects, self.action, session.loaded.desired)
+        context = session.plan_context(PlanOptions())
+        return toggling.plan(targets.live, session.loaded.own_policy, context), targets.live
 
 
-async def plan_pause(request: PauseRequest, runtime: Runtime) -> PlanResult:
+async def plan_pause(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    action: Action = Action.PAUSE,
+    *,
+    projects: Sequence[str] = (),
+    destinations: Sequence[str] = (),
+) -> PlanResult:
     """Return the plan that `pause` would show. Raises what `pause` raises before it sends."""
-    session = Session.open(request.workspace, runtime)
+    session = Session.open(workspace)
     async with session.connected() as transport:
-        plan, _ = await _planned(request, session, transport)
+        plan, _ = await _Chosen(names, action, projects, destinations).plan(session, transport)
         return PlanResult.of(await session.named(transport, plan), session, transport)
 
 
-async def pause(request: PauseRequest, runtime: Runtime, screen: Screen) -> Applied:
-    """Pause or unpause objects: show the plan, get approval, apply it, verify it.
+async def pause(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    action: Action = Action.PAUSE,
+    *,
+    projects: Sequence[str] = (),
+    destinations: Sequence[str] = (),
+    approve: Callable[[Plan], Awaitable[bool]] | None = None,
+    auto_approve: bool = False,
+    outputs: Outputs | None = None,
+    screen: Screen | None = None,
+) -> Applied:
+    """Pause exports, or do the other `action`, UNPAUSE: get approval, apply it, verify it.
+
+    `names` and `projects` are addresses, ids, keys, names or globs, `destinations` globs of types
+    and places. Exports match all that is given. Runs that a pause left out are not made.
 
     Raises what `apply` raises, and BadUsage if nothing is named, or for a name or a destination
     that matches nothing.
     """
+    if approve is None and not auto_approve:
+        raise no_terminal()
     return await apply(
-        ApplyRequest(
-            PlanRequest(request.workspace, no_inventory=True),
-            auto_approve=request.auto_approve,
-            can_ask=request.can_ask,
-            outputs=request.outputs,
-            make=partial(_planned, request),
-        ),
-        runtime,
-        screen,
+        workspace,
+        PlanOptions(no_inventory=True),
+        approve=approve,
+        auto_approve=auto_approve,
+        outputs=outputs,
+        screen=screen,
+        make=_Chosen(names, action, projects, destinations).plan,
     )
-
-
-async def _planned(
-    request: PauseRequest, session: Session, transport: Transport
-) -> tuple[Plan, Live]:
-    targets = await read_targets(session, transport, str(request.action))
-    chosen = targets.chosen(request.names, request.parents)
-    if request.destinations:
-        chosen = sending_to(request.destinations, chosen)
-    toggling = Toggling(
-        {item.address: item.live for item in chosen}, request.action, session.loaded.desired
-    )
-    context = session.plan_context(PlanRequest(request.workspace).options)
-    plan = toggling.plan(targets.live, session.loaded.own_policy, context)
-    return plan, targets.live
 
 
 def sending_to(globs: Sequence[str], targets: Sequence[Target]) -> tuple[Target, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.commands.files import write_private
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import (
     AmbiguousOutcome,
@@ -96,31 +95,12 @@ class ProjectDetails(Public, frozen=True):
     """Address of its settings on the service, null if unknown."""
 
 
-class ProjectsRequest(Struct, frozen=True):
-    """Which projects to list: all without `names`."""
-
-    workspace: WorkspaceOptions
-    names: tuple[str, ...] = ()
-
-
-class ProjectRequest(Struct, frozen=True):
-    """Which project, by address, id, key, name or glob. `reveal` shows its token."""
-
-    workspace: WorkspaceOptions
-    name: str
-    reveal: bool = False
-
-
-Approve = Callable[[ProjectDetails], Awaitable[bool]]
-"""Returns whether the token of a project is reset."""
-
-
-async def projects(request: ProjectsRequest, runtime: Runtime) -> ProjectReport:
-    """Return the live projects, and the number of objects in them, from the lists only.
+async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectReport:
+    """Return the live projects that names select, and the number of objects in them; all without.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    session = Session.open(request.workspace, runtime)
+    session = Session.open(workspace)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, RESET)
     children = Counter(
@@ -130,50 +110,54 @@ async def projects(request: ProjectsRequest, runtime: Runtime) -> ProjectReport:
         for child in targets.live.of(kind.name)
     )
     lines = []
-    for target in targets.named(request.names):
+    for target in targets.named(names):
         live, zone = target.live, target.live.body.get("timezone")
         zone = zone if isinstance(zone, str) else None
         lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
-    return ProjectReport(
+    report = ProjectReport(
         environment=session.loaded.desired.environment,
         base_url=session.loaded.reachable().base_url,
         organization=targets.organization,
         projects=tuple(lines),
-        missing=targets.missing if not request.names else (),
+        missing=targets.missing if not names else (),
     )
+    return workspace.masked(report)
 
 
-async def project(request: ProjectRequest, runtime: Runtime) -> ProjectDetails:
-    """Return one project with all of its fields.
+async def show_project(workspace: Workspace, name: str, *, reveal: bool = False) -> ProjectDetails:
+    """Return one project with all of its fields. `reveal` shows its API token.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    async with _opened(request, runtime) as selected:
+    async with _opened(workspace, name) as selected:
         live = await selected.read()
-        return selected.details(live.body, reveal=request.reveal)
+        return workspace.masked(selected.details(live.body, reveal=reveal))
 
 
-async def project_answer(
-    operation: str, request: ProjectRequest, runtime: Runtime
-) -> ProjectDetails:
+async def project_answer(workspace: Workspace, name: str, operation: str) -> ProjectDetails:
     """Return what the service answers to `activity`, or `demo_data`: whether it is generated.
 
-    Raises NotOffered where the server refuses it to API keys, and the errors of `project`.
+    Raises NotOffered where the server refuses it to API keys, and the errors of `show_project`.
     """
-    async with _opened(request, runtime) as selected, selected.explained():
+    async with _opened(workspace, name) as selected, selected.explained():
         body = await selected.calls.send(operation)
         if not isinstance(body, Mapping):
             label = operation.replace("_", " ")
             raise InvalidResponse(f"{label}: the response is {json_shown(body)}, not an object")
-        return selected.details(body)
+        return workspace.masked(selected.details(body))
 
 
 async def reset_token(
-    request: ProjectRequest, runtime: Runtime, approve: Approve, out: Path | None = None
+    workspace: Workspace,
+    name: str,
+    *,
+    approve: Callable[[ProjectDetails], Awaitable[bool]],
+    reveal: bool = False,
+    out: Path | None = None,
 ) -> ProjectDetails:
     """Give a project a new token, once, and return it, or `***` without `reveal`.
 
-    `out` is a file for it.
+    `out` is a file of mode 0600 for it.
 
     Raises:
         NotOffered: the server refuses it to API keys; nothing was sent.
@@ -184,15 +168,15 @@ async def reset_token(
     """
     if out is not None and not out.parent.is_dir():
         raise BadUsage(f"the folder of {out} does not exist", hint="create it; nothing was sent")
-    async with _opened(request, runtime) as selected, selected.explained():
+    async with _opened(workspace, name) as selected, selected.explained():
         selected.calls.check(RESET)
         before = await selected.read()
-        if not await approve(selected.details(before.body)):
+        if not await approve(workspace.masked(selected.details(before.body))):
             raise ReconcilerError("not approved; nothing was sent")
         after = await _reset(selected, before)
         if out is not None:
             _write_token(out, after, selected.calls)
-        return selected.details({TOKEN: _token(after)}, reveal=request.reveal)
+        return workspace.masked(selected.details({TOKEN: _token(after)}, reveal=reveal))
 
 
 class _Selected(Struct, frozen=True):
@@ -237,11 +221,11 @@ class _Selected(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def _opened(request: ProjectRequest, runtime: Runtime) -> AsyncIterator[_Selected]:
-    session = Session.open(request.workspace, runtime)
+async def _opened(workspace: Workspace, name: str) -> AsyncIterator[_Selected]:
+    session = Session.open(workspace)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, RESET)
-        target = targets.one(request.name)
+        target = targets.one(name)
         yield _Selected(session, transport, target, targets.calls(target, transport))
 
 

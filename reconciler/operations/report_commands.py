@@ -98,12 +98,12 @@ def status_command(
     glob. Reads only the lists. Of several environments, one that fails does not hide the others,
     and the exit code is the worst.
     """
-    from reconciler.cli.running import Reporting, run_shown, runtime
-    from reconciler.operations.status import StatusRequest, status
+    from reconciler.cli.running import Reporting, run_shown
+    from reconciler.operations.status import status
 
     environments = one_environment(options)
     name = "statuses" if environments else "status"
-    request = StatusRequest(workspace_of(options), names, options["project"])
+    work = partial(status, names=names, projects=options["project"])
     how = render_options()
     listed = bool(how.verbose or options["show_all"] or names)
     how = replace(how, verbose=listed, links=options["links"])
@@ -112,16 +112,13 @@ def status_command(
         failed = any(export.is_any_of(fail_on) for export in report.exports)
         return ExitCode.CHANGES if failed else ExitCode.FINE
 
-    reporting = Reporting(status, request, environments, code_of)
-
-    world = runtime()
-    result: Reported[Any] = run_shown(reporting.report, world)
-    masked = replace(how, mask=world.mask)
-    text = writer_of(output_format, name)(result.report, masked)
+    reporting = Reporting(work, environments, code_of)
+    result: Reported[Any] = run_shown(reporting.report, workspace_of(options))
+    text = writer_of(output_format, name)(result.report, how)
     print_warnings(result.diagnostics)
     write_result(text)
     if options["html"] is not None:
-        _write_page(options["html"], name, result.report, masked)
+        _write_page(options["html"], name, result.report, how)
     write_calls(result.calls)
     return reporting.exit_code(result.report)
 
@@ -177,22 +174,23 @@ def runs_command(
     runs again, use `reconciler backfill NAME --failed`.
     """
     from reconciler.cli.running import show_report
-    from reconciler.operations.runs import RunsRequest, runs
+    from reconciler.operations.runs import RunFilter, runs
 
     if options["run"] is not None and (len(names) != 1 or options["project"]):
         raise BadUsage("--run is of one export", hint="write: reconciler runs NAME --run ID")
-    request = RunsRequest(
-        workspace_of(options),
-        names,
-        options["project"],
-        options["run"],
-        *range_of(options),
+    first, last = range_of(options)
+    wanted = RunFilter(
+        first,
+        last,
         order=RunOrder(options["order"]),
         statuses=options["statuses"],
         limit=None if options["everything"] else options["limit"],
     )
+    work = partial(
+        runs, names=names, wanted=wanted, projects=options["project"], run=options["run"]
+    )
     how = render_options(links=links)
-    report = show_report("runs", output_format, partial(runs, request), how).report
+    report = show_report("runs", output_format, work, workspace_of(options), how).report
     return worst_of(item.exit_code for item in report.unread)
 
 
@@ -232,20 +230,22 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
     """
     from reconciler.cli.running import show_report
     from reconciler.model.run import levels_from
-    from reconciler.operations.logs import LogFilter, LogsRequest, logs
+    from reconciler.operations.logs import LogFilter, logs
 
     first, last = range_of(options)
     level = options["level"]
-    request = LogsRequest(
-        workspace_of(options),
-        name,
-        options["run"],
-        LogFilter(levels=levels_from(level) if level is not None else (), search=options["search"]),
-        None if options["everything"] else options["limit"],
-        first,
-        last,
+    levels = levels_from(level) if level is not None else ()
+    work = partial(
+        logs,
+        name=name,
+        wanted=LogFilter(levels=levels, search=options["search"]),
+        run=options["run"],
+        limit=None if options["everything"] else options["limit"],
+        first=first,
+        last=last,
     )
-    show_report("logs", output_format, partial(logs, request), render_options(links=links))
+    how = render_options(links=links)
+    show_report("logs", output_format, work, workspace_of(options), how)
 
 
 @command(
@@ -271,14 +271,14 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     fails does not hide the others, and the exit code is the worst.
     """
     from reconciler.cli.running import Reporting, show_report
-    from reconciler.operations.gaps import GapRequest, gaps
+    from reconciler.operations.gaps import gaps
 
-    environments = one_environment(options)
-    request = GapRequest(workspace_of(options), names, *range_of(options))
+    environments, (first, last) = one_environment(options), range_of(options)
 
     def code_of(report: GapReport) -> ExitCode:
         return ExitCode.CHANGES if report.gaps else ExitCode.FINE
 
-    reporting = Reporting(gaps, request, environments, code_of)
+    reporting = Reporting(partial(gaps, names=names, first=first, last=last), environments, code_of)
     name = "all_gaps" if environments else "gaps"
-    return reporting.exit_code(show_report(name, output_format, reporting.report).report)
+    result = show_report(name, output_format, reporting.report, workspace_of(options))
+    return reporting.exit_code(result.report)

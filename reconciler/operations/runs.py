@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from reconciler.client import together
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import (
     BadUsage,
@@ -124,27 +123,19 @@ def backfill_id(body: JSON) -> str | None:
     return value if isinstance(value, str) else None
 
 
-class RunsRequest(Struct, frozen=True):
-    """Whose runs to show, the newest `limit` of all; None for all.
+class RunFilter(Struct, frozen=True):
+    """Which runs to read, the newest `limit` of all; None for all.
 
-    names, parents
-        The objects, and what they are in, by address, id, key, name or glob; all without any.
-    run
-        The id of the only run to show. One name is given.
     first, last
         The window: of the creation, or of the interval if the order is by intervals.
     statuses
         The statuses to show, all without any.
     """
 
-    workspace: WorkspaceOptions
-    names: Sequence[str] = ()
-    parents: Sequence[str] = ()
-    run: str | None = None
     first: Moment | None = None
     last: datetime | None = None
     order: RunOrder = RunOrder.CREATED
-    statuses: tuple[str, ...] = ()
+    statuses: Sequence[str] = ()
     limit: int | None = 20
 
     def query(self, dialect: Dialect | None, now: datetime) -> Query:
@@ -160,7 +151,7 @@ class RunsRequest(Struct, frozen=True):
         if end is not None:
             query[last] = time_text(end)
         if self.statuses and dialect is Dialect.V2026:
-            query["status"] = self.statuses
+            query["status"] = tuple(self.statuses)
         return query
 
 
@@ -173,14 +164,12 @@ class Opened(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def opened(
-    workspace: WorkspaceOptions, name: str, runtime: Runtime, *, tab: str
-) -> AsyncIterator[Opened]:
+async def opened(workspace: Workspace, name: str, *, tab: str) -> AsyncIterator[Opened]:
     """Connect, and yield the object that a text names. `tab` is that of its page.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    session = Session.open(workspace, runtime)
+    session = Session.open(workspace)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, tab)
         target = targets.one(name)
@@ -199,37 +188,43 @@ def _about(session: Session, target: Target, tab: str) -> dict[str, Any]:
     }
 
 
-async def runs(request: RunsRequest, runtime: Runtime) -> Reported[RunReport]:
-    """Return the runs of objects. One that fails to be read does not hide the others.
+async def runs(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    wanted: RunFilter | None = None,
+    *,
+    projects: Sequence[str] = (),
+    run: str | None = None,
+) -> Reported[RunReport]:
+    """Return the runs of objects, the newest first. One that can't be read does not hide others.
+
+    `names` select exports and `projects` projects, by address, id, key, name or glob; all exports
+    without any. `run` is the id of the only run, of one name.
 
     Raises InvalidConfiguration, BadUsage, and the error of the first object if all fail.
     """
-    session = Session.open(request.workspace, runtime)
+    session, wanted = Session.open(workspace), wanted or RunFilter()
     async with session.connected() as transport:
         targets = await read_targets(session, transport, "runs")
-        chosen = targets.chosen(request.names, request.parents)
-        if request.run is not None:
-            chosen = (targets.one(*request.names),)
-        newest = _Newest(request, session.now(transport))
+        chosen = targets.chosen(names, projects) if run is None else (targets.one(*names),)
+        newest = _Newest(wanted, run, session.now(transport))
         errors = await together(
             newest.read(targets.calls(target, transport), target.address) for target in chosen
         )
         if errors and None not in errors:
             raise next(filter(None, errors))
-        return Reported(
-            RunReport(
-                environment=session.loaded.desired.environment,
-                exports=tuple(
-                    SubjectOfRuns(**_about(session, target, "runs"), **_failure(error))
-                    for target, error in zip(chosen, errors, strict=True)
-                ),
-                more=newest.is_full,
-                runs=tuple(run for *_, run in newest.kept[: request.limit]),
-                detail=request.run is not None,
-                hides_unbounded=request.run is None and request.order is RunOrder.INTERVAL,
+        report = RunReport(
+            environment=session.loaded.desired.environment,
+            exports=tuple(
+                SubjectOfRuns(**_about(session, target, "runs"), **_failure(error))
+                for target, error in zip(chosen, errors, strict=True)
             ),
-            calls=transport.calls,
+            more=newest.is_full,
+            runs=tuple(listed for *_, listed in newest.kept[: wanted.limit]),
+            detail=run is not None,
+            hides_unbounded=run is None and wanted.order is RunOrder.INTERVAL,
         )
+        return workspace.masked(Reported(report, calls=transport.calls))
 
 
 def _failure(error: ReconcilerError | None) -> dict[str, Any]:
@@ -242,23 +237,22 @@ class _Newest:
     `kept` are in their order, the newest first. Runs of one moment are in that of addresses.
     """
 
-    def __init__(self, request: RunsRequest, now: datetime) -> None:
+    def __init__(self, wanted: RunFilter, run: str | None, now: datetime) -> None:
         self.kept: list[tuple[float, Address, int, ListedRun]] = []
-        self._request, self._now = request, now
+        self._wanted, self._run, self._now = wanted, run, now
 
     @property
     def is_full(self) -> bool:
         """Whether there are more runs than the limit."""
-        limit = self._request.limit
+        limit = self._wanted.limit
         return limit is not None and len(self.kept) > limit
 
     async def read(self, calls: ObjectCalls, address: Address) -> ReconcilerError | None:
         """Read the runs of an object that may be among the newest; return why it failed."""
-        request, position = self._request, 0
-        query = request.query(calls.dialect, self._now)
+        position, query = 0, self._wanted.query(calls.dialect, self._now)
         try:
-            if request.run is not None:
-                self._add(await read_run(calls, request.run), address, 0)
+            if self._run is not None:
+                self._add(await read_run(calls, self._run), address, 0)
                 return None
             async for body in calls.listed("runs", query=query):
                 run = valid(Run.of, [body], f"runs of {calls.live.id}")[0]
@@ -271,31 +265,32 @@ class _Newest:
 
     def _add(self, run: Run, address: Address, position: int) -> bool:
         """Keep a run if it is wanted, and return whether no older one of its object is."""
-        request = self._request
-        by_interval = request.order is RunOrder.INTERVAL
+        wanted = self._wanted
+        by_interval = wanted.order is RunOrder.INTERVAL
         moment = (run.start if by_interval else run.created_at) or BEGINNING
         place = (-moment.timestamp(), address, position)
-        if not request.statuses or run.status in request.statuses:
+        if not wanted.statuses or run.status in wanted.statuses:
             insort(self.kept, (*place, ListedRun(**asdict(run), address=address)))
-            if request.limit is not None:
-                del self.kept[request.limit + 1 :]
+            if wanted.limit is not None:
+                del self.kept[wanted.limit + 1 :]
         return self.is_full and place >= self.kept[-1][:3]
 
 
-async def cancel(
+async def cancel_backfills(
+    workspace: Workspace,
     name: str,
-    row_id: str | None,
-    workspace: WorkspaceOptions,
-    runtime: Runtime,
+    *,
+    row_id: str | None = None,
     begin: Callable[[], None] = lambda: None,
 ) -> tuple[str, ...]:
-    """Cancel a backfill of the object that a text names, or all that run; return their ids.
+    """Cancel the running backfills of the object that a text names, or one; return their ids.
 
-    `begin` is called before the first is cancelled. One that ended meanwhile is left out.
+    `row_id` is the id of the only backfill. `begin` is called before the first is cancelled. One
+    that ended meanwhile is left out.
 
     Raises BadUsage, NotOffered, Interrupted, ServiceError.
     """
-    async with opened(workspace, name, runtime, tab="backfills") as world:
+    async with opened(workspace, name, tab="backfills") as world:
         calls = world.calls
         if row_id is not None and id_text(row_id) is None:
             raise BadUsage(f"invalid id {quoted(row_id)}")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
@@ -21,25 +19,20 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import is_interactive, render_options
+from reconciler.cli.output import render_options
 from reconciler.cli.signals import stop_on_signals
-from reconciler.cli.streams import write_message, write_report
+from reconciler.cli.streams import is_interactive, write_message, write_report
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import printable, quoted, several
-from reconciler.operations.projects import project, project_answer
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Runtime
-    from reconciler.model.redaction import Mask
-    from reconciler.operations.projects import ProjectDetails, ProjectRequest
+    from reconciler.commands.runtime import Workspace
+    from reconciler.operations.projects import ProjectDetails
 
-_SHOWN: Mapping[str, Callable[[ProjectRequest, Runtime], Awaitable[ProjectDetails]]] = {
-    "show": project,
-    "activity": partial(project_answer, "activity"),
-    "demo-data": partial(project_answer, "demo_data"),
-}
-_ACTIONS = ("list", *_SHOWN, "reset-token")
+_ANSWERS = {"activity": "activity", "demo-data": "demo_data"}
+"""Operations by the word of the command line."""
+_ACTIONS = ("list", "show", *_ANSWERS, "reset-token")
 _BROKEN = """\
 A new token replaces that of {address} {name} (id {id}).
 Clients that send events with the old token stop working until they use the new one.
@@ -98,12 +91,8 @@ def doctor_command(
         return await approved(confirmed("Run these tests?"))
 
     workspace = workspace_of(options)
-    report = show_report(
-        "health",
-        output_format,
-        lambda world: diagnose(workspace, world, names, approve),
-        listener=listener,
-    )
+    work = partial(diagnose, names=names, approve=approve)
+    report = show_report("health", output_format, work, workspace, listener=listener)
     return ExitCode.ERROR if report.failed else ExitCode.FINE
 
 
@@ -138,46 +127,51 @@ def projects_command(action: str, name: str | None, output_format: str, **option
     the project is read to see whether the token changed.
     """
     from reconciler.cli.running import show_report
-    from reconciler.operations.projects import ProjectRequest, ProjectsRequest, projects
+    from reconciler.operations.projects import project_answer, projects, show_project
 
     _check_options(action, name, options)
     workspace = workspace_of(options)
     if action == "list":
-        listing = ProjectsRequest(workspace, (name,) if name else ())
-        show_report("projects", output_format, partial(projects, listing))
+        listed = partial(projects, names=(name,) if name else ())
+        show_report("projects", output_format, listed, workspace)
         return
-    request = ProjectRequest(workspace, name or "", reveal=options["reveal"])
-    if action in _SHOWN:
-        show_report("project_details", output_format, partial(_SHOWN[action], request))
+    if action == "reset-token":
+        details = _reset(workspace, name or "", options)
+        write_report(writer_of(output_format, "project_details")(details, render_options()))
         return
-    details, mask = _reset(request, options["out"], asks=not options["auto_approve"])
-    how = replace(render_options(), mask=mask)
-    write_report(writer_of(output_format, "project_details")(details, how))
+    work = (
+        partial(project_answer, name=name or "", operation=_ANSWERS[action])
+        if action in _ANSWERS
+        else partial(show_project, name=name or "", reveal=options["reveal"])
+    )
+    show_report("project_details", output_format, work, workspace)
 
 
-def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[ProjectDetails, Mask]:
-    from reconciler.cli.running import approved, run_shown, runtime
+def _reset(workspace: Workspace, name: str, options: Mapping[str, Any]) -> ProjectDetails:
+    from reconciler.cli.running import approved, run_shown
     from reconciler.operations.projects import reset_token
     from reconciler.planning.approval import typed
 
-    world = runtime()
-    if asks and not world.interactive:
+    asks = not options["auto_approve"]
+    if asks and not workspace.runtime.interactive:
         raise BadUsage(
             "no terminal to ask for the name; nothing was sent", hint="pass --auto-approve"
         )
 
     async def approve(details: ProjectDetails) -> bool:
-        address, name = printable(str(details.address)), quoted(world.mask(details.name))
+        address, name = printable(str(details.address)), quoted(details.name)
         write_message(_BROKEN.format(address=address, name=name, id=details.id))
         question = "\nType the name of the project to reset its token: "
-        if asks and not await approved(typed(question, world.mask(details.name))):
+        if asks and not await approved(typed(question, details.name)):
             return False
         # A signal may not hide whether the request took effect.
-        stop_on_signals(world.stop)
+        stop_on_signals(workspace.runtime.stop)
         return True
 
-    details = run_shown(lambda runtime: reset_token(request, runtime, approve, out), world)
-    return details, world.mask
+    work = partial(
+        reset_token, name=name, approve=approve, reveal=options["reveal"], out=options["out"]
+    )
+    return run_shown(work, workspace)
 
 
 def _check_options(action: str, name: str | None, options: Mapping[str, Any]) -> None:

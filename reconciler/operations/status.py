@@ -8,11 +8,8 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from msgspec import Struct, field
-
 from reconciler.client import Transport
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import InvalidResponse
 from reconciler.model.event import Noted
@@ -335,32 +332,25 @@ def _time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-class StatusRequest(Struct, frozen=True):
-    """Whose state to show.
+async def status(
+    workspace: Workspace, names: Sequence[str] = (), *, projects: Sequence[str] = ()
+) -> Reported[StatusReport]:
+    """Read live state and return the state of exports, the worst first.
 
-    `names` select exports and `parents` projects, all without any, by address, id, key, name or
-    glob.
-    """
-
-    workspace: WorkspaceOptions
-    names: Sequence[str] = ()
-    parents: Sequence[str] = field(default=())
-
-
-async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusReport]:
-    """Read live state and return the state of exports.
+    `names` select exports and `projects` projects, by address, id, key, name or glob; all exports
+    without any.
 
     Raises:
         InvalidConfiguration, ServiceError.
         BadUsage: a name matches nothing.
 
     """
-    session = Session.open(request.workspace, runtime)
+    session = Session.open(workspace)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, "runs")
         plan = await _plan(session, transport, targets.live)
         calls, now = transport.calls, session.now(transport)
-    chosen = targets.chosen(request.names, request.parents)
+    chosen = targets.chosen(names, projects)
     connection = session.loaded.reachable()
     compared = {change.address: change.action is not Action.NO_OP for change in plan.changes}
     states = [
@@ -379,9 +369,9 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
         organization=targets.organization,
         at=now,
         exports=worst_first(states),
-        missing=() if request.names or request.parents else targets.missing,
+        missing=() if names or projects else targets.missing,
     )
-    return Reported(report, session.warnings(plan), calls)
+    return workspace.masked(Reported(report, session.warnings(plan), calls))
 
 
 async def _plan(session: Session, transport: Transport, live: Live) -> Plan:

@@ -6,7 +6,7 @@ No other module writes colour codes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -122,8 +122,6 @@ class RenderOptions(Struct, frozen=True):
 
     Of diagnostics, `passed` is the text if there are none.
 
-    `mask` masks known secrets in the result; None for one in which they are masked already.
-
     Of states, `verbose` lists also the objects that are fine, and `links` their pages.
 
     `again` are the options that commands in reports need again, besides the environment.
@@ -139,7 +137,6 @@ class RenderOptions(Struct, frozen=True):
     limit: int = COMMENT_LIMIT
     page: str = ""
     passed: str = "The configuration is valid"
-    mask: Callable[[str], str] | None = None
     again: tuple[str, ...] = ()
 
     def repository_path(self, file: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reconciler import api
+import reconciler as package
 from reconciler.cli.program import COMMANDS
 from tests.conftest import ROOT, StartService
 from tests.support.cli import Ran, reconciler, write
@@ -242,7 +242,7 @@ def test_the_table_has_every_operation_of_the_interface() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.path}")
 def test_commands_and_functions_of_the_table_exist(row: Row) -> None:
     assert row.command.split()[0] in COMMANDS
-    assert row.function in api.__all__
+    assert callable(getattr(package, row.function))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.showing import resolved
 from reconciler.model.address import Address
 from reconciler.workspace.loading import load
@@ -26,8 +25,13 @@ FORMATS = {
 
 
 def _rendered(environment: str, address: str = ADDRESS, *, output_format: str = "txt") -> str:
-    options = WorkspaceOptions(HERE / "workspace", environment=environment, trust_workspace=True)
-    resource, _ = resolved(address, options, Runtime(environ={}, now=lambda: NOW))
+    workspace = Workspace(
+        HERE / "workspace",
+        environment,
+        trust_workspace=True,
+        runtime=Runtime(environ={}, now=lambda: NOW),
+    )
+    resource, _ = resolved(workspace, address)
     return FORMATS[output_format](resource)
 
 

@@ -16,9 +16,8 @@ from typing import Any
 import orjson
 import pytest
 
-from reconciler.authoring.importing import ImportOptions, import_live
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.authoring.importing import import_live
+from reconciler.commands.runtime import Runtime, Workspace
 from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator
@@ -395,7 +394,7 @@ def test_a_stop_before_a_file_is_written_writes_nothing(
         task.cancel()
         return datetime(2026, 1, 1, tzinfo=UTC)
 
-    options = ImportOptions(WorkspaceOptions(folder))
+    runtime = Runtime(shop.environ(), stopping)
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(import_live(options, Runtime(shop.environ(), stopping)))
+        asyncio.run(import_live(Workspace(folder, runtime=runtime)))
     assert files(folder) == ["reconciler.yaml"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import re
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from reconciler import api
+import reconciler
+from reconciler import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.operations.projects import ProjectDetails
@@ -24,24 +27,35 @@ from tests.support.emulator import RunningEmulator
 from tests.support.limits import TIMEOUT
 
 EXAMPLE = ROOT / "examples/api.py"
-KNOWN = {"Any", "Callable", "Coroutine", "Path", "Sequence", "None", "False", "True"}
+KNOWN = {"Awaitable", "Callable", "Path", "Sequence", "None", "False", "True"} | {
+    *("Announce", "MakePlan", "Moment", "Screen", "Wanted"),
+}
+"""The types of the standard library, and those that docs/api.md describes."""
 DOCS = (ROOT / "docs/api.md").read_text(encoding="utf-8")
 
 
-def workspace(folder: Path, emulator: RunningEmulator, **fields: Any) -> api.Workspace:
+def workspace(folder: Path, emulator: RunningEmulator, **fields: Any) -> Workspace:
     export = {"name": "Lake", "interval": "hour", "project": {"id": 1}}
     export |= {"destination": {"type": "NoOp", "config": {}}, **fields}
     files = {
         "reconciler.yaml": "version: 1\n",
         "a.yaml": json.dumps({"batch_exports": {"lake": export}}),
     }
-    return api.Workspace(write(folder, files), environ=emulator.environ())
+    return Workspace(write(folder, files), runtime=Runtime(emulator.environ()))
 
 
-def at(moment: str, given: api.Workspace) -> api.Workspace:
+def at(moment: str, given: Workspace) -> Workspace:
     """Return the workspace at another time."""
     now = datetime.fromisoformat(moment)
-    return api.Workspace(given.folder, environ=given.environ, now=lambda: now)
+    return replace(given, runtime=Runtime(given.runtime.environ, lambda: now))
+
+
+async def yes(_: object) -> bool:
+    return True
+
+
+async def no(_: object) -> bool:
+    return False
 
 
 def test_the_example_applies_and_closes_gaps(
@@ -79,48 +93,53 @@ def test_the_example_is_the_one_of_the_page() -> None:
     assert EXAMPLE.read_text(encoding="utf-8") in [block.partition("```")[0] for block in blocks]
 
 
+NAMES = [name for names in reconciler._NAMES.values() for name in names]
+
+
+def signature(name: str) -> str:
+    """Return the definition of a function of the API, as docs/api.md has it."""
+    value = getattr(reconciler, name)
+    prefix = "async def" if inspect.iscoroutinefunction(value) else "def"
+    text = re.sub(r"= <[^,]*>(?=[,)])", "= ...", f"{prefix} {name}{inspect.signature(value)}: ...")
+    return re.sub(r"'|datetime\.(?=timedelta)", "", text.replace("''", '""'))
+
+
 def test_every_function_is_documented() -> None:
-    for name in api.__all__:
-        assert re.search(rf"`{name}|-> {name}\b|\b{name}\]", DOCS), name
-        assert inspect.getdoc(getattr(api, name)) or name == "Event"
-        if inspect.iscoroutinefunction(getattr(api, name)):
-            assert "Raises" in (inspect.getdoc(getattr(api, name)) or ""), name
-
-
-def signatures() -> str:
-    """Return the signatures of the functions, as docs/api.md has them."""
-    lines = []
-    for name in api.__all__:
-        value = getattr(api, name)
+    for name in NAMES:
+        assert re.search(rf"\b{name}\b", DOCS), name
+        value = getattr(reconciler, name)
         if inspect.isfunction(value):
-            prefix = "async def" if inspect.iscoroutinefunction(value) else "def"
-            text = f"{prefix} {name}{inspect.signature(value)}: ..."
-            text = text.replace("''", '""')
-            lines.append(re.sub(r"'|~|reconciler\.api\.\w+\.|datetime\.(?=timedelta)", "", text))
-    source = "\n".join(lines) + "\n"
-    words = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=100", "-"]
-    return subprocess.run(
-        words, input=source, capture_output=True, text=True, check=True, timeout=TIMEOUT
-    ).stdout.replace("\n\n\n", "\n")
+            assert "Raises" in (inspect.getdoc(value) or ""), name
 
 
 def test_ecosystem_7_the_page_has_the_signatures() -> None:
-    assert f"```python\n{signatures()}```" in DOCS
+    functions = sorted(name for name in NAMES if inspect.isfunction(getattr(reconciler, name)))
+    source = "\n".join(map(signature, functions))
+    words = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=100", "-"]
+    text = subprocess.run(
+        words, input=source, capture_output=True, text=True, check=True, timeout=TIMEOUT
+    ).stdout.replace("\n\n\n", "\n")
+    assert f"```python\n{text}```" in DOCS
 
 
 def test_ecosystem_7_classes_that_functions_take_and_return_are_exported() -> None:
-    for name in api.__all__:
-        value = getattr(api, name)
-        if inspect.isfunction(value):
-            text = str(inspect.signature(value))
-            classes = set(re.findall(r"\b[A-Z]\w+", text)) - KNOWN
-            assert classes <= set(api.__all__), name
+    for name in NAMES:
+        if inspect.isfunction(getattr(reconciler, name)):
+            classes = set(re.findall(r"\b[A-Z]\w+", signature(name))) - KNOWN
+            assert classes <= set(NAMES), name
     with pytest.raises(AttributeError, match="Nothing"):
-        api.Nothing  # noqa: B018
+        reconciler.Nothing  # noqa: B018
+
+
+def test_the_types_of_the_package_are_those_that_it_imports() -> None:
+    """A type checker reads other lines than the program."""
+    source = (ROOT / "reconciler/__init__.py").read_text(encoding="utf-8")
+    imported = re.findall(r"    from reconciler\.(\S+) import (\w+) as \2\n", source)
+    assert imported == [(module, name) for module, of in reconciler._NAMES.items() for name in of]
 
 
 def test_importing_the_api_is_cheap() -> None:
-    code = "import sys; from reconciler import api; print('\\n'.join(sys.modules))"
+    code = "import sys, reconciler; print('\\n'.join(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
     modules = set(ran.stdout.decode().split())
     assert not {"httpx", "msgspec", "yaml", "click", "asyncio", "reconciler.commands"} & modules
@@ -132,76 +151,84 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     rules = [{**rule, "status": "Failed", "error": "no access"}, {"status": "Completed"}]
     emulator.admin("PUT", "outcomes", rules)
     given = at("2026-10-01T00:30:00+00:00", workspace(tmp_path, emulator))
-    api.run(api.apply(given, approve=lambda _: True))
+    asyncio.run(reconciler.apply(given, approve=yes))
     emulator.advance(hours=5)
     given = at("2026-10-01T05:30:00+00:00", given)
 
-    report = api.run(api.runs(given, ["lake"], statuses=["Failed"]))
-    assert [run.error for run in report.runs] == ["no access"]
-    assert api.run(api.logs(given, "lake", run=report.runs[0].id)).entries
-    assert api.run(api.gaps(given)).repairable == 1
-    states = api.run(api.status(given)).exports
+    report = asyncio.run(
+        reconciler.runs(given, ["lake"], reconciler.RunFilter(statuses=["Failed"]))
+    )
+    assert [run.error for run in report.report.runs] == ["no access"]
+    assert asyncio.run(reconciler.logs(given, "lake", run=report.report.runs[0].id)).entries
+    assert asyncio.run(reconciler.gaps(given)).report.repairable == 1
+    states = asyncio.run(reconciler.status(given)).report.exports
     assert [str(export.address) for export in states] == ["batch_export.lake"]
 
-    wanted = api.ClosedGaps()
+    wanted = reconciler.ClosedGaps()
     with pytest.raises(ReconcilerError, match="not approved"):
-        api.run(api.backfill(given, ["lake"], wanted, approve=lambda _: False))
-    ended = api.run(api.backfill(given, ["lake"], api.ClosedGaps(), approve=lambda _: True))
+        asyncio.run(reconciler.backfill(given, ["lake"], wanted, approve=no))
+    ended = asyncio.run(reconciler.backfill(given, ["lake"], reconciler.ClosedGaps(), approve=yes))
     assert ended.complete
     emulator.advance(minutes=10)
     given = at("2026-10-01T05:40:00+00:00", given)
-    assert api.run(api.gaps(given, length=timedelta(days=1))).gaps == 0
+    assert asyncio.run(reconciler.gaps(given, first=timedelta(days=1))).report.gaps == 0
 
 
 def test_pause_and_unpause(emulator: RunningEmulator, tmp_path: Path) -> None:
     given = workspace(tmp_path, emulator)
-    api.run(api.apply(given, approve=lambda _: True))
-    paused = api.run(api.pause(given, ["lake"], approve=lambda _: True))
+    asyncio.run(reconciler.apply(given, approve=yes))
+    paused = asyncio.run(reconciler.pause(given, ["lake"], approve=yes))
     assert paused.ended.report.complete
     assert emulator.exports()["Lake"]["paused"]
-    api.run(api.unpause(given, ["lake"], approve=lambda _: True))
+    asyncio.run(reconciler.pause(given, ["lake"], reconciler.Action.UNPAUSE, approve=yes))
     assert not emulator.exports()["Lake"]["paused"]
-    assert api.run(api.load(given)).desired.resources
-    planned = api.run(api.plan(given, api.PlanScope(targets=["lake"])))
+    assert reconciler.load(given).desired.resources
+    planned = asyncio.run(
+        reconciler.plan(
+            given, reconciler.PlanOptions(selection=reconciler.Selection(targets=("lake",)))
+        )
+    )
     assert planned.plan.empty
 
 
 def test_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
     given = workspace(tmp_path, emulator)
-    (line,) = api.run(api.projects(given)).projects
-    before = api.run(api.show_project(given, line.id, reveal=True)).fields["api_token"]
+    (line,) = asyncio.run(reconciler.projects(given)).projects
+    before = asyncio.run(reconciler.show_project(given, line.id, reveal=True)).fields["api_token"]
     asked: list[ProjectDetails] = []
 
-    def approve(details: ProjectDetails) -> bool:
+    async def approve(details: ProjectDetails) -> bool:
         asked.append(details)
         return True
 
-    after = api.run(api.reset_token(given, line.id, approve=approve, reveal=True))
+    after = asyncio.run(reconciler.reset_token(given, line.id, approve=approve, reveal=True))
     assert after.fields["api_token"] != before
     assert [details.fields["api_token"] for details in asked] == ["***"]
-    assert api.run(api.project_activity(given, line.id)).fields["id"] == 1
-    assert api.run(api.project_demo_data(given, line.id)).fields["id"] == 1
+    assert asyncio.run(reconciler.project_answer(given, line.id, "activity")).fields["id"] == 1
+    assert asyncio.run(reconciler.project_answer(given, line.id, "demo_data")).fields["id"] == 1
 
 
 def test_import_and_compare(emulator: RunningEmulator, tmp_path: Path) -> None:
     body = {"name": "Pond", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
     emulator.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
     given = workspace(tmp_path, emulator)
-    imported = api.run(api.import_(given, ["Pond"], dry_run=True))
+    imported = asyncio.run(
+        reconciler.import_live(given, reconciler.Choice(names=("Pond",)), dry_run=True)
+    )
     assert [str(item.address) for item in imported.adopted] == ["batch_export.pond"]
     write(tmp_path, {"reconciler.yaml": "version: 1\nenvironments: {a: {}, b: {}}\n"})
     overrides = {"overrides": {"b": {"interval": "day"}}}
     workspace_file = json.loads((tmp_path / "a.yaml").read_text(encoding="utf-8"))
     workspace_file["batch_exports"]["lake"] |= overrides
     write(tmp_path, {"a.yaml": json.dumps(workspace_file)})
-    compared = api.run(api.compare(given, "a", "b"))
+    compared = reconciler.compare(given, "a", "b").report
     assert [str(item.address) for item in compared.unintended] == ["batch_export.lake"]
 
 
 def test_errors_are_exceptions(emulator: RunningEmulator, tmp_path: Path) -> None:
     given = workspace(tmp_path, emulator, intervall="hour")
     with pytest.raises(InvalidConfiguration) as caught:
-        api.run(api.load(given))
+        reconciler.load(given)
     assert caught.value.diagnostics
     with pytest.raises(BadUsage):
-        api.run(api.runs(workspace(tmp_path, emulator), ["nothing"]))
+        asyncio.run(reconciler.runs(workspace(tmp_path, emulator), ["nothing"]))

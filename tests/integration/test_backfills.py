@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from reconciler.cli.output import exit_code_of_run
 from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.showing import audit_of
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.event import Event, Sent, Waiting
 from reconciler.operations.backfill_ranges import ClosedGaps, SincePause, Span, Wanted
-from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
-from reconciler.operations.gaps import GapRequest, gaps
-from reconciler.operations.runs import cancel
+from reconciler.operations.backfills import Backfilled, backfill
+from reconciler.operations.gaps import gaps
+from reconciler.operations.runs import cancel_backfills
 from reconciler.render.options import DEFAULTS
 from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService
@@ -45,16 +45,12 @@ async def refuse(_: BackfillPlan) -> bool:
     return False
 
 
-SILENT = Screen(lambda *_: None, refuse)
-
-
 def filled(world: Simulated, wanted: Wanted, names: str = "Lake", **options: Any) -> Backfilled:
-    request = BackfillRequest(world.workspace, wanted, (names,), auto_approve=True, **options)
-    return world.run(lambda runtime: backfill(request, runtime, SILENT))
+    return world.run(lambda it: backfill(it, (names,), wanted, auto_approve=True, **options))
 
 
 def open_gaps(world: Simulated) -> int:
-    return world.run(lambda runtime: gaps(GapRequest(world.workspace), runtime)).report.gaps
+    return world.run(gaps).report.gaps
 
 
 def ends(result: Backfilled) -> list[tuple[str, str, str]]:
@@ -316,15 +312,15 @@ def test_an_invalid_range_sends_nothing(
 
 def test_without_an_approval_nothing_is_sent(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
-    request = BackfillRequest(world.workspace, Span("2026-10-19", "2026-10-20"), ("Lake",))
+    wanted = Span("2026-10-19", "2026-10-20")
     world.service.clear_requests()
     with pytest.raises(ReconcilerError, match="not approved"):
-        world.run(lambda runtime: backfill(request, runtime, SILENT))
+        world.run(lambda it: backfill(it, ("Lake",), wanted, approve=refuse))
     assert posts(world) == 0
     for first, message in (("2026-10-19", "no terminal"), ("2026-10-20", "empty time range")):
-        silent = replace(request, wanted=Span(first, "2026-10-20"), can_ask=False)
+        wanted = Span(first, "2026-10-20")
         with pytest.raises(BadUsage, match=message):  # X9
-            world.run(lambda runtime, it=silent: backfill(it, runtime, SILENT))
+            world.run(lambda it, wanted=wanted: backfill(it, ("Lake",), wanted))
     assert posts(world) == 0
 
 
@@ -336,10 +332,10 @@ def test_running_backfills_are_cancelled(
     export = world.create()
     world.advance(hours=5)
     filled(world, Span("2026-10-01", "2026-10-10"))
-    ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime))
+    ids = world.run(lambda it: cancel_backfills(it, "Lake"))
     (row,) = world.call("GET", export, "backfills/")["results"]
     assert (ids, row["status"]) == ((row["id"],), "Cancelled")
-    assert world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime)) == ()
+    assert world.run(lambda it: cancel_backfills(it, "Lake")) == ()
 
 
 def test_the_text_names_ranges_runs_rows_and_remarks(
@@ -367,22 +363,20 @@ def test_a_stop_while_waiting_leaves_the_backfill_running(
     world = start(service_of, tmp_path, "2026")
     export = world.create()
     world.advance(hours=5)
-    request = BackfillRequest(
-        world.workspace,
-        Span("2026-10-01", "2026-10-10"),
-        ("Lake",),
-        auto_approve=True,
-        wait=True,
-    )
 
-    def stopping(runtime: Runtime) -> Runtime:
+    def stopping(workspace: Workspace) -> Workspace:
+        runtime = workspace.runtime
+
         def listen(event: Event) -> None:
             if isinstance(event, Waiting) and "of 216 runs" in event.reason:
                 runtime.stop.request()
 
-        return replace(runtime, listen=listen)
+        return replace(workspace, runtime=replace(runtime, listen=listen))
 
-    result = world.run(lambda runtime: backfill(request, stopping(runtime), SILENT))
+    wanted = Span("2026-10-01", "2026-10-10")
+    result = world.run(
+        lambda it: backfill(stopping(it), ("Lake",), wanted, auto_approve=True, wait=True)
+    )
     (end,) = result.ends
     assert end.state.value == "started"
     assert "it goes on" in (end.detail or "")
@@ -394,21 +388,18 @@ def test_a_backfill_is_reported_if_a_stop_hides_its_row(
     service_of: StartService, tmp_path: Path
 ) -> None:
     world = after_five_hours(service_of, tmp_path, "2025")
-    request = BackfillRequest(
-        world.workspace,
-        Span("2026-10-19T00:00Z", "2026-10-19T05:00Z"),
-        ("Lake",),
-        auto_approve=True,
-    )
+    wanted = Span("2026-10-19T00:00Z", "2026-10-19T05:00Z")
 
-    def stopping(runtime: Runtime) -> Runtime:
+    def stopping(workspace: Workspace) -> Workspace:
+        runtime = workspace.runtime
+
         def listen(event: Event) -> None:
             if isinstance(event, Sent) and event.method == "POST":
                 runtime.stop.request()
 
-        return replace(runtime, listen=listen)
+        return replace(workspace, runtime=replace(runtime, listen=listen))
 
-    result = world.run(lambda runtime: backfill(request, stopping(runtime), SILENT))
+    result = world.run(lambda it: backfill(stopping(it), ("Lake",), wanted, auto_approve=True))
     assert ends(result) == [("19 00:00", "19 05:00", "started")]
 
 
@@ -460,7 +451,7 @@ def test_a_cancel_whose_answer_is_lost_does_not_keep_the_others_running(
     filled(world, Span("2026-10-05", "2026-10-10"))
     match = {"method": "POST", "path": "*/cancel/", "times": 1}
     world.service.admin("PUT", "faults", [{"match": match, "fault": "drop", "when": "after"}])
-    ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime))
+    ids = world.run(lambda it: cancel_backfills(it, "Lake"))
     rows = world.call("GET", export, "backfills/")["results"]
     assert {row["status"] for row in rows} == {"Cancelled"}
     assert set(ids) == {row["id"] for row in rows}
@@ -478,7 +469,7 @@ def test_a_backfill_that_ended_meanwhile_does_not_keep_the_others_running(
     def meanwhile() -> None:
         world.call("POST", export, f"backfills/{second.id}/cancel/", {})
 
-    ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime, meanwhile))
+    ids = world.run(lambda it: cancel_backfills(it, "Lake", begin=meanwhile))
     assert ids == (first.id,)
 
 
@@ -514,7 +505,7 @@ def test_apply_p1_backfill_of_all_failed_closes_failures_only_of_every_export(
     failures = ClosedGaps(failed=True)
     world.service.clear_requests()
     with pytest.raises(BadUsage, match="Moor"):
-        filled(world, failures, "*", parents=("Moor",))
+        filled(world, failures, "*", projects=("Moor",))
     result = filled(world, failures, "*", wait=True)
     assert sorted(item.name for item in result.ended) == ["Lake", "Pond"]
     assert ends(result) == [("20 10:00", "20 12:00", "completed")] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from reconciler import api
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ExitCode, ServiceError
+from reconciler.operations.projects import reset_token
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK, full_disk
@@ -92,10 +94,14 @@ def test_i10_exit_code_1_is_never_that_of_a_command_that_sent_a_change(
 def test_i10_an_error_of_the_api_has_the_code_of_the_command(
     fault: Any, code: int, tmp_path: Path, emulator: RunningEmulator
 ) -> None:
-    given = api.Workspace(write(tmp_path, FILES), environ=emulator.environ())
+    given = Workspace(write(tmp_path, FILES), runtime=Runtime(emulator.environ()))
+
+    async def yes(_: object) -> bool:
+        return True
+
     emulator.admin("PUT", "faults", [fault])
     with pytest.raises(ServiceError) as raised:
-        api.run(api.reset_token(given, "id:1", approve=lambda _: True))
+        asyncio.run(reset_token(given, "id:1", approve=yes))
     assert raised.value.exit_code == code
 
 

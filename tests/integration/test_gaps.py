@@ -14,7 +14,7 @@ from reconciler.commands.runtime import Reported
 from reconciler.model.connection import ClientOptions, Window
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
-from reconciler.operations.gaps import GapReport, GapRequest, gaps
+from reconciler.operations.gaps import GapReport, gaps
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler
@@ -30,7 +30,7 @@ from tests.support.simulated import (
 
 
 def judged(world: Simulated, *names: str) -> Reported[GapReport]:
-    return world.run(lambda runtime: gaps(GapRequest(world.workspace, names), runtime))
+    return world.run(lambda it: gaps(it, names))
 
 
 def states(world: Simulated) -> list[tuple[str, str, str, int]]:
@@ -168,7 +168,7 @@ def test_runs_of_the_list_make_calls_unnecessary(service_of: StartService, tmp_p
     hourly = world.create("Hourly")
     world.advance(days=20)
     world.service.clear_requests()
-    result = world.run(lambda runtime: gaps(GapRequest(world.workspace), runtime))
+    result = world.run(gaps)
     paths = [request["path"] for request in world.service.requests()]
     assert [path for path in paths if path.endswith("/runs/")] == [
         f"/api/projects/1/batch_exports/{hourly}/runs/"
@@ -217,9 +217,9 @@ def test_reading_many_exports_keeps_to_the_rate(service_of: StartService, tmp_pa
     service = service_of(seed, "--dialect", "2026")
     world = simulated(service, tmp_path, at=service.admin("GET", "clock")["now"])
     world.advance(days=2)
-    request = GapRequest(replace(world.workspace, client=ClientOptions(rate=(Window(20, 60.0),))))
+    client = ClientOptions(rate=(Window(20, 60.0),))
     world.service.clear_requests()
-    result = world.run(lambda runtime: gaps(request, runtime))
+    result = world.run(lambda it: gaps(replace(it, client=client)))
     assert result.calls <= 3 * len(exports) + len(exports) // 100 + 5
     assert sum(world.waits) >= (result.calls / 20 - 2) * 60
 

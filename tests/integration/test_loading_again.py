@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import FilesChanged
@@ -50,7 +49,7 @@ def git(tmp_path: Path) -> Git:
 
 def opened(git: Git, environ: Changing) -> Session:
     runtime = Runtime(environ=environ, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    return Session.open(WorkspaceOptions(git.folder, trust_workspace=True), runtime)
+    return Session.open(Workspace(git.folder, trust_workspace=True, runtime=runtime))
 
 
 def edit(git: Git) -> None:

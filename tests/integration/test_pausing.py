@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from reconciler.commands.applying import Applied, Screen
-from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
-from reconciler.operations.pausing import PauseRequest, pause
+from reconciler.model.policy import PlanOptions
+from reconciler.operations.pausing import pause
 from reconciler.render.plan_text import plan_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
@@ -47,26 +47,11 @@ def start(service_of: StartService, folder: Path, dialect: str = "2026", **files
 
 
 def toggled(world: Simulated, action: Action, *names: str, **options: Any) -> Applied:
-    return world.run(
-        lambda runtime: pause(_request(world, action, names, options), runtime, SILENT)
-    )
-
-
-def _request(
-    world: Simulated, action: Action, names: tuple[str, ...], options: dict[str, Any]
-) -> PauseRequest:
-    return PauseRequest(world.workspace, names, action, **{"auto_approve": True, **options})
-
-
-async def _yes(_: Plan) -> bool:
-    return True
+    return world.run(lambda it: pause(it, names, action, auto_approve=True, **options))
 
 
 async def _no(_: Plan) -> bool:
     return False
-
-
-SILENT = Screen(lambda _: None, _yes)
 
 
 def is_paused(world: Simulated, export: str) -> bool:
@@ -74,8 +59,7 @@ def is_paused(world: Simulated, export: str) -> bool:
 
 
 def planned(world: Simulated) -> Plan:
-    request = PlanRequest(world.workspace, no_inventory=True)
-    return world.run(lambda runtime: plan(request, runtime)).plan
+    return world.run(lambda it: plan(it, PlanOptions(no_inventory=True))).plan
 
 
 def writes(world: Simulated) -> list[str]:
@@ -117,11 +101,7 @@ def test_the_plan_says_what_the_next_apply_does(service_of: StartService, tmp_pa
     for name in ("Lake", "Pond", "Other"):
         world.create(name)
     shown: list[PlanResult] = []
-    world.run(
-        lambda runtime: pause(
-            _request(world, Action.PAUSE, ("*",), {}), runtime, Screen(shown.append, _yes)
-        )
-    )
+    toggled(world, Action.PAUSE, "*", screen=Screen(shown.append))
     text = " ".join(plan_as_text(shown[0].plan).split())
     assert "the configuration sets `paused: false` (a.yaml:8:13): the next apply reverts" in text
     assert "the configuration does not set `paused`: the next apply keeps it" in text
@@ -135,9 +115,8 @@ def test_nothing_is_sent_without_approval(service_of: StartService, tmp_path: Pa
     world = start(service_of, tmp_path)
     world.create()
     world.service.clear_requests()
-    request = _request(world, Action.PAUSE, ("lake",), {"auto_approve": False})
     with pytest.raises(ReconcilerError, match="not approved"):
-        world.run(lambda runtime: pause(request, runtime, Screen(lambda _: None, _no)))
+        world.run(lambda it: pause(it, ["lake"], approve=_no))
     with pytest.raises(BadUsage, match="nothing matches"):
         toggled(world, Action.PAUSE, "nope")
     assert writes(world) == []
@@ -207,8 +186,7 @@ def test_an_export_that_was_deleted_meanwhile_is_stale(
         world.call("DELETE", lake)
         return True
 
-    request = _request(world, Action.PAUSE, ("lake",), {"auto_approve": False})
-    paused = world.run(lambda runtime: pause(request, runtime, Screen(lambda _: None, delete)))
+    paused = world.run(lambda it: pause(it, ["lake"], approve=delete))
     assert paused.ended.exit_code == 3
 
 

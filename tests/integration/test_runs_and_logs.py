@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Workspace
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunOrder, RunReport
-from reconciler.operations.logs import LogFilter, LogsRequest, logs, read_logs
-from reconciler.operations.runs import RunsRequest, opened, runs
+from reconciler.operations.logs import LogFilter, logs, read_logs
+from reconciler.operations.runs import RunFilter, opened, runs
 from reconciler.reading.calls import NotOffered
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
@@ -31,14 +31,15 @@ start = partial(start_simulated, auto_pause=False)
 
 
 def runs_of(world: Simulated, **options: Any) -> RunReport:
-    request = RunsRequest(world.workspace, options.pop("names", ["Lake"]), **options)
-    return world.run(lambda runtime: runs(request, runtime)).report
+    names, run = options.pop("names", ["Lake"]), options.pop("run", None)
+    projects, wanted = options.pop("projects", ()), RunFilter(**options)
+    return world.run(lambda it: runs(it, names, wanted, projects=projects, run=run)).report
 
 
 def logs_of(world: Simulated, limit: int | None = 100, **options: Any) -> LogReport:
     run = options.pop("run", None)
-    request = LogsRequest(world.workspace, "Lake", run, LogFilter(**options), limit)
-    return world.run(lambda runtime: logs(request, runtime))
+    wanted = LogFilter(**options)
+    return world.run(lambda it: logs(it, "Lake", wanted, run=run, limit=limit))
 
 
 def ends(report: RunReport) -> list[str]:
@@ -96,7 +97,7 @@ def test_m7_failed_runs_of_all_exports_are_one_list(
     )
     assert len(every) == 15
     world.service.clear_requests()
-    newest = runs_of(world, names=["Pond", "S*"], parents=["1"], limit=4)
+    newest = runs_of(world, names=["Pond", "S*"], projects=["1"], limit=4)
     assert newest.more
     assert newest.runs == tuple(r for r in every if r.address != failed.runs[0].address)[:4]
     reads = [r for r in world.service.requests() if r["path"].endswith("/runs/")]
@@ -314,14 +315,14 @@ def test_small_pages_show_the_same_entries(
     world.outcomes({"match": {}, "status": "Completed", "seconds": 1})
     world.advance(hours=5)
 
-    async def read(runtime: Runtime, page: int) -> list[LogEntry]:
-        async with opened(world.workspace, "Lake", runtime, tab="logs") as lake:
+    async def read(workspace: Workspace, page: int) -> list[LogEntry]:
+        async with opened(workspace, "Lake", tab="logs") as lake:
             return [entry async for entry in read_logs(lake.calls, LogFilter(), page=page)]
 
-    whole = world.run(lambda runtime: read(runtime, 500))
+    whole = world.run(lambda it: read(it, 500))
     assert len(whole) == 15
     for page in (2, 3, 4, 7):
-        paged = world.run(lambda runtime, page=page: read(runtime, page))
+        paged = world.run(lambda it, page=page: read(it, page))
         assert sorted(map(str, paged)) == sorted(map(str, whole))
 
 

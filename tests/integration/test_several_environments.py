@@ -13,8 +13,8 @@ import pytest
 from reconciler.cli.output import worst_of
 from reconciler.client import ClientSettings
 from reconciler.commands import planning as plans
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime, in_each
+from reconciler.commands.environments import in_each
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window
 from tests.conftest import ROOT
@@ -180,9 +180,9 @@ def test_environments_share_the_limit_of_their_key(folder: Path, emulator: Runni
     clock = VirtualClock()
     settings = ClientSettings(rate=(Window(2, 10.0),), clock=clock, sleep=clock.sleep)
     runtime = Runtime(emulator.environ(), lambda: datetime(2026, 1, 1, tzinfo=UTC), client=settings)
-    request = PlanRequest(WorkspaceOptions(folder))
+    workspace = Workspace(folder, runtime=runtime)
 
-    planned = asyncio.run(in_each(plans.plan, request, ["staging", "prod*"], runtime))
+    planned = asyncio.run(in_each(plans.plan, workspace, ["staging", "prod*"]))
     assert [item.error for item in planned] == [None, None]
     assert clock.now >= 30
 

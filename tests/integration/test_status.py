@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Reported
+from reconciler.commands.runtime import Reported, Workspace
 from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
-from reconciler.operations.status import StatusRequest, status
+from reconciler.operations.status import status
 from reconciler.operations.status_report import ExportStatus, State, StatusReport
 from reconciler.render.options import RenderOptions
 from tests.conftest import LONG, StartService
@@ -91,10 +90,14 @@ def read(
     at: datetime | None = None,
 ) -> Reported[StatusReport]:
     """Return the states at a moment, or at the time of the service, which goes on."""
-    request = StatusRequest(WorkspaceOptions(folder), names, parents)
-    world = Simulated(running, request.workspace, [])
+    world = Simulated(running, Workspace(folder), [])
     now = world.now if at is None else lambda: at
-    return world.run(lambda runtime: status(request, replace(runtime, now=now)))
+
+    async def states(workspace: Workspace) -> Reported[StatusReport]:
+        runtime = replace(workspace.runtime, now=now)
+        return await status(replace(workspace, runtime=runtime), names, projects=parents)
+
+    return world.run(states)
 
 
 def by_name(result: Reported[StatusReport]) -> dict[str, ExportStatus]:

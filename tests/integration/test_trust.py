@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
 from reconciler.model.connection import ClientOptions
 from tests.conftest import StartService
@@ -420,7 +419,7 @@ def test_settings_of_the_client_come_from_the_trusted_branch(job: Job) -> None:
     job.merge({"reconciler.yaml": job.settings("client: {parallelism: 2}\n")})
     job.propose({"reconciler.yaml": job.settings("client: {parallelism: 64, rate: false}\n")})
     session = Session.open(
-        WorkspaceOptions(job.folder), Runtime(environ=job.environ(), now=lambda: NOW)
+        Workspace(job.folder, runtime=Runtime(environ=job.environ(), now=lambda: NOW))
     )
     assert session.loaded.client == ClientOptions(parallelism=2)
 

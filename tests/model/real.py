@@ -13,14 +13,13 @@ from typing import Any
 import yaml
 
 from reconciler.authoring.comparing import EnvironmentComparison, compared, open_pair, promote
-from reconciler.authoring.drift import Drift, DriftRequest, drift
+from reconciler.authoring.drift import Drift, drift
 from reconciler.authoring.pulling import pull
 from reconciler.cli.output import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
-from reconciler.commands.applying import ApplyRequest, Screen, apply
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.applying import apply
 from reconciler.commands.planning import PlanResult, plan
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.kind import Action
@@ -77,17 +76,20 @@ class Clone:
         )
 
     @property
-    def options(self) -> WorkspaceOptions:
-        return WorkspaceOptions(self.folder, self.world.environment, trust_workspace=True)
+    def workspace(self) -> Workspace:
+        return Workspace(
+            self.folder, self.world.environment, trust_workspace=True, runtime=self.runtime()
+        )
 
-    def request(self, *, plain: bool = False) -> PlanRequest:
+    def options(self, *, plain: bool = False) -> PlanOptions:
         """Return what to plan; `plain` leaves out the options that a saved plan contains."""
         world = self.world
         texts = (world.targets, world.excludes, world.kinds, world.parents)
         selection = Selection() if plain else Selection(*texts)
-        return PlanRequest(
-            self.options,
-            PlanOptions(world.rotate, allow_replace=world.allow_replace, selection=selection),
+        return PlanOptions(
+            world.rotate,
+            allow_replace=world.allow_replace,
+            selection=selection,
             no_inventory=world.no_inventory,
         )
 
@@ -108,19 +110,18 @@ class Clone:
 
     async def plan(self) -> Ended:
         """Plan."""
-        return await _ended(plan(self.request(), self.runtime()))
+        return await _ended(plan(self.workspace, self.options()))
 
     async def apply(self, saved: Path | None = None) -> Ended:
         """Apply now, or a saved plan."""
-        request = ApplyRequest(
-            self.request(plain=saved is not None),
-            saved,
-            auto_approve=True,
-            rollback=self.world.rollback,
-        )
-        screen = Screen(show=lambda *_: None, approve=_yes)
         try:
-            applied = await apply(request, self.runtime(), screen)
+            applied = await apply(
+                self.workspace,
+                self.options(plain=saved is not None),
+                plan_file=saved,
+                auto_approve=True,
+                rollback=self.world.rollback,
+            )
         except ReconcilerError as error:
             return _failed(error)
         left, report = applied.verification.left, applied.ended.report
@@ -134,9 +135,9 @@ class Clone:
         return _of(applied.plan, exit_code_of_apply(applied), text=text, created=created)
 
     async def drift(self) -> Ended:
-        request = DriftRequest(self.request(plain=True), attribute=False)
+        options = self.options(plain=True)
         try:
-            found = (await drift(request, self.runtime())).report
+            found = (await drift(self.workspace, options=options, attribute=False)).report
         except ReconcilerError as error:
             return _failed(error)
         return Ended(0 if found.empty else 2, drift=found)
@@ -144,9 +145,7 @@ class Clone:
     async def pull(self) -> int:
         """Write drift into the files; return the exit code."""
         try:
-            pulled = (
-                await pull(DriftRequest(self.request(plain=True), write=True), self.runtime())
-            ).report
+            pulled = (await pull(self.workspace, options=self.options(plain=True))).report
         except ReconcilerError as error:
             return int(error.exit_code)
         drifted = pulled.drift
@@ -154,12 +153,12 @@ class Clone:
         return 3 if is_partial else 2 if pulled.placed else 0
 
     def compare(self) -> EnvironmentComparison:
-        return compared(open_pair(self.options, ("one", "two"), self.runtime()))
+        return compared(open_pair(self.workspace, ("one", "two")))
 
     def promote(self) -> str:
         """Promote the first environment to the second; return the error, if any."""
         try:
-            promote(self.options, open_pair(self.options, ("one", "two"), self.runtime()))
+            promote(self.workspace, open_pair(self.workspace, ("one", "two")))
         except ReconcilerError as error:
             return _failed(error).text
         return ""
@@ -173,10 +172,6 @@ class Clone:
         """Return the projects of the organization."""
         projects = (await self.service.state())["projects"]
         return [item for item in projects if item["name"] != ELSEWHERE]
-
-
-async def _yes(_: object) -> bool:
-    return True
 
 
 async def _ended(result: Awaitable[PlanResult]) -> Ended:

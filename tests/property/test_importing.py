@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from reconciler.authoring.import_choice import key_of
-from reconciler.authoring.importing import ImportOptions, import_live
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.planning import PlanRequest, plan
-from reconciler.commands.runtime import Runtime
+from reconciler.authoring.importing import import_live
+from reconciler.commands.planning import plan
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.kinds import all_kinds
 from reconciler.model.field_types import (
     Boolean,
@@ -166,9 +165,9 @@ def test_the_plan_after_an_import_is_empty(service: RunningEmulator, world: list
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "reconciler.yaml").write_text("version: 1\n")
-        workspace = WorkspaceOptions(folder)
-        done = asyncio.run(import_live(ImportOptions(workspace), runtime))
-        planned = asyncio.run(plan(PlanRequest(workspace), runtime)).plan
+        workspace = Workspace(folder, runtime=runtime)
+        done = asyncio.run(import_live(workspace))
+        planned = asyncio.run(plan(workspace)).plan
     changed = [change for change in planned.changes if change.action is not Action.NO_OP]
     assert changed == []
     live = service.state()["projects"]

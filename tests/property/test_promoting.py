@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.authoring.comparing import compared, open_pair, promote
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.resource import Resource
@@ -140,19 +139,17 @@ def commented(text: str) -> list[tuple[str, str]]:
 def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], prune: bool) -> None:
     with TemporaryDirectory() as name:
         folder = write(Path(name), files)
-        options = WorkspaceOptions(folder, trust_workspace=True)
+        workspace = Workspace(folder, trust_workspace=True, runtime=RUNTIME)
         before = {other: resolved(folder, other) for other in ("one", "three")}
-        before_it = compared(open_pair(options, ("one", "two"), RUNTIME))
+        before_it = compared(open_pair(workspace, ("one", "two")))
         try:
-            changes = promote(
-                options, open_pair(options, ("one", "two"), RUNTIME), prune=prune
-            ).changes
+            changes = promote(workspace, open_pair(workspace, ("one", "two")), prune=prune).changes
         except ReconcilerError as error:
             if not re.match(r"exports\.yaml:\d+:\d+: cannot edit a value with ", error.message):
                 raise
             assert {path: (folder / path).read_text() for path in files} == files
             return
-        after = compared(open_pair(options, ("one", "two"), RUNTIME))
+        after = compared(open_pair(workspace, ("one", "two")))
         kept = comments((folder / "exports.yaml").read_text())
         before_that = commented(files["exports.yaml"])
         assert [comment for _, comment in before_that if comment in kept] == kept
@@ -164,7 +161,7 @@ def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], pru
         left = [] if prune else [item.address for item in before_it.only_second]
         assert [item.address for item in after.only_second] == left
         assert before == {other: resolved(folder, other) for other in ("one", "three")}
-        again = promote(options, open_pair(options, ("one", "two"), RUNTIME), prune=prune)
+        again = promote(workspace, open_pair(workspace, ("one", "two")), prune=prune)
         assert not again.changes
         assert bool(changes) == bool(
             before_it.unintended or before_it.only_first or (prune and before_it.only_second)

@@ -11,11 +11,10 @@ from typing import Any
 
 from reconciler.cli.output import exit_code_of_apply
 from reconciler.client import ClientSettings, Stop
-from reconciler.commands.applying import ApplyRequest, Screen, apply
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.applying import apply
 from reconciler.commands.planning import plan
 from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan
@@ -75,24 +74,27 @@ class Applier:
             ),
         )
 
-    def request(self) -> PlanRequest:
-        return PlanRequest(
-            WorkspaceOptions(self.folder, trust_workspace=True),
-            PlanOptions(allow_replace=True),
-            no_inventory=self.base is None or self.base.base is None,
-        )
+    def workspace(self, events: list[Event]) -> Workspace:
+        return Workspace(self.folder, trust_workspace=True, runtime=self.runtime(events))
+
+    @property
+    def options(self) -> PlanOptions:
+        no_inventory = self.base is None or self.base.base is None
+        return PlanOptions(allow_replace=True, no_inventory=no_inventory)
 
     async def apply(self) -> Ran:
         """Apply, and return how it ended."""
         events: list[Event] = []
         loop = asyncio.get_running_loop()
         started = loop.time()
-        request = ApplyRequest(
-            self.request(), self.saved, auto_approve=True, outputs=Outputs(log_file=self.log)
-        )
-        screen = Screen(show=lambda *_: None, approve=lambda _: True)
         try:
-            applied = await apply(request, self.runtime(events), screen)
+            applied = await apply(
+                self.workspace(events),
+                self.options,
+                plan_file=self.saved,
+                auto_approve=True,
+                outputs=Outputs(log_file=self.log),
+            )
         except ReconcilerError as error:
             return Ran(error.exit_code, loop.time() - started, error=str(error), events=events)
         left, error = applied.verification.left, applied.verification.error
@@ -129,7 +131,7 @@ class Applier:
 
     async def plan(self) -> Plan:
         """Plan, and return what is left to do."""
-        return (await plan(self.request(), self.runtime([]))).plan
+        return (await plan(self.workspace([]), self.options)).plan
 
 
 def _end(end: Failed) -> str:

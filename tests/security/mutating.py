@@ -19,12 +19,12 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reconciler.authoring.importing import ImportOptions, import_live, remarks_on_import
-from reconciler.commands.options import WorkspaceOptions
+from reconciler.authoring.importing import import_live, remarks_on_import
+from reconciler.commands.runtime import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
 from reconciler.operations.backfill_ranges import Span
-from reconciler.operations.backfills import BackfillRequest, Screen, backfill
+from reconciler.operations.backfills import backfill
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.progress import report_as_text
@@ -158,23 +158,14 @@ async def run(command: str, user: Applier, folder: Path) -> None:
             report_as_text(ran.report)
     elif command == "import":
         empty = write(folder / "empty", {"reconciler.yaml": "version: 1\n"})
-        imported = await import_live(ImportOptions(WorkspaceOptions(empty)), runtime)
+        imported = await import_live(Workspace(empty, runtime=runtime))
         for name in formats_of("imported"):
             writer_of(name, "imported")(imported, DEFAULTS)
         remarks_on_import(imported)
     else:
-        workspace = WorkspaceOptions(user.folder)
-        request = BackfillRequest(
-            workspace,
-            Span("2026-05-01", "2026-05-02"),
-            ("batch_export.e0",),
-            auto_approve=True,
-        )
-        await backfill(request, runtime, Screen(lambda *_: None, _refused))
-
-
-async def _refused(_: object) -> bool:
-    return False
+        workspace = Workspace(user.folder, runtime=runtime)
+        wanted = Span("2026-05-01", "2026-05-02")
+        await backfill(workspace, ("batch_export.e0",), wanted, auto_approve=True)
 
 
 async def problems_of(

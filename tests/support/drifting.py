@@ -8,13 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reconciler.authoring.drift import Drift, DriftRequest, drift
+from reconciler.authoring.drift import Drift, drift
 from reconciler.authoring.pulling import Pulled, pull
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.planning import plan
-from reconciler.commands.runtime import Reported, Runtime
+from reconciler.commands.runtime import Reported, Runtime, Workspace
 from reconciler.model.plan import Plan
-from reconciler.model.redaction import masked_in
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -82,27 +80,21 @@ class Applied:
         self, *names: str, environment: str | None = None, attribute: bool = True
     ) -> Reported[Drift]:
         """Return the drift."""
-        request = DriftRequest(self._request(environment), names, attribute=attribute)
-        runtime = self._runtime()
-        return masked_in(asyncio.run(drift(request, runtime)), runtime.mask)
+        return asyncio.run(drift(self._workspace(environment), names, attribute=attribute))
 
     def pull(
         self, *names: str, environment: str | None = None, write: bool = True
     ) -> Reported[Pulled]:
         """Write drift into the files."""
-        request = DriftRequest(self._request(environment), names, write=write)
-        runtime = self._runtime()
-        return masked_in(asyncio.run(pull(request, runtime)), runtime.mask)
+        return asyncio.run(pull(self._workspace(environment), names, write=write))
 
     def plan(self, environment: str | None = None) -> Plan:
         """Return the plan."""
-        return asyncio.run(plan(self._request(environment), self._runtime())).plan
+        return asyncio.run(plan(self._workspace(environment))).plan
 
-    def _request(self, environment: str | None) -> PlanRequest:
-        return PlanRequest(WorkspaceOptions(self.folder, environment, trust_workspace=True))
-
-    def _runtime(self) -> Runtime:
-        return Runtime(environ=self.environ, now=lambda: NOW)
+    def _workspace(self, environment: str | None) -> Workspace:
+        runtime = Runtime(environ=self.environ, now=lambda: NOW)
+        return Workspace(self.folder, environment, trust_workspace=True, runtime=runtime)
 
     def text(self, file: str) -> str:
         """Return the text of a file."""

@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from reconciler.client import ClientSettings
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
-from reconciler.model.redaction import masked_in
+from reconciler.commands.runtime import Runtime, Workspace
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
@@ -35,7 +35,7 @@ class Simulated:
     """
 
     service: RunningEmulator
-    workspace: WorkspaceOptions
+    workspace: Workspace
     waits: list[float]
 
     def create(self, name: str = "Lake", **fields: Any) -> str:
@@ -63,8 +63,8 @@ class Simulated:
         """Return the time of the service."""
         return datetime.fromisoformat(self.service.admin("GET", "clock")["now"])
 
-    def run(self, work: Callable[[Runtime], Coroutine[Any, Any, _Result]]) -> _Result:
-        """Run a use case at the time of the service, and mask its result as all callers do.
+    def run(self, work: Callable[[Workspace], Coroutine[Any, Any, _Result]]) -> _Result:
+        """Run a use case at the time of the service.
 
         Its waits move that time, and take none.
         """
@@ -77,7 +77,7 @@ class Simulated:
 
         client = ClientSettings(clock=lambda: elapsed[0], sleep=sleep, jitter=lambda: 0.0)
         runtime = Runtime(environ=self.service.environ(), now=self.now, client=client)
-        return masked_in(asyncio.run(work(runtime)), runtime.mask)
+        return asyncio.run(work(replace(self.workspace, runtime=runtime)))
 
 
 def no_op_export(name: str, interval: str = "hour", **fields: Any) -> dict[str, Any]:
@@ -104,6 +104,6 @@ def simulated(service: RunningEmulator, folder: Path, *, at: str) -> Simulated:
     """Return a service at a moment, and an empty workspace for it."""
     service.admin("POST", "clock", {"set": at})
     write(folder, {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"})
-    world = Simulated(service, WorkspaceOptions(folder), [])
+    world = Simulated(service, Workspace(folder), [])
     world.outcomes()
     return world

@@ -89,23 +89,7 @@ def formats_of(result: str) -> tuple[str, ...]:
 
 
 def writer_of(name: str, result: str) -> Writer:
-    """Return the writer of a format for a result. Raises BadUsage if it has none.
-
-    Known secrets are masked in the values that it gets, since shortening and escapes break them.
-    """
-    writer = _writer(name, result)
-
-    def write(value: Any, options: RenderOptions) -> str:
-        if options.mask is not None:
-            from reconciler.model.redaction import masked_in
-
-            value = masked_in(value, options.mask)
-        return writer(value, options)
-
-    return write
-
-
-def _writer(name: str, result: str) -> Writer:
+    """Return the writer of a format for a result. Raises BadUsage if it has none."""
     place = _WRITERS[result].get(name)
     if place is None and result not in _added().get(name, {}):
         raise BadUsage(

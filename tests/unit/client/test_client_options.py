@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.cli.running import now
 from reconciler.client import ClientSettings
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
 from reconciler.model.connection import ClientOptions, Window, duration, rate
 from tests.support.cli import reconciler
@@ -36,10 +34,12 @@ ENVIRON = {
 def settings(folder: Path, environment: str, flags: ClientOptions | None = None) -> ClientSettings:
     """Return the settings of the connection to an environment."""
     (folder / "reconciler.yaml").write_text(WORKSPACE)
-    options = WorkspaceOptions(folder, environment, client=flags or ClientOptions())
+    workspace = Workspace(
+        folder, environment, client=flags or ClientOptions(), runtime=Runtime(ENVIRON)
+    )
 
     async def connect() -> ClientSettings:
-        session = Session.open(options, Runtime(ENVIRON, now))
+        session = Session.open(workspace)
         async with session.connected() as transport:
             return transport.settings
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.showing import resolved
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.redaction import masked_in
@@ -37,9 +36,8 @@ def show(
     environ: dict[str, str] | None = None,
     environment: str | None = None,
 ) -> PublicResource:
-    options = WorkspaceOptions(write(folder, files), environment=environment)
     runtime = Runtime(environ=environ or {}, now=lambda: NOW)
-    resource, _ = resolved(address, options, runtime)
+    resource, _ = resolved(Workspace(write(folder, files), environment, runtime=runtime), address)
     return masked_in(resource, runtime.mask)
 
 

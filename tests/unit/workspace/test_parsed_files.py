@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands import planning as plans
+from reconciler.commands.environments import in_each
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.options import PlanRequest, WorkspaceOptions
-from reconciler.commands.runtime import Runtime, in_each
+from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.workspace.loading import load
 from reconciler.workspace.yaml import loader
@@ -100,7 +100,7 @@ def test_the_configurations_of_many_commits_are_loaded(tmp_path: Path) -> None:
 def test_several_environments_parse_every_file_once(tmp_path: Path, parsed: Counter[str]) -> None:
     folder = write(tmp_path / "w", FILES)
     runtime = Runtime({}, lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    request = PlanRequest(WorkspaceOptions(folder))
-    planned = asyncio.run(in_each(plans.plan, request, ("dev", "prod"), runtime))
+    workspace = Workspace(folder, runtime=runtime)
+    planned = asyncio.run(in_each(plans.plan, workspace, ("dev", "prod")))
     assert [environment.error is not None for environment in planned] == [True, True]
     assert parsed == dict.fromkeys(FILES, 1)
