@@ -24,7 +24,6 @@ from reconciler.cli.options import (
     next_command,
     rate_option,
     runtime,
-    text_or_json_option,
     workspace_of,
     workspace_options,
 )
@@ -33,7 +32,6 @@ from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
 from reconciler.model.connection import ADDRESS, API_KEY
-from reconciler.model.public import as_json
 from reconciler.model.text import printable
 from reconciler.render.formats import DEFAULT, writer_of
 
@@ -222,10 +220,9 @@ def _print_files(files: tuple[str, ...]) -> None:
 )
 @folder_option
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
-@text_or_json_option()
 @click.argument("old", shell_complete=completing.resources)
 @click.argument("new")
-def mv_command(folder: Path | None, old: str, new: str, *, diff: bool, output_format: str) -> None:
+def mv_command(folder: Path | None, old: str, new: str, *, diff: bool) -> None:
     """Rename the key of a resource in all files that refer to it, without changing live state.
 
     OLD is the address, key or name of a resource, NEW a key. Changes the key, and references of
@@ -236,10 +233,8 @@ def mv_command(folder: Path | None, old: str, new: str, *, diff: bool, output_fo
     from reconciler.authoring.renaming import move, move_summary
 
     moved = move(folder_of(folder), old, new, os.environ, write=not diff)
-    if output_format == "json":
-        write_result(as_json(moved))
-    elif diff:
+    if diff:
         write_result(differences_as_text(moved.changes, style_of(sys.stdout)))
     else:
-        write_result("".join(f"{printable(name)}\n" for name in moved.texts))
-    write_note(move_summary(moved))
+        write_result("".join(f"{printable(name)}\n" for name in moved.changes))
+    write_note(move_summary(moved, "Would rename" if diff else "Renamed"))

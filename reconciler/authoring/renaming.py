@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FolderPath
 
-from reconciler.authoring.difference import differences_as_text, file_changes
+from msgspec import Struct
+
+from reconciler.authoring.difference import file_changes
 from reconciler.authoring.editing import Edit, check_text, edited
 from reconciler.authoring.placing import check_files, with_mark
 from reconciler.authoring.yaml_text import yaml_item
@@ -15,7 +17,6 @@ from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import FileChange
 from reconciler.model.naming import Named, Names
-from reconciler.model.public import Public, derived
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, Path, leaves, mapping_of, value_at
 from reconciler.workspace.resource_files import ResourceFiles, declarations, is_key
@@ -26,35 +27,17 @@ from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 
-class Moved(Public, frozen=True, kw_only=True):
-    """A resource that was renamed in files: `mv --format json`."""
+class Moved(Struct, frozen=True):
+    """A resource that was renamed in files: their changes, and the number of changed places.
 
-    schema = "mv"
-    internal = frozenset({"texts", "changes"})
-    version = 2
+    `policies` are places in policies that have the former address or key, and stay.
+    """
 
-    texts: Mapping[str, str]
-    changes: Mapping[str, FileChange]
-    written: bool = True
-    """Whether the files were written."""
     old: Address
-    """The former address."""
     new: Address
-    """The address."""
+    changes: Mapping[str, FileChange]
     places: int
-    """The number of changed places."""
     policies: tuple[Mark, ...]
-    """Places in policies that have the former address or key, and stay."""
-
-    @derived
-    def changed(self) -> tuple[str, ...]:
-        """Paths of the changed files, relative to the workspace."""
-        return tuple(self.texts)
-
-    @derived
-    def diff(self) -> str:
-        """The unified difference of the files."""
-        return differences_as_text(self.changes)
 
 
 def move(
@@ -89,15 +72,9 @@ def move(
     check_files(folder, environ, texts)
     if write:
         write_files(folder, texts)
-    return Moved(
-        old=old,
-        new=new,
-        texts=texts,
-        changes=file_changes(files, texts),
-        places=sum(places for _, places in edits.values()),
-        policies=tuple(dict.fromkeys(_in_policies(workspace.document, old))),
-        written=write,
-    )
+    places = sum(places for _, places in edits.values())
+    policies = tuple(dict.fromkeys(_in_policies(workspace.document, old)))
+    return Moved(old, new, file_changes(files, texts), places, policies)
 
 
 def renamed(document: Document, old: Address, new: Address) -> tuple[str, int]:
@@ -137,9 +114,8 @@ def _in_policies(workspace: Document, old: Address) -> Iterator[Mark]:
             yield workspace.key_mark(path)
 
 
-def move_summary(moved: Moved) -> str:
+def move_summary(moved: Moved, verb: str) -> str:
     """Return `Renamed project.web to project.shop: 3 places in 2 files`, and what stays."""
-    verb = "Renamed" if moved.written else "Would rename"
-    where = f"{several(moved.places, 'place')} in {several(len(moved.texts), 'file')}"
+    where = f"{several(moved.places, 'place')} in {several(len(moved.changes), 'file')}"
     notes = (f"note: check {mark}, which may mean {moved.old}\n" for mark in moved.policies)
     return "".join([f"{verb} {moved.old} to {moved.new}: {where}\n", *notes])

@@ -44,7 +44,10 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "logs": {"--follow": "use `watch reconciler logs NAME`", "--until": "use --to"},
     "init": {"--layout": "run `import --into` afterwards"},
-    "mv": {"--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`"},
+    "mv": {
+        "--format": "leave it out: mv prints the changed files, and --diff a patch",
+        "--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`",
+    },
     "pause": {"--write": "set `paused: true` in the file"},
     "promote": {
         "--format": "leave it out: promote prints a patch; `compare` has `--format json`",

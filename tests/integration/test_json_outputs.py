@@ -42,7 +42,6 @@ OUTPUTS = [
     ("environments", ("plan", "-e", "*")),
     ("diagnostics", ("validate",)),
     ("resolved", ("show", "trial")),
-    ("mv", ("mv", "trial", "test", "--diff")),
     ("audit", ("show", "audit.log")),
     ("status", ("status",)),
     ("environments", ("status", "-e", "*")),
