@@ -77,7 +77,11 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
         "description": "A resource file: maps from a key to a resource.",
         "type": "object",
         "additionalProperties": False,
-        "properties": {"defaults": _defaults(kinds), **collections},
+        "properties": {
+            "anchors": _alone(known_schema("workspace")["properties"]["anchors"], nullable=False),
+            "defaults": _defaults(kinds),
+            **collections,
+        },
         "allOf": [_default_rule(kind, *one) for kind in kinds for one in _variants(kind)],
         "$defs": {
             **{kind.name: _whole_resource(kind) for kind in kinds},

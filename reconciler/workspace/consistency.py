@@ -347,7 +347,7 @@ def check_shared(workspace: Workspace, loaded: Iterable[Desired], to: Diagnostic
     compared by name, since one key may have two names.
     """
     parents = containers(all_kinds())
-    first: dict[object, tuple[str, Resource]] = {}
+    first: dict[object, tuple[str, list[Resource]]] = {}
     for desired in loaded:
         entry = workspace.section("environments", desired.environment)
         service = f"{entry.get('base_url')} {entry.get('organization', '${')}"
@@ -356,8 +356,11 @@ def check_shared(workspace: Workspace, loaded: Iterable[Desired], to: Diagnostic
         for item in declared:
             parent = names.get(item.parent.key or "", str(item.parent)) if item.parent else None
             identity = (service, item.address.kind, parent, item.name, item.pinned_id)
-            other, same = first.setdefault(identity, (desired.environment, item))
-            if (same.spec, same.state) != (item.spec, item.state):
+            # One environment may have a name twice: absent under one key, or as an error.
+            other, items = first.setdefault(identity, (desired.environment, []))
+            if other == desired.environment:
+                items.append(item)
+            elif (item.spec, item.state) not in [(same.spec, same.state) for same in items]:
                 text = f"{item.address} differs between {other} and {desired.environment}, which "
                 text += "share an organization: each apply reverts the other one"
                 to.warning("shared-object", text, at=item.mark)

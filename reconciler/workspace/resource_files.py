@@ -28,7 +28,7 @@ from reconciler.workspace.paths import (
 )
 from reconciler.workspace.schema.validation import CheckContext, check, shortened
 from reconciler.workspace.sources import Source
-from reconciler.workspace.workspace_file import DEFAULTS, Workspace
+from reconciler.workspace.workspace_file import ANCHORS, DEFAULTS, Workspace
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
 
@@ -44,6 +44,8 @@ _STRUCTURE = re.compile(rb"^[ \t]*(?:-[ \t\r\n]|\{|[\"']?[\w./$-]+[\"']?[ \t]*:\
 _RESOURCE_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SIMILAR = 0.85
 _MISNAMED = ("reconciler.yml", "reconciler.yaml")
+_OF_THE_WORKSPACE = (DEFAULTS, ANCHORS)
+"""The keys that resource files share with the workspace file."""
 
 
 class ResourceFiles(Struct, frozen=True):
@@ -284,7 +286,7 @@ def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
         document = parse(raw, file, DiagnosticCollector())
     if document.unread or not isinstance(document.value, dict):
         return _line().search(raw) is None
-    only_defaults = document.value.keys() == {DEFAULTS}
+    only_defaults = document.value.keys() - {ANCHORS} == {DEFAULTS}
     keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
     return not any(map(_is_similar, keys))
 
@@ -336,7 +338,7 @@ def declarations(
 ) -> dict[Address, Declaration]:
     """Return every resource by address. Report duplicates with both places."""
     collections = kinds_by_collection()
-    known = (*collections, DEFAULTS)
+    known = (*collections, *_OF_THE_WORKSPACE)
     declared: dict[Address, Declaration] = {}
     for document in files:
         if not isinstance(document.value, dict):
@@ -344,8 +346,8 @@ def declarations(
             continue
         for collection, members in document.value.items():
             kind = collections.get(collection)
-            if collection == DEFAULTS:
-                _check_defaults(document, problems)
+            if collection in _OF_THE_WORKSPACE:
+                _check_by_workspace(document, collection, problems)
             elif kind is None:
                 message = f"unknown field '{collection}' in a resource file"
                 at, hint = document.key_mark((collection,)), choice(collection, known)
@@ -360,12 +362,12 @@ def declarations(
     return declared
 
 
-def _check_defaults(document: Document, problems: DiagnosticCollector) -> None:
-    """Report defaults of a file that are not mappings, and those without effect."""
-    fields = value_at(document.value, (DEFAULTS,))
+def _check_by_workspace(document: Document, key: str, problems: DiagnosticCollector) -> None:
+    """Check a key that the workspace file has, too, and report defaults without effect."""
+    fields = value_at(document.value, (key,))
     context = CheckContext(document.file, document.mark, document.key_mark, problems)
-    check("workspace", {"version": 1, DEFAULTS: fields}, context)
-    for kind in all_kinds():
+    check("workspace", {"version": 1, key: fields}, context)
+    for kind in all_kinds() if key == DEFAULTS else ():
         if kind.name in mapping_of(fields) and kind.collection not in mapping_of(document.value):
             problems.warning(
                 "no-effect",
@@ -454,7 +456,7 @@ def undetermined_in(files: Sequence[Document], declared: Container[Address]) -> 
         for collection, members in document.value.items():
             # Below an unknown collection there may be resources of any kind.
             names = {collections[collection]} if collection in collections else any_kind
-            if collection == DEFAULTS:
+            if collection in _OF_THE_WORKSPACE:
                 continue
             if isinstance(members, dict):
                 addresses |= {Address(kind, key) for kind in names for key in members}

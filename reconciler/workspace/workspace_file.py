@@ -27,6 +27,8 @@ from reconciler.workspace.yaml.loader import Parse, parse
 
 DEFAULTS = "defaults"
 """The key of default fields by kind, in resource files and in the workspace file."""
+ANCHORS = "anchors"
+"""The key whose value is ignored in both: a place for the YAML anchors of the file."""
 _MISNAMED = "reconciler.yml"
 
 MATCH_SCHEMA = "policy/match"

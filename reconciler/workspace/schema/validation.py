@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.kinds import kinds_by_collection
 from reconciler.model.address import Address, choice, joined, near_miss, nearest
 from reconciler.model.policy import to_send_anyway
 from reconciler.model.schemas import member_schema, schema, schema_names, types_of
@@ -252,8 +253,10 @@ def _intended(value: Mapping[str, Any], node: Mapping[str, Any]) -> set[str | No
 
 
 def _hint_to_move(name: str, violation: _Violation) -> str | None:
-    """Return a hint for a field that is one level too high."""
+    """Return a hint for a field that is one level too high, or in the wrong file."""
     node = violation.node
+    if node.get("title") == "Workspace" and name in kinds_by_collection():
+        return "write it in a resource file: any other YAML file in this folder"
     for holder in node.get("properties", {}):
         below = member_schema(node, violation.value, holder) or {}
         if name in below.get("properties", {}):

@@ -202,6 +202,76 @@ def test_no_bytes_make_the_loader_fail(raw: bytes) -> None:
 
 # Workspaces
 
+ANCHORED = """\
+projects: {web: {name: Web}}
+batch_exports:
+  lake: {<<: *export, name: Lake}
+  pond: {<<: *export, name: Pond, destination: {type: S3, config: *config}}
+"""
+
+
+@pytest.mark.parametrize("defaults", ["", "defaults: {batch_export: {timezone: Europe/Berlin}}\n"])
+def test_x15_anchors_has_a_place_for_the_anchors_of_a_file(tmp_path: Path, defaults: str) -> None:
+    """X15: its value counts where an alias refers to it, and nowhere else."""
+    anchors = """\
+anchors:
+  - &export {project: web, interval: day, destination: &none {type: NoOp}}
+  - &config {bucket_name: "${var:bucket}", region: eu-central-1, prefix: p/}
+  - {unknown: "${var:undefined}", projects: {other: {name: 1}}}
+"""
+    files = {
+        "reconciler.yaml": """\
+version: 1
+anchors: {unknown: 1, of: &all {vars: {bucket: drop}}}
+environments: {staging: *all, production: *all}
+""",
+        "a.yaml": f"{anchors}{defaults}{ANCHORED}",
+        "b.yaml": f"anchors: {{a: 1}}\n{defaults}projects: {{app: {{name: App}}}}\n",
+    }
+    write(tmp_path, files)
+    problems = load_all(tmp_path, environ={})
+    assert [item.code for item in problems] == ["no-effect"] * bool(defaults)  # Of b.yaml.
+    resources = load(tmp_path, environment="staging", environ={}).desired.resources
+    assert sorted(map(str, resources)) == [
+        *("batch_export.lake", "batch_export.pond", "project.app", "project.web"),
+    ]
+    lake, pond = (resources[Address("batch_export", key)].spec for key in ("lake", "pond"))
+    assert (lake["interval"], lake["destination"]) == ("day", {"type": "NoOp"})
+    assert pond["destination"]["config"]["bucket_name"] == "drop"
+    assert lake.get("timezone") == ("Europe/Berlin" if defaults else None)
+
+
+def test_x15_anchors_hides_no_mistake(tmp_path: Path) -> None:
+    """X15: it is YAML as strict as elsewhere, and a misspelt name is a mistake."""
+    files = {
+        "reconciler.yaml": "version: 1\nanchor: {}\n",
+        "a.yaml": "anchors: {x: &x no}\nprojects: {web: {name: *x}}\n",
+        "b.yaml": "anchor: {}\nprojects: {app: {name: App}}\n",
+        "c.yaml": "anchors: {x: &x 7}\nprojects: {late: {name: *x}}\n",
+        "d.yaml": "anchors: &x D\nprojects: {d: {name: *x}}\n",
+    }
+    write(tmp_path, files)
+    found = [(str(item.at), item.code, item.hint) for item in load_all(tmp_path, environ={})]
+    assert found == [
+        ("a.yaml:1:14", "ambiguous-boolean", "write false, or quote it: 'no'"),
+        ("b.yaml:1:1", "unknown-field", "did you mean 'anchors'?"),
+        ("c.yaml:1:14", "wrong-type", "quote it: '7'"),
+        ("d.yaml:1:10", "wrong-type", "write a list: `- item` lines, or [item, item]"),
+        ("reconciler.yaml:2:1", "unknown-field", "did you mean 'anchors'?"),
+    ]
+
+
+def test_x4_resources_of_one_environment_are_not_compared(tmp_path: Path) -> None:
+    """X4: "differs between a and a", and a name that moves to another key in both."""
+    service = "{base_url: 'https://eu.posthog.com', organization: 0188461e}"
+    environments = f"version: 1\nenvironments:\n  a: {service}\n  b: {service}\n"
+    twice = "projects:\n  one: {name: Web}\n  two: {name: Web, timezone: Europe/Berlin}\n"
+    write(tmp_path, {"reconciler.yaml": environments, "a.yaml": twice})
+    assert [item.code for item in load_all(tmp_path, environ={})] == ["same-name"]
+    moved = "projects:\n  one: {name: Web, state: absent}\n  two: {name: Web}\n"
+    write(tmp_path, {"a.yaml": moved})
+    assert load_all(tmp_path, environ={}) == ()
+
 
 def test_variables_environment_and_overrides_are_merged(tmp_path: Path) -> None:
     files = {
