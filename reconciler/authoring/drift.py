@@ -161,28 +161,39 @@ async def drift(
     async with session.connected() as transport:
         inventory = session.inventory(options)
         plan, live = await session.planned(transport, options, inventory)
-        result = selected(drift_of(plan, live, inventory), plan, names)
+        result = drift_of(plan, live, inventory, names)
         if attribute:
             result = await attributed(result, live, transport)
         return workspace.masked(Reported(result, session.warnings(plan), transport.calls))
 
 
-def drift_of(plan: Plan, live: Live, inventory: Inventory | None) -> Drift:
-    """Return the drift that a plan would set back."""
+def drift_of(
+    plan: Plan, live: Live, inventory: Inventory | None, names: Sequence[str] = ()
+) -> Drift:
+    """Return the drift that a plan would set back, of all resources without names.
+
+    Raises BadUsage for a text that names nothing.
+    """
+    chosen = _chosen(plan, names)
     by_address: dict[Address, list[Change]] = {}
-    for change in sorted(
-        plan.changes, key=lambda change: (change.address.kind, change.address.key)
-    ):
+    for change in sorted(plan.changes, key=lambda item: (item.address.kind, item.address.key)):
         # The fields of a deletion are not compared with anything.
-        if change.action is not Action.DELETE:
+        if change.action is not Action.DELETE and change.address in chosen:
             by_address.setdefault(change.address, []).append(change)
     # What was applied and the plan creates again.
     applied = (inventory or Inventory()).counted(live, kinds_by_name()).entries
-    creates = (change.address for change in plan.changes if change.action is Action.CREATE)
-    deleted = {address for address in creates if address in applied}
-    doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
-    renamed = {refusal.addresses[0]: refusal.objects[0].name for refusal in doubled}
-    explained = {address for refusal in doubled for address in refusal.addresses}
+    deleted = {
+        address
+        for address, changes in by_address.items()
+        if address in applied and any(change.action is Action.CREATE for change in changes)
+    }
+    doubled = [item for item in plan.refusals if item.rule == POSSIBLE_DUPLICATE]
+    renamed = {
+        item.addresses[0]: item.objects[0].name
+        for item in doubled
+        if not names or item.addresses[0] in chosen
+    }
+    explained = {address for item in doubled for address in item.addresses}
     objects = map(_object, by_address.values())
     return Drift(
         source=plan.source,
@@ -200,6 +211,18 @@ def drift_of(plan: Plan, live: Live, inventory: Inventory | None) -> Drift:
             *(note.message for note in plan.notes if note.code in _NOTES),
         ),
     )
+
+
+def _chosen(plan: Plan, names: Sequence[str]) -> frozenset[Address]:
+    ids = {change.address: change for change in plan.changes}
+    if not names:
+        return frozenset(ids)
+    check_clear(names, plan.refusals)
+    known = (
+        Named(address, (change.live_id,) if change.live_id else (), (change.name,))
+        for address, change in ids.items()
+    )
+    return Names(known).addresses(names)
 
 
 def _object(changes: list[Change]) -> DriftedObject | None:
@@ -224,51 +247,25 @@ def _object(changes: list[Change]) -> DriftedObject | None:
     )
 
 
-def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
-    """Return the drift of the resources that texts name, all without texts.
-
-    Raises BadUsage for a text that names nothing.
-    """
-    if not names:
-        return drift
-    check_clear(names, plan.refusals)
-    known = Names(
-        Named(change.address, (change.live_id,) if change.live_id else (), (change.name,))
-        for change in {change.address: change for change in plan.changes}.values()
-    )
-    chosen = known.addresses(names)
-    return replace(
-        drift,
-        objects=tuple(item for item in drift.objects if item.address in chosen),
-        deleted=tuple(address for address in drift.deleted if address in chosen),
-        renamed={address: name for address, name in drift.renamed.items() if address in chosen},
-        compared=len(chosen),
-    )
-
-
 async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
     """Return drift with who changed it and when, where the activity log says so.
 
     A server that refuses its log is asked once. Raises ServiceError for other errors.
     """
-    objects = dict[Address, DriftedObject]()
+    objects = list(drift.objects)
     try:
-        for item in drift.objects:
+        for position, item in enumerate(objects):
             kind = kinds_by_name()[item.address.kind]
-            if any(
-                operation.name == _OPERATION and operation.scope is not None
-                for operation in kind.operations
-            ):
+            if _OPERATION in {operation.name for operation in kind.operations if operation.scope}:
                 body = live.by_identity[kind.name, item.live_id]
-                organization = drift.source.organization
-                calls = ObjectCalls(transport, kind, organization, body, live.dialect)
-                objects[item.address] = await _attributed(item, calls)
+                calls = ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
+                objects[position] = await _attributed(item, calls)
     except (NotOffered, ServiceError) as error:
         remark = _REFUSED.get(error.status if isinstance(error, ServiceError) else None)
         if remark is None:
             raise
         return replace(drift, remarks=(*drift.remarks, f"the author is unknown: {remark}"))
-    return replace(drift, objects=tuple(objects.get(item.address, item) for item in drift.objects))
+    return replace(drift, objects=tuple(objects))
 
 
 async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
@@ -283,19 +280,14 @@ async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
         for change in map(mapping_of, mapping_of(entry.get("detail")).get("changes") or ()):
             name = str(change.get("field"))
             latest.setdefault(_NAMES.get(name, name), (change.get("after"), by))
-
-    def attribution(drifted: DriftedField) -> Attribution | None:
-        name = path_text(drifted.change.path)
-        known = calls.kind.field_named(name)
-        if known is None or name not in latest:
-            return None
-        value, by = latest[name]
-        live = comparable(known, known.live_value(calls.live.body))
-        return by if comparable(known, value) == live else None
-
-    return replace(
-        item, fields=tuple(replace(field, attribution=attribution(field)) for field in item.fields)
-    )
+    fields = list(item.fields)
+    for position, drifted in enumerate(fields):
+        known = calls.kind.field_named(name := path_text(drifted.change.path))
+        if known is not None and name in latest:
+            value, by = latest[name]
+            if comparable(known, value) == comparable(known, known.live_value(calls.live.body)):
+                fields[position] = replace(drifted, attribution=by)
+    return replace(item, fields=tuple(fields))
 
 
 def _person(entry: JSONObject) -> str | None:
@@ -303,14 +295,10 @@ def _person(entry: JSONObject) -> str | None:
 
     Before July 2026, writes by API key are attributed to the service.
     """
-    user = mapping_of(entry.get("user"))
-    if entry.get("is_system") is True:
-        return None
-    email = f"<{user['email']}>" if user.get("email") else None
-    return (
-        " ".join(str(x) for x in (user.get("first_name"), user.get("last_name"), email) if x)
-        or None
-    )
+    user = mapping_of(entry.get("user")) if entry.get("is_system") is not True else {}
+    email = user.get("email") and f"<{user['email']}>"
+    words = (user.get("first_name"), user.get("last_name"), email)
+    return " ".join(str(word) for word in words if word) or None
 
 
 def drift_document(drift: Drift, _: RenderOptions) -> Document:
@@ -377,14 +365,12 @@ def _counts(drift: Drift) -> str:
 
 
 def _rest(drift: Drift) -> Iterator[str]:
-    if drift.deleted:
-        names = listed([str(address) for address in drift.deleted], _MOST_LISTED)
-        yield f"{several(len(drift.deleted), 'live object')} deleted since the apply: {names}"
-    if drift.renamed:
-        names = listed(
-            [f"{address} to {quoted(name)}" for address, name in drift.renamed.items()],
-            _MOST_LISTED,
-        )
-        yield f"{several(len(drift.renamed), 'live object')} probably renamed: {names}"
+    deleted = [str(address) for address in drift.deleted]
+    renamed = [f"{address} to {quoted(name)}" for address, name in drift.renamed.items()]
+    happened = (deleted, "deleted since the apply"), (renamed, "probably renamed")
+    for texts, what in happened:
+        if texts:
+            names = listed(texts, _MOST_LISTED)
+            yield f"{several(len(texts), 'live object')} {what}: {names}"
     if drift.unmanaged:
         yield f"{several(drift.unmanaged, 'unmanaged object')} (list with plan --show-unmanaged)"

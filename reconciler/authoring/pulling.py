@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.authoring.difference import differences_as_text, file_changes
-from reconciler.authoring.drift import Drift, DriftedField, drift_of, selected
+from reconciler.authoring.difference import file_changes
+from reconciler.authoring.drift import Drift, DriftedField, drift_of
 from reconciler.authoring.editing import reason_against
 from reconciler.authoring.import_drafts import doubtful_paths
 from reconciler.authoring.placing import Place, edited_texts, placing_of
@@ -25,13 +25,11 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import FieldChange
 from reconciler.model.policy import PlanOptions
-from reconciler.model.public import Public, derived
 from reconciler.model.redaction import Mask
 from reconciler.model.text import printable, quoted, several
 from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at, value_at
 from reconciler.planning.integrations import named, with_value
 from reconciler.planning.inventory import Inventory
-from reconciler.render.options import Style
 from reconciler.workspace.writing import write_files
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
@@ -42,67 +40,35 @@ _DELETED = "its live object was deleted; remove it from the files, or apply crea
 _NAME = "set `name` or `lifecycle.renamed_from`"
 
 
-class _Field(Public, frozen=True):
-    """A field, or a resource if the path is empty."""
+class Placed(Struct, frozen=True):
+    """A live value that is written.
 
-    internal = frozenset({"path"})
+    `layer` is `resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`, `at` the place
+    that is edited, `replaces` the reference that stays for other environments, "" for none.
+    """
 
     address: Address
     path: Path
-
-    @derived
-    def path_(self) -> str:
-        """The path as text, empty for the resource."""
-        return path_text(self.path)
-
-
-class Placed(_Field, frozen=True):
-    """A live value that is written."""
-
-    internal = frozenset({"path", "value"})
-
-    value: JSON
     layer: str
-    """`resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`."""
     at: Mark
-    """The place in the file that is edited."""
-    replaces: str = ""
-    """The reference that stays for other environments, "" for none."""
+    replaces: str
 
 
-class LeftOut(_Field, frozen=True):
-    """What drifted and is not written: a field, or a whole object."""
+class LeftOut(Struct, frozen=True):
+    """What drifted and is not written: a field, or a resource if the path is empty."""
 
+    address: Address
+    path: Path
     reason: str
 
 
-class Pulled(Public, frozen=True):
-    """What `drift --write` writes."""
-
-    schema = "drift-written"
-    internal = frozenset({"drift", "texts", "changes"})
-    version = 2
+class Pulled(Struct, frozen=True):
+    """What `drift --write` writes, and the drift of before."""
 
     drift: Drift
     placed: tuple[Placed, ...]
     left_out: tuple[LeftOut, ...]
-    texts: Mapping[str, str]
     changes: Mapping[str, FileChange]
-    written: bool = True
-
-    @derived
-    def environment(self) -> str:
-        """Name of the environment."""
-        return self.drift.source.environment
-
-    @derived
-    def files(self) -> tuple[str, ...]:
-        """The changed files."""
-        return tuple(self.texts)
-
-    def __repr__(self) -> str:
-        # Texts of files may contain secrets.
-        return f"Pulled(files={self.files}, placed={len(self.placed)}, written={self.written})"
 
 
 class _Value(Struct, frozen=True):
@@ -117,8 +83,7 @@ class _Value(Struct, frozen=True):
         """Yield what is written."""
         for place in self.places if self.reason is None else ():
             at = place.document.mark(place.edit.path)
-            value, path = place.edit.value, self.field.path
-            yield Placed(self.address, path, value, place.layer, at, place.replaces)
+            yield Placed(self.address, self.field.path, place.layer, at, place.replaces)
 
 
 async def pull(
@@ -148,7 +113,7 @@ async def pull(
                 hint="name the resources whose live values the files should have",
             )
         plan, live = await session.planned(transport, options, inventory)
-    drift = selected(drift_of(plan, live, inventory), plan, names)
+    drift = drift_of(plan, live, inventory, names)
     values = [
         _value(session, live, item.address, item.live_id, field)
         for item in drift.objects
@@ -172,9 +137,7 @@ async def pull(
         drift=drift,
         placed=tuple(placed for value in values for placed in value.placed()),
         left_out=tuple(_left_out(drift, values)),
-        texts=texts,
         changes=file_changes((place.document for item in values for place in item.places), texts),
-        written=write,
     )
     return workspace.masked(Reported(pulled, session.warnings(plan), transport.calls))
 
@@ -229,28 +192,20 @@ def _reason_against(
 
 def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
     """Return the new texts of the files."""
+    places = (place for value in values if value.reason is None for place in value.places)
     return edited_texts(
-        session.workspace.folder,
-        (
-            (place.document, place.edit)
-            for value in values
-            if value.reason is None
-            for place in value.places
-        ),
+        session.workspace.folder, ((place.document, place.edit) for place in places)
     )
 
 
 def _without_errors(value: _Value, errors: Iterable[Diagnostic]) -> _Value:
     """Return a value, left out if the edited files have errors where it is written."""
     files = {place.document.file for place in value.places}
-    messages = [
-        error.message
-        for error in errors
-        if any(
-            mark and mark.file in files for mark in (error.at, *(mark for mark, _ in error.related))
-        )
-    ]
-    return replace(value, reason=value.reason or next(iter(messages), None))
+    for error in errors:
+        marks = error.at, *(mark for mark, _ in error.related)
+        if any(mark and mark.file in files for mark in marks):
+            return replace(value, reason=value.reason or error.message)
+    return value
 
 
 def _differing(
@@ -281,29 +236,19 @@ def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:
     return None if change.before is MISSING else change.before
 
 
-def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
-    """Return the unified difference of the files, or what is written where."""
-    if diff:
-        return differences_as_text(pulled.changes, style)
-    return "".join(f"{_placed(item)}\n" for item in pulled.placed)
-
-
-def _placed(item: Placed) -> str:
-    where = printable(item.layer)
-    where += f"; {printable(item.replaces)} stays for other environments" if item.replaces else ""
-    return f"{item.at}: set {printable(path_text(item.path))} of {item.address} ({where})"
-
-
-def pull_summary(pulled: Pulled) -> str:
-    """Return what was left out, and how many values were written."""
-    lines = []
+def pull_summary(pulled: Pulled, verb: str) -> str:
+    """Return what is written where, what was left out, and how many values are written."""
+    lines = list(map(_placed, pulled.placed))
     for item in pulled.left_out:
         what = f"{item.address} {path_text(item.path)}".strip()
         lines.append(printable(f"left out: {what}: {item.reason}"))
-    verb = "Wrote" if pulled.written else "Would write"
-    where = several(len(pulled.texts), "file")
     if pulled.placed:
-        lines.append(f"{verb} {several(len(pulled.placed), 'value')} to {where}")
-    elif not lines:
-        lines.append("No drift. Live state is as in the files or as applied.")
-    return "".join(f"{line}\n" for line in lines)
+        values, files = several(len(pulled.placed), "value"), several(len(pulled.changes), "file")
+        lines.append(f"{verb} {values} to {files}")
+    return "".join(f"{line}\n" for line in lines or ["No drift."])
+
+
+def _placed(item: Placed) -> str:
+    where = item.layer
+    where += f"; {item.replaces} stays for other environments" if item.replaces else ""
+    return printable(f"{item.at}: set {path_text(item.path)} of {item.address} ({where})")

@@ -21,13 +21,12 @@ from reconciler.cli.options import (
 from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.streams import write_calls, write_note, write_result
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.public import as_json
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace
-    from reconciler.render.options import RenderOptions
+    from reconciler.render.formats import Writer
 
 
 @command(
@@ -75,37 +74,29 @@ def drift_command(
     if diff and not write:
         raise BadUsage("--diff requires --write")
     workspace = workspace_of(options)
-    how = render_options(workspace.folder)
     if write:
-        return _write_drift(workspace, names, output_format, diff=diff, how=how)
+        return _write_drift(workspace, names, writer_of(output_format, "drift"), diff=diff)
     work = partial(drift, names=names, attribute=attribute)
-    result = show_report("drift", output_format, work, workspace, how)
+    result = show_report("drift", output_format, work, workspace, render_options(workspace.folder))
     return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
 
 
 def _write_drift(
-    workspace: Workspace,
-    names: tuple[str, ...],
-    output_format: str,
-    *,
-    diff: bool,
-    how: RenderOptions,
+    workspace: Workspace, names: tuple[str, ...], writer: Writer, *, diff: bool
 ) -> ExitCode:
     """Write live values into the files, and show the drift of before."""
-    from reconciler.authoring.pulling import pull, pull_summary, pulled_as_text
+    from reconciler.authoring.difference import differences_as_text
+    from reconciler.authoring.pulling import pull, pull_summary
     from reconciler.cli.running import run_shown
 
     result = run_shown(partial(pull, names=names, write=not diff), workspace)
     print_warnings(result.diagnostics)
     pulled = result.report
-    if output_format == "json":
-        write_result(as_json(pulled))
-    elif diff:
-        write_result(pulled_as_text(pulled, style_of(sys.stdout), diff=True))
+    if diff:
+        write_result(differences_as_text(pulled.changes, style_of(sys.stdout)))
     else:
-        write_result(writer_of(output_format, "drift")(pulled.drift, how))
-        write_note(pulled_as_text(pulled, style_of(sys.stdout), diff=False))
-    write_note(pull_summary(pulled))
+        write_result(writer(pulled.drift, render_options(workspace.folder)))
+    write_note(pull_summary(pulled, "Would write" if diff else "Wrote"))
     write_calls(result.calls)
     if pulled.left_out:
         return ExitCode.PARTLY_APPLIED

@@ -49,7 +49,7 @@ OUTPUTS = [
     ("runs", ("runs", "trial")),
     ("logs", ("logs", "trial")),
     ("drift", ("drift",)),
-    ("drift-written", ("drift", "--write", "--diff")),
+    ("drift", ("drift", "--write")),
     ("compare", ("compare", "staging", "production")),
     ("import", ("import", "--dry-run")),
     ("projects", ("projects", "list")),
