@@ -38,6 +38,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "backfill": {"--out": "plan with --dry-run, then run the same command without it"},
     "compare": {"--live": "use `reconciler drift` of each environment"},
+    "emulator": {"--faults": "send them to /_emulator/faults (docs/inside/emulator.md)"},
     "import": {
         "--force": "delete the file in git, and import again",
         "--layout": "use --into, or move the resources afterwards",

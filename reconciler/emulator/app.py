@@ -15,7 +15,6 @@ from reconciler.emulator.backfills import ExportBackfills
 from reconciler.emulator.batch_exports import BatchExports
 from reconciler.emulator.destination_tests import DestinationTests
 from reconciler.emulator.dialects import Dialect
-from reconciler.emulator.faults import Fault
 from reconciler.emulator.gate import Gate, RequestLog
 from reconciler.emulator.identity import Identity
 from reconciler.emulator.integrations import Integrations
@@ -222,12 +221,10 @@ def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
     return paths
 
 
-def build(
-    world: World, replant: Callable[[], None], *, throttle: Throttle, faults: list[Fault]
-) -> Starlette:
+def build(world: World, replant: Callable[[], None], *, throttle: Throttle) -> Starlette:
     """Return the application over a filled store. `replant` empties the store and fills it."""
     timeline = Timeline(world)
-    gate = Gate(world, timeline, RequestLog(), throttle, faults)
+    gate = Gate(world, timeline, RequestLog(), throttle)
     exports = BatchExports(world, timeline)
     tests = DestinationTests(world, exports.fields)
     routes: list[BaseRoute] = []

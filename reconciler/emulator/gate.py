@@ -132,9 +132,6 @@ class Gate:
     throttle: Throttle
     faults: list[Fault] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.set_faults(self.faults)
-
     def set_faults(self, faults: list[Fault]) -> None:
         """Replace the rules of faults."""
         self.faults = faults

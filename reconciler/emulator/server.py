@@ -23,8 +23,7 @@ from starlette.types import ASGIApp
 from reconciler.emulator.app import build
 from reconciler.emulator.clock import Clock
 from reconciler.emulator.dialects import DIALECTS
-from reconciler.emulator.faults import faults_of
-from reconciler.emulator.inputs import BadInput, read_yaml
+from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.seed import default_seed, plant, read_seed
 from reconciler.emulator.store import Store
 from reconciler.emulator.throttle import SERVICE_WINDOWS, Throttle, Window, windows_from_text
@@ -91,11 +90,6 @@ class _Server(uvicorn.Server):
     help="The server version to emulate.",
 )
 @click.option(
-    "--faults",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="YAML or JSON file with initial faults.",
-)
-@click.option(
     "--throttle",
     is_flag=False,
     flag_value="service",
@@ -122,7 +116,6 @@ def command(  # noqa: PLR0913 - one for each option
     db: Path | None,
     seed: Path | None,
     dialect: str,
-    faults: Path | None,
     throttle: str | None,
     allowed_hosts: tuple[str, ...],
     organization_list: bool,
@@ -140,7 +133,6 @@ def command(  # noqa: PLR0913 - one for each option
     served = replace(DIALECTS[dialect], organization_list=organization_list)
     try:
         content = read_seed(seed) if seed is not None else default_seed()
-        rules = faults_of(read_yaml(faults)) if faults is not None else []
         limits = Throttle(_windows_of(throttle))
         world = World(Store(str(db) if db is not None else ":memory:"), Clock(), served)
         if world.store.empty:
@@ -154,9 +146,7 @@ def command(  # noqa: PLR0913 - one for each option
             world.store.clear()
             plant(world, content)
 
-    app = Guard(
-        build(world, replant, throttle=limits, faults=rules), bound=host, allowed=allowed_hosts
-    )
+    app = Guard(build(world, replant, throttle=limits), bound=host, allowed=allowed_hosts)
     _warn_if_open(host)
     with listening_socket(host, port) as listening:
         details = _connection_details(world.store, host, listening.getsockname()[1])

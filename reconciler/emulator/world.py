@@ -42,9 +42,6 @@ class Settings:
     auto_pause
         Whether failures that outcome rules make pause an export (service.md, 14). Failures
         without a rule never do.
-    audit_log
-        Whether organizations have the paid feature of the audit log, without which the newest
-        server answers 402 for the activity log (service.md, 10).
     """
 
     jitter_seconds: float = 0
@@ -53,7 +50,6 @@ class Settings:
     backfill_estimate_seconds: float = 5
     first_data_at: str | None = None
     auto_pause: bool = True
-    audit_log: bool = True
 
     def changed(self, sent: Any) -> Settings:
         """Return the settings with some values replaced. Raise BadInput."""
@@ -89,7 +85,6 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "backfill_estimate_seconds": _seconds,
     "first_data_at": _first_data,
     "auto_pause": partial(typed, kind=bool),
-    "audit_log": partial(typed, kind=bool),
 }
 
 
@@ -110,10 +105,10 @@ class World:
         self.deferred = Deferred(self.clock)
 
     def features_of(self, organization: str) -> list[str]:
-        """Return the paid features of an organization: of its seed, what the settings leave on."""
+        """Return the paid features of an organization."""
         body = self.store.organization(organization) or {}
         names: list[str] = body.get("features", [AUDIT_LOGS, DATA_PIPELINES])
-        return [name for name in names if name != AUDIT_LOGS or self.settings.audit_log]
+        return names
 
     def need_flag(self, what: str) -> None:
         """Raise Refusal (403) if a value ("field:value") needs a flag that is off."""

@@ -22,6 +22,7 @@ SEED = {
         {
             "id": "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0",
             "name": "Theirs",
+            "features": ["data_pipelines"],
             "projects": [{"id": 9, "name": "Foreign"}],
         },
     ],

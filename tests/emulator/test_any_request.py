@@ -261,7 +261,7 @@ class Served:
     def __init__(self, dialect: str) -> None:
         self.world = World(Store(), _Frozen(), BY_NAME[dialect])
         plant(self.world, _seed(dialect))
-        app = build(self.world, lambda: None, throttle=Throttle(), faults=[])
+        app = build(self.world, lambda: None, throttle=Throttle())
         headers = {"Authorization": "Bearer phx_internal"}
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers

@@ -42,14 +42,6 @@ def test_snapshots(api: Api) -> None:
     assert api.call("GET", api.project).json()["count"] == 1
 
 
-def test_faults_and_a_seed_from_files(tmp_path: Path) -> None:
-    seed, faults = tmp_path / "seed.yaml", tmp_path / "faults.yaml"
-    seed.write_text("organizations:\n- {name: O, projects: [{name: P}]}\n")
-    faults.write_text("faults:\n- {fault: error, status: 504}\n")
-    with start_emulator(seed=seed, extra=("--faults", str(faults))) as running:
-        assert running.call("GET", "/api/organizations/").status_code == 504
-
-
 @pytest.mark.parametrize(
     ("value", "windows"),
     [((), [(480, 60), (4800, 3600)]), (("5/1,7/2.5",), [(5, 1), (7, 2.5)])],

@@ -110,7 +110,8 @@ def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
 def test_a_server_that_refuses_its_log_is_asked_once(applied: Applied) -> None:
     applied.change("Daily", interval="day")
     applied.change("Lake", interval="day")
-    applied.running.admin("PUT", "settings", {"audit_log": False})
+    refused = {"match": {"path": "*/activity_log/"}, "fault": "error", "status": 402}
+    applied.running.admin("PUT", "faults", [refused])
     applied.running.clear_requests()
     result = applied.drift().report
     asked = [item for item in applied.running.requests() if "activity_log" in item["path"]]

@@ -236,7 +236,7 @@ async def running_service(
             plant(world, seed)
 
     replant()
-    app = build(world, replant, throttle=Throttle(()), faults=[])
+    app = build(world, replant, throttle=Throttle(()))
     http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
     async with AsyncExitStack() as servers, http:
         yield Service(world, app, http, servers)
