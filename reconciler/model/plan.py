@@ -141,10 +141,10 @@ class Severity(Term):
 class Effect(Term):
     """What a consequence does to data, the worst first."""
 
-    ELSEWHERE = "elsewhere", "Data goes elsewhere, or more is collected or visible."
     LOST = "lost", "Data, runs or history are lost, or no longer exported."
+    ELSEWHERE = "elsewhere", "Data goes elsewhere, or more is collected or visible."
+    DELAYED = "delayed", "Exports stop, or data arrives later."
     FORM = "form", "Data has another form, or another place at the same destination."
-    DELAYED = "delayed", "Data arrives later."
     OTHER = "other", "Anything else."
 
 
@@ -512,9 +512,9 @@ class Plan(Public, frozen=True, dict=True):
 
     @cached_property
     def dangers(self) -> Mapping[str, Sequence[Address]]:
-        """The objects with dangers, by the rule."""
+        """The objects with dangers, by the rule. A deleted parent stands for what is in it."""
         dangers: dict[str, list[Address]] = {}
-        for change in self.effective:
+        for change in self.sending:
             for consequence in change.consequences:
                 if consequence.severity is Severity.DANGER:
                     dangers.setdefault(consequence.rule, []).append(change.address)

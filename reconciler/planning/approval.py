@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from reconciler.kinds import all_kinds
+from reconciler.model.kind import Action, containers
 from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import printable, quoted
 
@@ -23,10 +25,19 @@ def approval_of(plan: Plan) -> Approval:
     """Return the question for a plan.
 
     A plan with a dangerous change asks for the name of its object, so that a habitual `y` deletes
-    nothing; one with several asks for the environment.
+    nothing; one with several asks for the environment, and for a project if it deletes one.
     """
-    dangerous = [change for change in plan.effective if change.severity is Severity.DANGER]
+    dangerous = [change for change in plan.sending if change.severity is Severity.DANGER]
     named = list({(change.address, change.name): None for change in dangerous})
+    parents = containers(all_kinds())
+    lost = [
+        item for item in dangerous if item.action is Action.DELETE and item.address.kind in parents
+    ]
+    if len(lost) == 1 < len(named):
+        (first,) = lost
+        question = f"Danger for {len(named)} objects: {plan.named_dangers}\nTo apply this plan,"
+        question += f" type the name of the {first.address.kind} that it deletes"
+        return typed(f"{question}, {quoted(first.name)}: ", first.name, str(first.address))
     if len(named) > 1:
         environment = plan.source.environment
         question = f"Danger for {len(named)} objects: {plan.named_dangers}\nTo apply this plan,"

@@ -56,12 +56,12 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     joined: list[Command] = []
     commands: list[Command] = []
     for section in document.sections:
-        if section.part in (Part.NEW, Part.LOOSENED):
+        if section.part in (Part.DANGERS, Part.NEW, Part.LOOSENED):
             words = (
                 shortened("  ".join(filter(None, (item.subject, item.text))), _LONGEST_ITEM)
                 for item in section.within_budget()
             )
-            joined.append(Command("warning", {"title": section.part.lower()}, tuple(words)))
+            joined.append(Command("warning", {"title": section.heading.lower()}, tuple(words)))
         elif section.part in (Part.REFUSED, Part.LATER):
             commands += (_of_diagnostic(item, options) for item in section.diagnostics())
     commands += (_of_entry(entry, options) for entry in document.entries)
@@ -175,9 +175,11 @@ def diagnostics_as_sarif(
 
 
 def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return what is new in a plan, then its violations."""
-    parts = (document_of(plan).section(part) for part in (Part.NEW, Part.REFUSED, Part.LATER))
-    return diagnostics_as_sarif([item for part in parts for item in part.diagnostics()], options)
+    """Return the dangers of a plan, what is new in it, then its violations."""
+    document = document_of(plan)
+    parts = (Part.DANGERS, Part.NEW, Part.REFUSED, Part.LATER)
+    items = [item for part in parts for item in document.section(part).diagnostics()]
+    return diagnostics_as_sarif(items, options)
 
 
 def _rule(code: str, level: str) -> Mapping[str, Any]:

@@ -15,7 +15,8 @@ from reconciler.model.text import printable, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.render.document import Block, Cell, Document, Facts, Heading, Lines
 from reconciler.render.options import DEFAULTS, Colour, RenderOptions
-from reconciler.render.plan_text import plan_as_text
+from reconciler.render.plan_document import dangers_of
+from reconciler.render.plan_text import danger_lines, plan_as_text
 from reconciler.render.words import counted
 
 
@@ -54,8 +55,10 @@ class PublicResults(Public, frozen=True):
 
 
 def plans_as_text(plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS) -> str:
-    """Return a section for each environment, then a line for each."""
-    parts = [_section(item, options) for item in plans]
+    """Return the dangers of all, a section for each environment, then a line for each."""
+    dangers = "\n".join(danger_lines(dangers_of(plans), options.style))
+    parts = [f"{dangers}\n"] if dangers else []
+    parts += [_section(item, options) for item in plans]
     names = max(len(printable(item.environment)) for item in plans)
     lines = [f"{several(len(plans), 'environment')}:"]
     lines += [f"  {printable(item.environment):{names}}  {counts_of(item)}" for item in plans]
@@ -87,7 +90,7 @@ def counts_of(item: OfEnvironment[Plan]) -> str:
 
 def _section(item: OfEnvironment[Plan], options: RenderOptions) -> str:
     if item.result is not None:
-        return plan_as_text(item.result, replace(options, cost=item.cost))
+        return plan_as_text(item.result, replace(options, cost=item.cost), with_dangers=False)
     name = options.style.paint(Colour.DIM, "Environment ") + printable(item.environment)
     number = several(len(item.problems), "error") if len(item.problems) > 1 else "error"
     first = printable(next(iter(item.problems), ""))

@@ -15,12 +15,13 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark, OfEnvironment
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.kind import Action, containers
 from reconciler.model.plan import (
     Change,
+    Consequence,
     NewPlace,
     Novelty,
     Plan,
@@ -31,8 +32,8 @@ from reconciler.model.plan import (
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.planning.notes import NO_INVENTORY
 from reconciler.planning.places import INSIDE
-from reconciler.render.plan_entries import Entry, entries_of
-from reconciler.render.words import counted_nouns, nouns, parent_of, summary, with_names
+from reconciler.render.plan_entries import ANY, Entry, entries_of, general
+from reconciler.render.words import counted_nouns, nouns, parent_of, summary, title, with_names
 
 _TO = " -> "
 _LONGEST_TEXT = 200
@@ -42,6 +43,9 @@ _LONGEST_BEFORE = 80
 _MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
 _MOST_NEW = 20
+_MOST_DANGERS = 12
+_MOST_WHOLE = 5
+"""Dangers that are shown in full, so that a first screen has all."""
 _PLURALS = {"prefix": "prefixes"}
 _SHORT_COMMIT = 7
 _SHORT_ID = 8
@@ -55,11 +59,11 @@ _FEWEST_OBJECTS = 10
 class Part(StrEnum):
     """The sections of a plan in the order of a reviewer, with their titles."""
 
+    DANGERS = "Dangers"
     NEW = "New places and queries"
     REFUSED = "Refused by policy. Nothing will be applied."
     LATER = "Danger: takes effect after the merge."
     LOOSENED = "Loosened since the apply"
-    DANGERS = "Dangers"
     CHANGES = "Changes"
     DRIFT = "Drift"
     NOTES = "Notes"
@@ -68,25 +72,22 @@ class Part(StrEnum):
 class Item(Struct, frozen=True):
     """A message of a section.
 
-    `subject` is what it is about, and `entry` that if it is a change. `code` is the rule.
-    `names` are addresses that the text does not have. `host` is where a new place is.
+    `subject` is what it is about, `short` that in few words. `code` is the rule. `names` are
+    addresses that the text does not have. `group` is what it is counted by if there are too many,
+    and `count` the number of its objects.
     """
 
     text: str
     severity: Severity = Severity.WARNING
     subject: str = ""
+    short: str = ""
     code: str = ""
     at: Mark | None = None
     hint: str | None = None
     names: str = ""
-    host: str = ""
+    group: str = ""
+    count: int = 1
     change: Change | None = None
-    entry: Entry | None = None
-
-    @property
-    def is_danger(self) -> bool:
-        """Whether it is a danger."""
-        return self.severity is Severity.DANGER
 
 
 class Section(Struct, frozen=True):
@@ -110,18 +111,43 @@ class Section(Struct, frozen=True):
             text += f" ({item.names})" if item.names else ""
             yield Diagnostic(item.code, level, text, item.at, item.hint)
 
-    def within_budget(self, most: int = _MOST_NEW) -> tuple[Item, ...]:
-        """Return the first messages, with every danger, and one that counts the others by host."""
-        most = max(most, sum(item.is_danger for item in self.items))
-        counts = Counter(item.host for item in self.items[most:] if item.host)
+    @property
+    def heading(self) -> str:
+        """The title, with the number of dangers."""
+        if self.part is not Part.DANGERS:
+            return self.part
+        return several(sum(item.count for item in self.items), "danger")
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it has so many dangers that each has one line. Its entry has the whole text."""
+        return self.part is Part.DANGERS and len(self.items) > _MOST_WHOLE
+
+    def within_budget(self) -> tuple[Item, ...]:
+        """Return the first messages, and one that counts the others by group.
+
+        Of dangers each rule has its share, so that many of one do not hide another.
+        """
+        is_danger, seen, numbered = self.part is Part.DANGERS, Counter[str](), []
+        for position, item in enumerate(self.items):
+            seen[item.group] += is_danger
+            numbered.append((seen[item.group], position))
+        most = _MOST_DANGERS if is_danger else _MOST_NEW
+        shown = {position for _, position in sorted(numbered)[:most]}
+        counts: Counter[str] = Counter()
+        for position, item in enumerate(self.items):
+            if position not in shown:
+                counts[item.group] += item.count
         if not counts:
             return self.items
-        hosts = (
-            f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
-            for host, count in counts.most_common()
+        at = "" if is_danger else "at "
+        groups = (
+            f"{count:,} {at}{shortened(printable(group), _LONGEST_BEFORE)}"
+            for group, count in counts.most_common()
         )
-        rest = f"… {counts.total():,} more: {listed(hosts, _MOST_HOSTS)}"
-        return (*self.items[:most], Item(rest))
+        rest = f"… {counts.total():,} more: {listed(groups, _MOST_HOSTS)}"
+        kept = (item for position, item in enumerate(self.items) if position in shown)
+        return (*kept, Item(rest))
 
 
 class Document(Struct, frozen=True):
@@ -152,11 +178,6 @@ class Document(Struct, frozen=True):
         return _ordered(entry for section in self.sections for entry in section.entries)
 
     @property
-    def dangers(self) -> int:
-        """The number of dangers."""
-        return sum(map(len, self.plan.dangers.values()))
-
-    @property
     def unmanaged_count(self) -> str:
         """`1 unmanaged object`, "" without one."""
         count = len(self.unmanaged)
@@ -164,7 +185,7 @@ class Document(Struct, frozen=True):
 
 
 def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:
-    """Return the document of a plan. `verbose` has all fields, `brief` dangers and projects."""
+    """Return the document of a plan. `verbose` has all fields, `brief` no changes but projects."""
     changed = {change.address for change in plan.effective}
     about: dict[Address, list[str]] = {}
     notes = []
@@ -173,16 +194,18 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
             about.setdefault(note.about, []).append(note.message)
         elif note.code not in (NO_INVENTORY, "loosened"):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
-    entries, shared = entries_of(plan.effective, about, verbose=verbose, brief=brief)
+    changes = () if brief else plan.effective
+    inside = plan.deleted_inside
+    entries, shared = entries_of(changes, about, inside=inside, verbose=verbose)
     ordered, source = _ordered(entries), plan.source
     applied, head = applied_as_text(plan), _named(source.head_ref, source.head)
     head += " + uncommitted" if head and source.uncommitted else ""
     loosened = (note.message for note in plan.notes if note.code == "loosened")
     sections = (
+        Section(Part.DANGERS, tuple(_dangers(plan))),
         Section(Part.NEW, tuple(_new(plan))),
         *(Section(part, tuple(_refusals(plan, part))) for part in (Part.REFUSED, Part.LATER)),
         Section(Part.LOOSENED, tuple(map(Item, (*loosened, *_leaving(plan))))),
-        Section(Part.DANGERS, tuple(_dangers(ordered))),
         Section(Part.CHANGES, entries=tuple(entry for entry in ordered if not entry.drifted)),
         Section(Part.DRIFT, entries=tuple(entry for entry in ordered if entry.drifted)),
         Section(Part.NOTES, tuple(Item(note, Severity.INFO) for note in (*shared, *notes))),
@@ -198,6 +221,21 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         projects=projects_of(plan, always=brief),
         unmanaged=tuple(_unmanaged(plan)),
     )
+
+
+def dangers_of(plans: Iterable[OfEnvironment[Plan]]) -> Section:
+    """Return the dangers of several environments, each with that before it."""
+    items = (
+        replace(
+            item,
+            subject=f"{printable(plan.environment)}: {item.subject}",
+            short=f"{printable(plan.environment)}: {item.short}",
+        )
+        for plan in plans
+        if plan.result is not None
+        for item in _dangers(plan.result)
+    )
+    return Section(Part.DANGERS, tuple(items))
 
 
 def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -282,21 +320,38 @@ def _age(start: str, end: str) -> str:
     return next(ages, "")
 
 
-def _dangers(entries: Iterable[Entry]) -> Iterator[Item]:
-    """Yield the dangers of entries, except those that only say what is new."""
-    for entry in entries:
-        for remark in entry.remarks:
-            if remark.severity is Severity.DANGER and not entry.has_as_new(remark):
-                change = entry.change
-                yield Item(
-                    remark.full,
-                    Severity.DANGER,
-                    f"{change.action.value} {entry.title}",
-                    remark.rule,
-                    None if entry.grouped else change.at,
-                    change=change,
-                    entry=entry,
-                )
+def _dangers(plan: Plan) -> Iterator[Item]:
+    """Yield the dangers, equal ones as one: the deletion of projects first, then the worst."""
+    groups: dict[tuple[str, str, Action], list[tuple[Change, Consequence]]] = {}
+    parents = containers(all_kinds())
+    for change in plan.sending:
+        for item in change.consequences:
+            if item.severity is Severity.DANGER:
+                key = (item.rule, general(change, item), change.action)
+                groups.setdefault(key, []).append((change, item))
+
+    def order(key: tuple[str, str, Action]) -> tuple[bool, tuple[int, int], bool]:
+        change, item = groups[key][0]
+        is_parent = change.action is Action.DELETE and change.address.kind in parents
+        return not is_parent, item.rank, not change.action.destructive
+
+    for rule, message, action in sorted(groups, key=order):
+        changes = [change for change, _ in groups[rule, message, action]]
+        first, is_single = changes[0], len(changes) == 1
+        short = str(first.address) if is_single else nouns(first.address.kind, len(changes))
+        keys = listed((printable(change.address.key) for change in changes), _MOST_IN_DANGER)
+        subject = title(first) if is_single else f"{short}: {keys}"
+        yield Item(
+            message.replace(ANY, short) if is_single else message,
+            Severity.DANGER,
+            f"{action.value} {subject}",
+            f"{action.value} {short}",
+            rule,
+            first.at if is_single else None,
+            group=rule,
+            count=len(changes),
+            change=first,
+        )
 
 
 def _refusals(plan: Plan, part: Part) -> Iterator[Item]:
@@ -323,8 +378,8 @@ def _new(plan: Plan) -> Iterator[Item]:
     for change in plan.effective:
         receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
         for item in change.new:
-            # An address that gets a secret is in the line of the secret.
-            if item.text not in receivers:
+            # What gets a secret is a danger, and names the address.
+            if item.sort is not Novelty.SECRET and item.text not in receivers:
                 shown = replace(item, text=with_names(item.text, change))
                 groups.setdefault((item.sort, shown.text), []).append((change, shown))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
@@ -332,7 +387,7 @@ def _new(plan: Plan) -> Iterator[Item]:
 
 
 def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
-    """Return equal items as one: a danger if a known secret goes to another address."""
+    """Return equal items as one."""
     first, item = members[0]
     changes = list({change.address: change for change, _ in members}.values())
     before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
@@ -342,18 +397,17 @@ def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
     users = shortened(str(first.address), _LONGEST_BEFORE)
     if len(changes) > 1:
         names = (printable(change.address.key) for change in changes)
-        most = _MOST_IN_DANGER if item.sort is Novelty.SECRET else _MOST_NAMES
-        keys = listed((shortened(name, _LONGEST_BEFORE) for name in names), most)
+        keys = listed((shortened(name, _LONGEST_BEFORE) for name in names), _MOST_NAMES)
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
     return Item(
         "; ".join([users, *details]),
-        Severity.DANGER if item.sort is Novelty.SECRET else Severity.WARNING,
+        Severity.WARNING,
         text,
-        f"new-{item.sort}",
-        first.at if len(changes) == 1 else None,
-        host=item.host,
+        code=f"new-{item.sort}",
+        at=first.at if len(changes) == 1 else None,
+        group=item.host,
         change=first,
     )
 

@@ -22,16 +22,19 @@ from reconciler.render.plan_fields import (
     reach_line,
     variants_of,
 )
-from reconciler.render.words import json_line, nouns, parent_of, shown_reasons, title
+from reconciler.render.words import json_line, nouns, parent_of, shown_reasons, title, with_names
 
-_ANY = "ADDRESS"
+ANY = "ADDRESS"
+"""Stands for the address of each change with a message."""
 _Remarked: TypeAlias = Sequence[tuple[Change, Consequence]]
 """Changes with the same consequence, each with it as it is shown."""
 _Positioned: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
 """The position of a change in the plan, the change and its lines."""
-_FEWEST: Mapping[Action, int] = {Action.CREATE: 21, Action.DELETE: 2}
+_FEWEST: Mapping[Action, int] = {Action.CREATE: 8, Action.DELETE: 2}
 """Changes that are shown as one if there are so many."""
-_FEWEST_EQUAL = 3
+_FEWEST_EQUAL, _FEWEST_ALIKE = 3, 4
+"""The same for other changes, with the same values and with others."""
+_INSIDE = "destination.config."
 _MOST_NAMED = 20
 _MOST_KEYS = 6
 _MOST_NEW_NAMES = 40
@@ -87,11 +90,11 @@ def _merged(members: _Remarked, *, of: int) -> Remark:
     first, shown = members[0]
     rule, severity, message, effect = shown.rule, shown.severity, shown.message, shown.effect
     if of == 1:
-        return Remark(rule, severity, message.replace(_ANY, str(first.address)), effect)
+        return Remark(rule, severity, message.replace(ANY, str(first.address)), effect)
     others = sum(other.message != message for _, other in members)
     if others:
-        message = message.replace(_ANY, str(first.address))
-        message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
+        message = message.replace(ANY, str(first.address))
+        message += f" ({others:,} more differ: --verbose)"
     of_all, whom = len(members) == of, ""
     if not of_all or severity is Severity.DANGER:
         whom = listed((str(change.address) for change, _ in members), _MOST_NAMED)
@@ -102,7 +105,8 @@ def _merged(members: _Remarked, *, of: int) -> Remark:
 
 def general(change: Change, consequence: Consequence) -> str:
     """Return the message of a consequence without the address of its change."""
-    return printable(consequence.message).replace(str(change.address), _ANY)
+    message = printable(with_names(consequence.message, change))
+    return message.replace(str(change.address), ANY)
 
 
 def shared_notes(changes: Sequence[Change]) -> Iterator[tuple[tuple[str, str], str]]:
@@ -122,7 +126,7 @@ class Entry(Struct, frozen=True):
     """A change, or several that differ only in what they concern.
 
     `lines` are the fields to show, `members` the objects of a group as text. `notes` are those of
-    the plan that concern one of its resources.
+    the plan that concern one of its resources. `inside` are the deletions that a deletion makes.
     """
 
     changes: tuple[Change, ...]
@@ -132,6 +136,13 @@ class Entry(Struct, frozen=True):
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     members: str = ""
+    inside: Mapping[str, Sequence[Change]] = {}
+
+    def title_of(self, change: Change) -> str:
+        """Return the title of one of its changes, with the number of what is deleted with it."""
+        inside = self.inside.get(change.id, ())
+        kinds = Counter(item.address.kind for item in inside)
+        return " and ".join([title(change), *(nouns(*item) for item in kinds.items())])
 
     @property
     def change(self) -> Change:
@@ -155,11 +166,6 @@ class Entry(Struct, frozen=True):
         is_new = any(change.new for change in self.changes)
         return not is_danger, not is_new, self.rank, not self.change.action.destructive
 
-    def has_as_new(self, remark: Remark) -> bool:
-        """Return whether a consequence says no more than what is new."""
-        new = (item.full for change in self.changes for item in change.new)
-        return remark.message in map(printable, new)
-
     @property
     def drifted(self) -> bool:
         """Whether the only reason is that live state changed."""
@@ -170,22 +176,19 @@ def entries_of(
     changes: Sequence[Change],
     notes: Mapping[Address, Sequence[str]],
     *,
+    inside: Mapping[str, Sequence[Change]] = {},
     verbose: bool = False,
-    brief: bool = False,
 ) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     """Return the entries of changes in their order, and the notes that several changes have.
 
-    `verbose` shows every field and groups only equal ones. `brief` leaves out what is no danger,
-    except for new objects.
+    What is deleted with its parent, as `inside` says by the id of that change, is in its entry.
+    `verbose` shows every field and groups only equal ones.
     """
     shared = {} if verbose else dict(shared_notes(changes))
     unless = frozenset(shared)
-    if brief:
-        # New objects are grouped with dangerous ones.
-        new, danger = Action.CREATE, Severity.DANGER
-        changes = [item for item in changes if item.action is new or item.severity is danger]
     groups: dict[Hashable, list[_Positioned]] = {}
-    for position, change in enumerate(changes):
+    included = {change.id for made in inside.values() for change in made}
+    for position, change in enumerate(item for item in changes if item.id not in included):
         # The lines of new objects do not decide whether they are grouped.
         is_new = change.action is Action.CREATE
         lines = () if is_new else lines_to_show(change, verbose=verbose)
@@ -193,16 +196,23 @@ def entries_of(
         groups.setdefault(key, []).append((position, change, lines))
     positioned = []
     for members in groups.values():
-        position, first, lines = members[0]
-        if len(members) >= _FEWEST.get(first.action, _FEWEST_EQUAL):
-            every = [change for _, change, _ in members]
-            positioned.append((position, _entry(every, lines, notes, unless)))
+        position, first, _ = members[0]
+        every = [lines for _, _, lines in members]
+        fewest = _FEWEST_EQUAL if all(lines == every[0] for lines in every) else _FEWEST_ALIKE
+        if len(members) >= _FEWEST.get(first.action, fewest):
+            changes_of_group = [change for _, change, _ in members]
+            positioned.append((position, _entry(changes_of_group, _joined(every), notes, unless)))
             continue
         for position, change, lines in members:
             shown = lines or lines_to_show(change, verbose=verbose)
             positioned.append((position, _entry((change,), shown, notes, unless)))
     positioned.sort(key=lambda item: item[0])
-    return tuple(entry for _, entry in positioned), tuple(shared.values())
+    entries = (replace(entry, inside=inside) for _, entry in positioned)
+    titled = (
+        item if item.grouped else replace(item, title=item.title_of(item.change))
+        for item in entries
+    )
+    return tuple(titled), tuple(shared.values())
 
 
 def _key(
@@ -225,7 +235,31 @@ def _key(
         (item.rule, item.severity, general(change, item) if verbose else "")
         for item in change.consequences
     )
-    return action, kind, reasons, rules, lines, notes, reach
+    # Values that differ are one only inside of a destination that stays: never queries or settings.
+    is_own = verbose or change.severity is Severity.DANGER or change.new
+    shown = tuple(
+        line if is_own or line.hunk or not line.name.startswith(_INSIDE) else (line.name, line.kind)
+        for line in lines
+    )
+    return action, kind, reasons, rules, shown, notes, reach
+
+
+def _joined(every: Sequence[tuple[FieldLine, ...]]) -> tuple[FieldLine, ...]:
+    """Return the lines of changes of the same fields, each with how many values it has."""
+    return tuple(map(_join, zip(*every, strict=True)))
+
+
+def _join(lines: Sequence[FieldLine]) -> FieldLine:
+    """Return the line of a field in several changes: `150 values, such as "a/" -> "v2/a/"`."""
+    first = lines[0]
+    count = len({(line.before, line.after) for line in lines})
+    if count == 1:
+        return first
+    few = f"{count:,} values, such as "
+    comment = first.comment if len({line.comment for line in lines}) == 1 else ""
+    if first.before:
+        return replace(first, before=f"{few}{first.before}", comment=comment)
+    return replace(first, after=f"{few}{first.after}", comment=comment)
 
 
 def _reach(change: Change) -> Hashable:

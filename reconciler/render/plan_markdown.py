@@ -14,6 +14,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
+from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
@@ -24,34 +25,41 @@ from reconciler.render.plan_document import (
     Item,
     Part,
     Section,
+    dangers_of,
     document_of,
 )
 from reconciler.render.plan_entries import Entry, Remark
 from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
-from reconciler.render.words import SIGNS, counted, counted_nouns, deleted_in, resources
+from reconciler.render.words import SIGNS, counted, counted_nouns, deleted_in, resources, title
 
 _MARGIN = 600
 _LONGEST_LINE = 500
 _LONGEST_ITEM = 2_000
+_LONGEST_BRIEF = 90
 _LONGEST_BLOCK = 8_000
-_LONGEST_GROUP = 30_000
+_LONGEST_GROUP = 2_000
 _LONGEST_NAME = 120
 _LONGEST_CELL = 160
 _MOST_IN_CELL = 5
-_MOST_MEMBERS = 500
+_MOST_MEMBERS = 60
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 
 
-def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return a marker, the counts, violations, dangers, a table, then a block for every entry."""
+def plan_as_markdown(
+    plan: Plan, options: RenderOptions = DEFAULTS, *, with_dangers: bool = True
+) -> str:
+    """Return a marker, the counts, dangers, violations, a table, then a block for every entry.
+
+    `with_dangers` unless they are shown above.
+    """
     document = document_of(plan)
     parts = [
         f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
         f"{_source(document, options)}\n",
     ]
     space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
-    for pieces, share, rest in _sections(document, options):
+    for pieces, share, rest in _sections(document, options, with_dangers=with_dangers):
         kept, missing = within(pieces, space // share)
         space -= sum(len(piece) + 1 for piece in kept)
         kept += [rest(missing)] if missing else []
@@ -63,11 +71,15 @@ def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
 def plans_as_markdown(
     plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS
 ) -> str:
-    """Return the comments of all environments in one. They share the limit if it is exceeded."""
+    """Return the dangers and comments of all environments. They share the limit if exceeded."""
     marker = _marker(" ".join(item.environment for item in plans), options)
-    for share in (options.limit, options.limit // len(plans) - len(marker)):
+    dangers = dangers_of(plans)
+    heading = f"### {several(len(plans), 'environment')} · {dangers.heading}\n"
+    head = [marker, heading, *_messages(dangers), ""] if dangers.items else [marker]
+    used = sum(len(line) + 1 for line in head)
+    for share in (options.limit - used, (options.limit - used) // len(plans)):
         parts = [_part(item, replace(options, limit=share)) for item in plans]
-        text = "\n".join([marker, *parts])
+        text = "\n".join([*head, *parts])
         if len(text) <= options.limit:
             break
     return text
@@ -76,7 +88,8 @@ def plans_as_markdown(
 def _part(item: OfEnvironment[Plan], options: RenderOptions) -> str:
     """Return the comment of one environment, without its marker."""
     if item.result is not None:
-        return plan_as_markdown(item.result, replace(options, cost=item.cost)).partition("\n")[2]
+        how = replace(options, cost=item.cost)
+        return plan_as_markdown(item.result, how, with_dangers=False).partition("\n")[2]
     name = inline(shortened(item.environment, _LONGEST_NAME))
     lines = [f"> - {short_markup(line)}" for line in item.problems[:_MOST_IN_CELL]]
     more = len(item.problems) - _MOST_IN_CELL
@@ -96,7 +109,8 @@ def _title(document: Document) -> str:
     counts = ", ".join(
         f"**{text}**" if action.destructive else text for action, text in counted(plan).items()
     )
-    dangers = f" · {several(document.dangers, 'danger')}" if document.dangers else ""
+    section = document.section(Part.DANGERS)
+    dangers = f" · {section.heading}" if section.items else ""
     is_refused = any(not violation.after_merge for violation in plan.refusals)
     refused = " · refused by policy" if is_refused else ""
     return f"### {environment}: {counts or 'no changes'}{dangers}{refused}"
@@ -112,20 +126,21 @@ def _source(document: Document, options: RenderOptions) -> str:
 
 
 def _sections(
-    document: Document, options: RenderOptions
+    document: Document, options: RenderOptions, *, with_dangers: bool
 ) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
     """Yield the pieces of each section, its share of the space left, and how to count the rest."""
-    entries = document.entries
+    entries, is_brief = document.entries, document.section(Part.DANGERS).is_brief
     hint = "`reconciler show FILE` prints the whole plan"
     hint += f", [the job]({options.page}) has it." if options.page else "."
+    left_out = {Part.NOTES} if with_dangers else {Part.NOTES, Part.DANGERS}
     for section in document.sections:
-        if section.items and section.part is not Part.NOTES:
+        if section.items and section.part not in left_out:
             share = 1 if section.part is Part.NEW else 3
             quote = "" if section.part is Part.NEW else "> "
             yield _messages(section), share, partial("{}- … and {} more".format, quote)
-    yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not in this table"
+    yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not shown. {hint}"
     yield (
-        map(_details, entries),
+        (_details(entry, with_dangers=is_brief) for entry in entries if not _is_whole(entry)),
         1,
         lambda n: f"\n{counted_nouns(n, 'entry', 'entries')} not shown. {hint}",
     )
@@ -135,21 +150,27 @@ def _sections(
 def _messages(section: Section) -> Iterator[str]:
     """Yield the messages of a section, in an alert unless they are new places."""
     quote = "" if section.part is Part.NEW else "> "
-    title = "" if section.part is Part.DANGERS else f"{quote}**{section.part}**"
+    title = f"{quote}**{section.heading}**"
     if quote:
         alert = "CAUTION" if section.severity is Severity.DANGER else "WARNING"
-        title = f"> [!{alert}]\n{title}".rstrip("\n")
+        title = f"> [!{alert}]\n{title}"
     yield title if quote else f"{title}\n"
     for item in section.within_budget():
-        yield f"{quote}- {_message(item, plain=not quote)}"
+        if section.is_brief:
+            yield f"> - {_brief(item)}"
+        else:
+            yield f"{quote}- {_message(item, plain=not quote)}"
+
+
+def _brief(item: Item) -> str:
+    """Return the first words of a danger of many: the row of its change has more."""
+    text = ": ".join(filter(None, (item.short, item.text)))
+    return marked_up(shortened(text, _LONGEST_BRIEF))
 
 
 def _message(item: Item, *, plain: bool) -> str:
     subject = code(item.subject) if item.subject else ""
-    if item.entry is not None:
-        subject = f"**{item.entry.change.action.value.capitalize()}** {_name(item.entry)}"
-    icon = f"{_ICONS[Severity.DANGER]} " if plain and item.is_danger else ""
-    text = icon + ": ".join(filter(None, (subject, marked_up(shortened(item.text, _LONGEST_ITEM)))))
+    text = ": ".join(filter(None, (subject, marked_up(shortened(item.text, _LONGEST_ITEM)))))
     text += f" ({inline(place_as_text(item.at))})" if item.at is not None else ""
     text += f" `{item.code}`" if item.code and not plain else ""
     return f"{text}<br>hint: {short_markup(item.hint)}" if item.hint else text
@@ -176,13 +197,17 @@ def _in_cell(remark: Remark) -> str:
 
 
 def _name(entry: Entry) -> str:
-    """Return `` `batch_export.lake` Lake ``, or the words for a group."""
+    """Return `` `batch_export.lake` Lake (file:line) ``, or the words for a group, and its keys."""
     if entry.grouped:
-        return inline(entry.title)
+        keys = listed((change.address.key for change in entry.changes), _MOST_MEMBERS)
+        return f"{inline(entry.title)}: {inline(shortened(keys, _LONGEST_GROUP))}"
     address, name = str(entry.change.address), printable(entry.change.name)
+    inside = entry.title.removeprefix(title(entry.change))
     shown = "" if name == entry.change.address.key else f" {inline(shortened(name))}"
     place = inline(shortened(deleted_in(entry.change)))
-    return f"{code(shortened(address))}{shown}{place}"
+    at = entry.change.at
+    where = f" ({inline(place_as_text(at))})" if at is not None else ""
+    return f"{code(shortened(address))}{shown}{inline(inside)}{place}{where}"
 
 
 def _changed(entry: Entry) -> str:
@@ -206,18 +231,32 @@ def _changed(entry: Entry) -> str:
     return "<br>".join(parts)
 
 
-def _details(entry: Entry) -> str:
+def _is_whole(entry: Entry) -> bool:
+    """Return whether the row of an entry has all of it."""
+    if entry.change.action in (Action.CREATE, Action.REPLACE, Action.DELETE):
+        return False
+    texts = [side for line in entry.lines for side in (line.name, line.before, line.after)]
+    texts += [remark.message for remark in entry.remarks]
+    return (
+        len(entry.lines) <= _MOST_IN_CELL
+        and not entry.notes
+        and not any(line.hunk or line.comment for line in entry.lines)
+        and all(len(text) <= _LONGEST_CELL for text in texts)
+    )
+
+
+def _details(entry: Entry, *, with_dangers: bool) -> str:
     fields = field_lines(entry.change) if not entry.grouped else iter(entry.lines)
     diff = (shortened(line, _LONGEST_LINE) for field in fields for line in _diff(field))
-    # A limit of its own, so that a huge change does not displace all others.
-    lines, missing = within(diff, _LONGEST_GROUP if entry.grouped else _LONGEST_BLOCK)
+    # A limit, so that a huge change does not displace all others.
+    lines, missing = within(diff, _LONGEST_BLOCK)
     lines += [f"  … {missing} more lines in the plan file"] if missing else []
     fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     action = entry.change.action
     about = [
         f"- {_ICONS[remark.severity]} `{remark.rule}`: {short_markup(remark.message)}"
         for remark in entry.remarks
-        if remark.severity is not Severity.DANGER
+        if with_dangers or remark.severity is not Severity.DANGER
     ]
     about += [f"- {short_markup(note)}" for note in entry.notes]
     block = [
@@ -226,19 +265,11 @@ def _details(entry: Entry) -> str:
         "",
         *about,
         *([""] if about else []),
-        *(_members(entry) if entry.grouped else ()),
         *([f"{fence}diff", *lines, fence] if lines else []),
         "</details>",
         "",
     ]
     return "\n".join(block)
-
-
-def _members(entry: Entry) -> Iterator[str]:
-    """Yield the keys of a group as a paragraph."""
-    names = listed((change.address.key for change in entry.changes), _MOST_MEMBERS)
-    yield inline(shortened(names, _LONGEST_BLOCK))
-    yield ""
 
 
 def _diff(line: FieldLine) -> Iterator[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, Reason, Severity
-from reconciler.model.text import printable, several, shortened
+from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import (
     DEFAULTS,
@@ -20,6 +22,7 @@ from reconciler.render.options import (
 from reconciler.render.plan_document import (
     Document,
     Part,
+    Section,
     document_of,
 )
 from reconciler.render.plan_entries import Entry, Remark
@@ -36,6 +39,7 @@ _LONGEST_NAME = 36
 _INDENT = 6
 _REASONS = {Reason.STATE_ABSENT: "state: absent"}
 _MOST_PROJECTS = 12
+_MOST_RULES = 6
 _LONGEST_PROJECT = 30
 _LEVELS = {Part.LATER: "danger, takes effect after the merge", Part.REFUSED: "error"}
 _DRIFT = (
@@ -43,10 +47,13 @@ _DRIFT = (
 )
 
 
-def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return the plan, ending with the summary."""
+def plan_as_text(
+    plan: Plan, options: RenderOptions = DEFAULTS, *, with_dangers: bool = True
+) -> str:
+    """Return the plan, ending with the summary. `with_dangers` unless they are shown above."""
     document = document_of(plan, verbose=options.verbose, brief=options.summary)
-    texts = [*filter(None, map("\n".join, _blocks(document, options)))]
+    blocks = _blocks(document, options, with_dangers=with_dangers)
+    texts = [*filter(None, map("\n".join, blocks))]
     # Nothing to read between the header and the result.
     return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
 
@@ -61,19 +68,26 @@ def unverified_as_text(left: Plan | None, *, passed: bool) -> str:
     return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
 
 
-def _blocks(document: Document, options: RenderOptions) -> Iterator[Iterable[str]]:
+def _blocks(
+    document: Document, options: RenderOptions, *, with_dangers: bool
+) -> Iterator[Iterable[str]]:
     style, whole = options.style, not options.summary
     yield _header(document, style)
+    dangers = document.section(Part.DANGERS)
+    yield danger_lines(dangers, style) if with_dangers else ()
     yield _new(document, style)
     for section in document.sections if whole else ():
         if section.part is Part.DRIFT:
             yield wrapped(_DRIFT, "", style, Colour.BOLD)
-        yield from (entry_lines(entry, options) for entry in section.entries)
+        yield from (
+            entry_lines(entry, options, are_dangers_above=with_dangers and not dangers.is_brief)
+            for entry in section.entries
+        )
+    notes = document.section(Part.NOTES).items
     if whole:
-        notes = document.section(Part.NOTES).items
         yield (line for item in notes for line in wrapped(item.text, "note: ", style, Colour.DIM))
-    else:
-        yield _dangers(document, options)
+    elif notes:
+        yield (f"{several(len(notes), 'note')}: omit --summary to read",)
     if document.unmanaged and options.show_unmanaged and whole:
         yield (f"{document.unmanaged_count}:", *(f"    {line}" for line in document.unmanaged))
     yield _projects(document, options)
@@ -89,6 +103,21 @@ def _header(document: Document, style: Style) -> Iterator[str]:
     if plan.source.uncommitted:
         head = document.versions.removeprefix(document.applied).strip()
         yield from wrapped(head, " " * 12, style, Colour.DIM, indent=12)
+
+
+def danger_lines(section: Section, style: Style) -> Iterator[str]:
+    """Yield the dangers, each in one line if they are many: the entries have the whole texts."""
+    if section.items:
+        yield style.paint(Colour.BOLD_RED, section.heading)
+    for item in section.within_budget():
+        subject = item.short if section.is_brief else item.subject
+        text = ": ".join(filter(None, (subject, item.text)))
+        lines = [*wrapped(text, "  !! " if subject else "     ", style, indent=5)]
+        if section.is_brief:
+            lines = lines[:1]
+        elif item.at is not None:
+            lines += wrapped(place_as_text(item.at), " " * 5, style)
+        yield from (style.paint(Colour.RED, line) for line in lines)
 
 
 def _new(document: Document, style: Style) -> Iterator[str]:
@@ -107,38 +136,37 @@ def _new(document: Document, style: Style) -> Iterator[str]:
 
 
 def entry_lines(
-    entry: Entry, options: RenderOptions, *, dangers_only: bool = False
+    entry: Entry, options: RenderOptions, *, are_dangers_above: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of an entry. `dangers_only` yields none of an entry without a danger."""
+    """Yield the lines of an entry, of dangers only the rules if their texts are above."""
     style = options.style
-    remarks = entry.remarks
-    if dangers_only:
-        remarks = tuple(remark for remark in remarks if remark.severity is Severity.DANGER)
-        if not remarks:
-            return
-    yield from _head(entry, style, alone=dangers_only)
-    if not dangers_only:
-        yield from _members(entry, options)
-        for reason in entry.reasons:
-            yield from wrapped(reason, " " * _INDENT, style, Colour.DIM)
-        if not _beside(entry, style):
-            names = [width_of(line.name) for line in entry.lines if not line.hunk]
-            size = max((name for name in names if name <= _LONGEST_NAME), default=0)
-            for line in entry.lines:
-                yield from _field(line, size, style)
-    for remark in remarks:
-        yield from _remark(remark, entry, style)
-    for note in () if dangers_only else entry.notes:
+    yield from _head(entry, style, verbose=options.verbose)
+    yield from _members(entry, options)
+    for reason in entry.reasons:
+        yield from wrapped(reason, " " * _INDENT, style, Colour.DIM)
+    if not _beside(entry, style):
+        names = [width_of(line.name) for line in entry.lines if not line.hunk]
+        size = max((name for name in names if name <= _LONGEST_NAME), default=0)
+        for line in entry.lines:
+            yield from _field(line, size, style)
+    for remark in entry.remarks:
+        is_above = are_dangers_above and remark.severity is Severity.DANGER
+        yield from _remark(
+            replace(remark, message="", whom="") if is_above else remark, entry, style
+        )
+    for note in entry.notes:
         yield from wrapped(note, "      note: ", style, Colour.DIM)
 
 
-def _head(entry: Entry, style: Style, *, alone: bool) -> Iterator[str]:
+def _head(entry: Entry, style: Style, *, verbose: bool) -> Iterator[str]:
     if entry.change.action is Action.DELETE:
         for change in entry.changes:
-            yield from _identity(change, title(change), _place(change), style)
+            yield from _identity(change, entry.title_of(change), _place(change), style)
+            for item in entry.inside.get(change.id, ()) if verbose else ():
+                yield from wrapped(title(item), " " * _INDENT, style)
         return
     name = entry.title
-    if (beside := _beside(entry, style)) and not alone:
+    if beside := _beside(entry, style):
         name += f"   {beside}"
     place = "" if entry.grouped else _place(entry.change)
     yield from _identity(entry.change, name, place, style)
@@ -215,20 +243,11 @@ def _field(line: FieldLine, size: int, style: Style) -> Iterator[str]:
 
 def _remark(remark: Remark, entry: Entry, style: Style) -> Iterator[str]:
     label = SEVERITIES[remark.severity]
-    text = f"{remark.rule}  {remark.full}"
-    if remark.of_all and entry.grouped and entry.change.action is Action.DELETE:
+    text = f"{remark.rule}  {remark.full}".rstrip()
+    if remark.message and remark.of_all and entry.grouped and entry.change.action is Action.DELETE:
         # The objects are listed above.
         text = f"{remark.rule}  {remark.message} (all {len(entry.changes):,})"
     yield from wrapped(text, f"      {label.text} ", style, label.colour, indent=8)
-
-
-def _dangers(document: Document, options: RenderOptions) -> Iterator[str]:
-    """Yield the entries with dangers without their fields, and the number of notes."""
-    for section in document.sections:
-        for entry in section.entries:
-            yield from entry_lines(entry, options, dangers_only=True)
-    if notes := document.section(Part.NOTES).items:
-        yield f"{several(len(notes), 'note')}: omit --summary to read"
 
 
 def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
@@ -278,9 +297,14 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
         return
     summary = f"{document.summary.removesuffix(').')}{hint})."
     yield from wrapped(summary, "", style, Colour.BOLD, indent=6)
-    if document.dangers:
-        dangers = f"{several(document.dangers, 'danger')}: {document.plan.named_dangers}"
-        yield from wrapped(dangers, "      ", style, Colour.BOLD_RED, indent=8)
+    dangers = document.section(Part.DANGERS)
+    if dangers.items:
+        text = f"{dangers.heading}: {document.plan.named_dangers}"
+        yield from wrapped(text, "      ", style, Colour.BOLD_RED, indent=8)
+    if refused := document.section(Part.REFUSED).items:
+        rules = listed(dict.fromkeys(item.code for item in refused), _MOST_RULES)
+        text = f"Refused by {several(len(refused), 'rule')}: {rules}. Nothing will be applied."
+        yield from wrapped(text, "      ", style, Colour.BOLD_RED, indent=8)
     if options.cost:
         yield from wrapped(f"{printable(options.cost)}.", "      ", style, Colour.DIM, indent=6)
 

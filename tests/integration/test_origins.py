@@ -143,8 +143,8 @@ def test_plan_v1_a_type_change_hides_no_address_from_the_trusted_policy(repo: Re
     assert ran.code == 0, ran.err
     section = " ".join(ran.out.split("\n\n")[1].split())
     assert section == (
-        "New places and queries !! secrets env:RECONCILER_SECRET_ONE, env:RECONCILER_SECRET_ID -> "
-        "evil.example:5432 (before: S3) batch_export.lake"
+        "1 danger !! update batch_export.lake: data goes to evil.example:5432 (before: S3), with "
+        "secrets env:RECONCILER_SECRET_ONE, env:RECONCILER_SECRET_ID resources.yaml:8"
     )
     assert "takes effect after the merge" in ran.out
     assert section in " ".join(repo.run("show", saved, environ={"COLUMNS": "80"}).out.split())

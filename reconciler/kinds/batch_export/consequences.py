@@ -17,7 +17,7 @@ from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.pause import Cause, cause_of_pause
-from reconciler.model.plan import Effect, FieldChange, Novelty, Severity
+from reconciler.model.plan import Effect, FieldChange, NewPlace, Novelty, Severity
 from reconciler.model.run import BILLING, COMPLETED, FAILED, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import command_text, listed, quoted, several, shortened
@@ -222,7 +222,7 @@ def billing_limit(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("interval-changed", Severity.WARNING, Effect.FORM, on=_CHANGES, of=["interval"])
+@RULES.rule("interval-changed", Severity.WARNING, Effect.DELAYED, on=_CHANGES, of=["interval"])
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are.
 
@@ -272,8 +272,16 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
     Without an inventory, only the address of the object itself is known. Check who controls the
     address.
     """
-    exposed = [item.full for item in context.change.new if item.sort is Novelty.SECRET]
-    return "; ".join(exposed) or None
+    exposed = [item for item in context.change.new if item.sort is Novelty.SECRET]
+    return "; ".join(map(_receiving, exposed)) or None
+
+
+def _receiving(item: NewPlace) -> str:
+    what, _, where = item.text.rpartition(" -> ")
+    before = f" (before: {item.before})" if item.before else ""
+    # An integration has credentials of its own.
+    given = "" if where.startswith("integration") else f", with {what}"
+    return f"data goes to {where}{before}{given}"
 
 
 @RULES.rule("certificate-not-checked", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES, of=[_CERT])

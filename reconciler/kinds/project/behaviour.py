@@ -27,6 +27,7 @@ _WRITES = (Action.CREATE, Action.UPDATE)
 _UPDATES = (Action.UPDATE,)
 _DEGREES = (Severity.DANGER, Severity.WARNING)
 _MOST_NAMES = 5
+_MOST_EXPORTS = 20
 
 
 def _parts(value: JSON) -> set[tuple[JSON, ...]]:
@@ -84,11 +85,11 @@ def data_lost_with_project(context: RuleContext) -> Outcome:
     exports = ""
     if context.children:
         count = several(len(context.children), "batch export")
-        names = ", ".join(quoted(child.name) for child in context.children)
+        names = listed((quoted(child.name) for child in context.children), _MOST_EXPORTS)
         exports = f" and {count}, managed or not ({names})"
     return (
-        "deleting a project deletes its data (events, persons, recordings, dashboards)"
-        f"{exports}; this cannot be undone"
+        f"all its data is lost (events, persons, recordings, dashboards){exports}; this cannot be "
+        "undone"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Plan, PlanSource, Severity
@@ -41,6 +43,19 @@ def test_a_name_with_control_characters_can_be_typed_as_it_is_shown() -> None:
     approval = approval_of(plan_of(deletion("a", "x\x1b[2J", DANGER)))
     assert "\x1b" not in approval.question
     assert approval.is_given_by("x\\x1b[2J")
+
+
+def test_r11_the_deletion_of_a_project_asks_for_its_name() -> None:
+    """What is deleted with it is no danger of its own; other dangers do not hide it."""
+    project = replace(deletion("web", "Web Shop", DANGER), address=Address("project", "web"))
+    inside = replace(deletion("a", "A", DANGER), live_id="e1")
+    whole = replace(project, depends_on=(inside.id,))
+    other = deletion("b", "B", DANGER)
+    for changes in ((inside, whole), (inside, other, whole)):
+        approval = approval_of(plan_of(*changes))
+        assert "'Web Shop': " in approval.question
+        assert approval.is_given_by("Web Shop")
+        assert not any(map(approval.is_given_by, ("y", "production", "A", "B")))
 
 
 def test_plan_v6_several_dangers_are_named_and_ask_for_the_environment() -> None:

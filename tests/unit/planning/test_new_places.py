@@ -211,7 +211,9 @@ def test_plan_v1_a_known_secret_goes_to_a_new_address(case: str) -> None:
     assert len(dangers(plan)) == 1
     assert "deny" in [refusal.rule for refusal in plan.refusals]
     (text,) = texts(plan, Novelty.SECRET)
-    assert text in dangers(plan)[0]
+    what, _, where = text.rpartition(" -> ")
+    assert dangers(plan)[0].startswith(f"data goes to {where}")
+    assert where.startswith("integration") or what in dangers(plan)[0]
 
 
 @pytest.mark.parametrize("case", ["another host", "another host and type", "another port"])
@@ -235,7 +237,10 @@ def test_an_unchanged_secret_address_is_no_new_one(change: dict[str, Any]) -> No
 def test_plan_v1_both_addresses_and_all_secrets_are_named() -> None:
     plan = changed(export(destination=postgres(EVIL)), before=(LAKE,))
     assert dangers(plan) == [
-        "secrets env:PG_PASSWORD, env:PG_USER -> evil.example:5432 (before: db.example:5432)"
+        (
+            "data goes to evil.example:5432 (before: db.example:5432), with secrets "
+            "env:PG_PASSWORD, env:PG_USER"
+        )
     ]
 
 
@@ -254,7 +259,7 @@ def test_plan_v1_a_rotated_secret_says_where_it_went_where_the_base_lacks_the_ob
         )
         (item,) = (item for item in new_in(plan) if item.sort is Novelty.SECRET)
         assert item.before == before
-        assert dangers(plan) == [item.full]
+        assert f"(before: {before})" in dangers(plan)[0]
 
 
 OTHER = SecretRef.of("env", "OTHER")

@@ -95,7 +95,7 @@ def test_experience_1_objects_are_named_by_address_id_key_name_or_glob(
         ({"targets": ("lake",), "kinds": ("project",)}, "select no resource: --target lake, --kin"),
         ({"parents": ("Other",)}, "select no resource: --project Other"),
         ({"excludes": ("*",)}, r"select no resource: --exclude \*"),
-        ({"targets": ("Hand-made",)}, r"'Hand-made' \(batch_export.id:e3\) is unmanaged"),
+        ({"targets": ("Hand-made",)}, r"\"Hand-made\" \(batch_export.id:e3\) is unmanaged"),
         ({"targets": ("lake,e3",)}, "is unmanaged"),
         ({"targets": ("Ignored",)}, "is ignored by the policy"),
     ],

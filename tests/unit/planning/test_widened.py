@@ -298,7 +298,7 @@ def test_consequences_are_ranked_by_severity_then_effect() -> None:
     ranked = [
         Consequence("x", severity, "m", effect).rank
         for severity in (Severity.DANGER, Severity.WARNING, Severity.INFO)
-        for effect in (Effect.ELSEWHERE, Effect.LOST, Effect.FORM, Effect.DELAYED, Effect.OTHER)
+        for effect in (Effect.LOST, Effect.ELSEWHERE, Effect.DELAYED, Effect.FORM, Effect.OTHER)
     ]
     assert ranked == sorted(set(ranked))
 

@@ -56,6 +56,11 @@ def kinds(text: str) -> list[str]:
 def test_a_change_is_annotated_at_its_line() -> None:
     assert plan_as_github(many(1), ROOT).splitlines() == [
         (
+            "::warning title=1 danger::delete batch_export.gone in Web  its history of runs and "
+            "logs is lost and running backfills are cancelled; exported data stays at the "
+            "destination"
+        ),
+        (
             "::warning title=delete::delete batch_export.gone in Web%0A!! history-lost: its "
             "history of runs and logs is lost and running backfills are cancelled; exported data "
             "stays at the destination"
@@ -72,10 +77,9 @@ def test_ten_of_each_kind_are_shown_and_the_rest_is_counted() -> None:
     plan = many(2_000)
     violations = tuple(Refusal("rule", f"violation {number}") for number in range(12))
     text = plan_as_github(replace(plan, refusals=violations))
-    assert kinds(text) == ["error"] * MOST + ["warning"] + ["notice"] * MOST
-    assert text.splitlines()[-3:] == [
+    assert kinds(text) == ["warning"] + ["error"] * MOST + ["warning"] + ["notice"]
+    assert text.splitlines()[-2:] == [
         "2 more errors",
-        "1,990 more notices",
         "Plan: 0 to create, 2,000 to update, 1 to delete, 1 unchanged (2,002 resources).",
     ]
 
@@ -86,8 +90,8 @@ def test_dangers_come_before_warnings() -> None:
     moved = planned(desired_of(project(), lake), live_of(live_project(), live_export("e1", "Lake")))
     both = replace(plan, changes=(*moved.effective, *plan.changes))
     text = plan_as_github(both)
-    assert kinds(text) == ["warning", "warning", "notice", "notice", "notice"]
-    assert text.startswith("::warning title=delete::")
+    assert kinds(text) == ["warning", "warning", "warning", "notice", "notice", "notice"]
+    assert text.startswith("::warning title=1 danger::")
 
 
 def test_a_violation_is_annotated_at_its_rule() -> None:
@@ -97,8 +101,8 @@ def test_a_violation_is_annotated_at_its_rule() -> None:
         Refusal("prune", "loosened", after_merge=True),
     )
     lines = plan_as_github(replace(many(0), refusals=violations), ROOT).splitlines()
-    assert lines[0] == (
+    assert lines[1] == (
         "::error file=infra/reconciler.yaml,line=9,col=16,endColumn=17,title=max_deletes::"
         "too many%0Ahint: raise it"
     )
-    assert lines[1] == "::warning title=prune::takes effect after the merge: loosened"
+    assert lines[2] == "::warning title=prune::takes effect after the merge: loosened"
