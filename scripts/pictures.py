@@ -224,7 +224,7 @@ def _comment(markdown: str) -> str:
 
     text = MarkdownIt("commonmark").enable("table").render(markdown)
     # Machines differ in their emoji.
-    text = text.replace("🛑", '<i class="danger">■</i>').replace("⚠️", '<i class="warning">▲</i>')
+    text = text.replace("🛑", '<i class="danger">■</i>').replace("⚠", '<i class="warning">▲</i>')
     return _COMMENT + text.replace("[!CAUTION]", "<b>⊘ Caution</b>")
 
 

@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.model.text import COMMAND, safe_output
+from reconciler.model.text import COMMAND, misleading, safe_output
 from reconciler.model.values import JSON, SecretRef, map_leaves
 from reconciler.workspace.references import escaped
 from reconciler.workspace.yaml.document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
@@ -35,7 +35,6 @@ _PLAIN = re.compile(
     r"|[a-z][a-z0-9+.-]*://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9./_~-]*)?"
 )
 """Timestamps, UUIDs and URLs, which are never ambiguous and need no quotes."""
-_NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
 """Whitespace that a block scalar would lose, or mix with the empty lines below it."""
 
@@ -122,15 +121,22 @@ def flow_text(value: JSON) -> str:
 
 
 def _readable(text: str) -> str:
-    """Return YAML without invisible characters and commands of CI runners."""
-    return COMMAND.sub(r"\\x23", _NON_ASCII.sub(_escape, text))
+    """Return YAML without commands of CI runners, invisible and misleading characters.
+
+    Text with them is in double quotes.
+    """
+    if not text.isascii():
+        places = misleading(text)
+        text = "".join(
+            _escape(character)
+            if character != "\n" and (number in places or not character.isprintable())
+            else character
+            for number, character in enumerate(text)
+        )
+    return COMMAND.sub(r"\\x23", text)
 
 
-def _escape(match: re.Match[str]) -> str:
-    """Return an invisible character as an escape: such text is in double quotes."""
-    character = match[0]
-    if character.isprintable():
-        return character
+def _escape(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}"
 

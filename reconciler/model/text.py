@@ -9,26 +9,40 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 _BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _INVISIBLE = frozenset(
     {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"}
-    | {*map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0)))}
+    | {*map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))}
 )
-"""Letters, marks and symbols without a shape. Two that emoji contain are left out."""
+"""Letters, marks and symbols without a shape."""
+_FOREIGN = re.compile(
+    "[\u0370-\u03ff\u0400-\u052f\u1c80-\u1c8f\u1d26-\u1d2b\u1d78\u1f00-\u1fff\u2de0-\u2dff\ua640-\ua69f]"
+)
+"""Greek and Cyrillic letters, many of which look like Latin ones."""
+_LATIN = re.compile(
+    "[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1d25\u1d2c-\u1d77\u1d79-\u1dbf"
+    "\u1e00-\u1eff\u2160-\u2188\u2c60-\u2c7f\ua722-\ua7ff\uab30-\uab64\ufb00-\ufb06\uff21-\uff5a]"
+)
+_ESCAPE_OR_WORD = re.compile(
+    r"\\(?:[abfnrtv]|x[\da-f]{2}|u[\da-f]{4}|U[\da-f]{8})|([^\s!-/:-@\[-^`{-~]+)"
+)
+"""An escape, whose letter is no part of the next word, or what may be a word."""
 _QUOTES = "'\"`"
 _LONGEST_VALUE = 40
 IMPLICIT_ENVIRONMENT = "default"
 """The environment of a workspace that declares none."""
 COMMAND = re.compile(r"#(?=#\w*\[)")
 """The first character of a command that a CI runner executes anywhere in a line, as `##vso[…]`."""
-_NOT_PLAIN = re.compile(r"[^ -~\n]")
+_NOT_PLAIN = re.compile(r"[^ -~\n\t]")
+_KEPT = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K|\r?\n|\t)")
+"""What the output contains besides text: colours, the progress line, line ends, tabs."""
 _BREAK = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 # A colour code before a command does not hide it from a runner that removes colours.
 _AT_START = rf"((?:^|[{_BREAK}])(?:[^\S{_BREAK}]|\x1b\[[\d;]*[A-Za-z])*):(?=:)"
-_CONTROL = r"\x1b\[[\d;]*m|\r\x1b\[K|\r\n|[^ -~\n\t]"
 
 
 def several(count: int, word: str) -> str:
@@ -62,16 +76,53 @@ def is_breaking(character: str) -> bool:
     return unicodedata.category(character) in _BREAKING or character in _INVISIBLE
 
 
+def misleading(text: str) -> frozenset[int]:
+    """Return the positions of characters that can mislead a reader, which all text escapes.
+
+    They affect the cursor, the line or the direction, or are hidden, or are Cyrillic or Greek
+    letters in a word with Latin ones.
+    """
+    if text.isascii() and text.isprintable():
+        return frozenset()
+    places = {number for number, character in enumerate(text) if is_breaking(character)}
+    if _FOREIGN.search(text):
+        for match in _ESCAPE_OR_WORD.finditer(text):
+            places.update(_foreign(match[1] or "", match.start()))
+    return frozenset(places)
+
+
+def _foreign(text: str, start: int) -> Iterator[int]:
+    """Yield the positions of the Cyrillic and Greek letters in words that have Latin ones."""
+    if not (_FOREIGN.search(text) and _LATIN.search(text)):
+        return
+    # Between ASCII signs can be other signs, such as dashes.
+    for is_sign, word in groupby(text, _is_sign):
+        letters = "".join(word)
+        if not is_sign and _LATIN.search(letters):
+            yield from (start + match.start() for match in _FOREIGN.finditer(letters))
+        start += len(letters)
+
+
+def _is_sign(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PSZ" and character != "_"
+
+
+def shown_characters(text: str) -> list[str]:
+    """Return each character as it is shown: one that can mislead a reader as an escape."""
+    places = misleading(text)
+    return [
+        character.encode("unicode_escape", errors="backslashreplace").decode()
+        if number in places
+        else character
+        for number, character in enumerate(text)
+    ]
+
+
 def printable(text: str) -> str:
-    """Return text with control, bidi and line characters escaped."""
+    """Return text on one line, with characters escaped that can mislead a reader."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        character.encode("unicode_escape", errors="backslashreplace").decode()
-        if is_breaking(character)
-        else character
-        for character in text
-    )
+    return "".join(shown_characters(text))
 
 
 def quoted(text: str) -> str:
@@ -123,19 +174,22 @@ def json_shown(value: object) -> str:
 
 
 def plain_json(text: str) -> str:
-    """Return the same JSON with characters escaped that could control a terminal or a CI runner.
+    """Return the same JSON with characters escaped that could mislead a reader or a CI runner.
 
     A lone surrogate, which JSON readers refuse, becomes the text of its escape.
     """
     if "##" in text:
         text = COMMAND.sub(r"\\u0023", text)
-    return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escaped, text)
+    if not _NOT_PLAIN.search(text):
+        return text
+    places = misleading(text)
+    return "".join(
+        _json_escape(character) if number in places and character != "\n" else character
+        for number, character in enumerate(text)
+    )
 
 
-def _escaped(match: re.Match[str]) -> str:
-    character = match[0]
-    if not is_breaking(character):
-        return character
+def _json_escape(character: str) -> str:
     if "\ud800" <= character <= "\udfff":
         return f"\\\\u{ord(character):04x}"
     import json
@@ -169,17 +223,16 @@ class Annotations(str):
 def safe_output(text: str) -> str:
     r"""Return text in which no runner reads a command: `#\x23[…]` and `\x3a:` at a line's start.
 
-    Control characters are escaped, except line ends, colours and those of the progress line.
+    Characters that can mislead are escaped, except line ends, colours and the progress line.
     Annotations keep their commands. A text derived from them, such as a concatenation, does not.
     """
     if isinstance(text, Annotations):
         return text
-    text = re.sub(_CONTROL, _shown, text)
+    if _NOT_PLAIN.search(text):
+        parts = _KEPT.split(text)
+        parts[::2] = map(printable, parts[::2])
+        text = "".join(parts)
     return re.sub(_AT_START, r"\1\\x3a", _broken(text)) if "::" in text else _broken(text)
-
-
-def _shown(match: re.Match[str]) -> str:
-    return match[0] if len(match[0]) > 1 else printable(match[0])
 
 
 def _line(line: Command | str) -> str:

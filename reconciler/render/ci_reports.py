@@ -12,7 +12,7 @@ from urllib.parse import quote
 from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan, Severity
-from reconciler.model.text import Annotations, Command, plain_json, several, shortened
+from reconciler.model.text import Annotations, Command, plain_json, printable, several, shortened
 from reconciler.render.diagnostics import counted, first_of, message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_document import Part, document_of
@@ -208,7 +208,7 @@ def _result(diagnostic: Diagnostic, codes: list[str], options: RenderOptions) ->
         result["locations"] = [_location(diagnostic.at, options)]
     if diagnostic.related:
         result["relatedLocations"] = [
-            {"id": number, "message": {"text": label}, **_location(mark, options)}
+            {"id": number, "message": {"text": printable(label)}, **_location(mark, options)}
             for number, (mark, label) in enumerate(diagnostic.related, start=1)
         ]
     return result
@@ -228,5 +228,5 @@ def _location(at: Mark, options: RenderOptions) -> Mapping[str, Any]:
 
 
 def _with_hint(diagnostic: Diagnostic) -> str:
-    hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
-    return f"{message_of(diagnostic)}{hint}"
+    hint = f"\nhint: {printable(diagnostic.hint)}" if diagnostic.hint else ""
+    return f"{printable(message_of(diagnostic))}{hint}"

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.public import Public, as_json
-from reconciler.model.text import listed, plain_json, printable, several
+from reconciler.model.text import listed, plain_json, printable, several, shown_characters
 from reconciler.render.options import (
     DEFAULTS,
     NARROWEST,
@@ -72,9 +72,8 @@ def _cells(line: str) -> list[str]:
     """Return each character as it is shown: tabs as spaces, control characters as escapes."""
     shown: list[str] = []
     column = 0
-    for character in line:
-        tab = character == "\t"
-        shown.append(" " * (_TAB - column % _TAB) if tab else printable(character))
+    for cell in shown_characters(line):
+        shown.append(" " * (_TAB - column % _TAB) if cell == r"\t" else cell)
         column += width_of(shown[-1])
     return shown
 

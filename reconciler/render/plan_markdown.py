@@ -43,7 +43,7 @@ _LONGEST_CELL = 160
 _MOST_IN_CELL = 5
 _MOST_MEMBERS = 60
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
-_ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
+_ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠", Severity.INFO: "ℹ"}
 
 
 def plan_as_markdown(

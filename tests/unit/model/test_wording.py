@@ -9,15 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.model.address import joined
-from reconciler.model.text import is_breaking, plain_json, printable, quoted
+from reconciler.model.text import misleading, plain_json, printable, quoted, safe_output
 
-_SPITEFUL = st.text(st.sampled_from("ab'\"`\\ \n\r\t\x1b\x7f\x85\x9b\u2028\u202e\u00e9\U000e0001"))
+_SPITEFUL = st.text(
+    st.sampled_from(
+        "ab1_-'\"`\\ \n\r\t\x1b\x7f\x85\x9b\u2028\u202e\u00e9\U000e0001\ufe0f\u0430\u03b1\u2026"
+    )
+)
 
 
 @given(_SPITEFUL)
 def test_printable_text_is_one_line_and_stays_as_it_is_when_asked_again(text: str) -> None:
     shown = printable(text)
-    assert not any(is_breaking(each) for each in shown)
+    assert not misleading(shown)
     assert len(shown.splitlines()) <= 1
     assert printable(shown) == shown
 
@@ -50,7 +54,41 @@ def test_nothing_inside_ends_the_quotes(text: str) -> None:
 def test_plain_json_says_the_same(value: object) -> None:
     text = plain_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(text) == value
-    assert not any(is_breaking(each) for each in text if each != "\n")
+    assert {text[place] for place in misleading(text)} <= {"\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\ufe0fb\ufe0e\u200b\u202e\u00ad", r"a\ufe0fb\ufe0e\u200b\u202e\xad"),
+        ("us\u0435r", r"us\u0435r"),
+        ("\u0435vent_\u0430", r"\u0435vent_\u0430"),
+        ("\u03bd1e", r"\u03bd1e"),
+        # A combining or hidden character does not separate the letters of a word.
+        ("\u0435\u0301d", "\\u0435\u0301d"),
+        ("\u0435\u200bd", r"\u0435\u200bd"),
+        ("x\n\u0435d", r"x\n\u0435d"),
+        # Words of one script are normal, also beside others, and Latin beside Han, Kana or Hangul.
+        *(
+            (text, text)
+            for text in ("\u043c\u0438\u0440 Lake", "Lake-\u043c\u0438\u0440", "\u03a9\u2026Lake")
+        ),
+        *(
+            (text, text)
+            for text in (
+                "T\u30b7\u30e3\u30c4",
+                "\u4e2d\u6587abc",
+                "K\ud31d",
+                "\u00b5s",
+                "caf\u00e9",
+            )
+        ),
+        ("\u043c\u0438\u0440\n\u043c\u0438\u0440", "\u043c\u0438\u0440\\n\u043c\u0438\u0440"),
+    ],
+)
+def test_r2_what_misleads_a_reader_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert safe_output(f"\x1b[1m{text}\x1b[0m").replace("\n", "\\n") == f"\x1b[1m{shown}\x1b[0m"
 
 
 def test_experience_29_hints_are_joined_as_sentences() -> None:

@@ -9,6 +9,7 @@ import orjson
 
 from reconciler.codes import codes, meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.model.text import printable
 from reconciler.render.ci_reports import diagnostics_as_sarif
 from reconciler.render.options import RenderOptions
 from reconciler.version import __version__
@@ -95,8 +96,8 @@ def test_control_characters_are_escaped() -> None:
     text = diagnostics_as_sarif([hostile(), wrong("half a pair: \ud800")])
     assert not breaking(text)
     first = orjson.loads(text)["runs"][0]["results"][0]
-    assert first["message"]["text"] == f"{HOSTILE}\nhint: {HOSTILE}"
-    assert first["relatedLocations"][0]["message"]["text"] == HOSTILE
+    assert first["message"]["text"] == f"{printable(HOSTILE)}\nhint: {printable(HOSTILE)}"
+    assert first["relatedLocations"][0]["message"]["text"] == printable(HOSTILE)
 
 
 def test_codes_in_use_and_described_codes_are_the_same() -> None:
