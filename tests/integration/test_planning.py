@@ -262,4 +262,4 @@ def test_an_id_in_other_letters_than_those_of_the_service_is_an_error_at_its_pla
         assert f"hint: write it as the service does: `id: {live_id}`" in shown
     empty = write(tmp_path / "empty", {"reconciler.yaml": "version: 1\n"})
     ran = reconciler("import", "--id", live_id.upper(), "-C", empty, environ=running.environ())
-    assert "hint: did you mean 'lake'" in ran.err
+    assert 'hint: did you mean "lake"' in ran.err
