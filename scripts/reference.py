@@ -68,6 +68,15 @@ rank a change higher: another bucket ranks above another prefix.
 
 """
 _REFUSALS_HEAD = "### Known refusals\n"
+_DECISIONS_HEAD = """
+### Fields
+
+Which consequences a change of a field can have. Others affect only how the pages of the service
+look and what they suggest, or have no known effect.
+
+| field | consequences |
+|---|---|
+"""
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
 _SAME_AT_TOP = ("policy", "client")
 """Fields of an environment with the same fields as those of the workspace."""
@@ -100,10 +109,20 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
         parts += (
             _rule_entry(rule.id, f" ({_severity(rule)}): ", rule.meaning) for rule in kind.rules
         )
+        if kind.name == "project":
+            parts += _decisions(kind)
         if kind.refusals:
             parts.append(f"\n{_REFUSALS_HEAD}")
             parts += (_rule_entry(known.id, ": ", known.meaning) for known in kind.refusals)
     return "".join(parts)
+
+
+def _decisions(kind: Kind) -> Iterator[str]:
+    """Yield a table of the fields of projects, with the rules about them."""
+    yield _DECISIONS_HEAD
+    for field in kind.fields:
+        rules = [f"`{rule.id}`" for rule in kind.rules if (field.name,) in rule.of]
+        yield f"| `{field.name}` | {', '.join(rules) or 'none'} |\n"
 
 
 def _ranking(kinds: Sequence[Kind]) -> Iterator[str]:

@@ -309,6 +309,38 @@ _PROJECTS = (
         ({"name": "Sink", "anonymize_ips": True}, {"name": "Sink", "anonymize_ips": False}),
         PROJECT,
     ),
+    *(
+        Danger(
+            name,
+            shown,
+            "projects",
+            ({"name": "Sink", field: before}, {"name": "Sink", field: after}),
+            PROJECT,
+            _V2026,
+        )
+        for name, shown, field, before, after in (
+            (
+                *("nothing recorded any more", ("sink", "less data")),
+                *("session_recording_sample_rate", 1, 0),
+            ),
+            (
+                *("all errors ignored", ("sink", "less data")),
+                *("autocapture_exceptions_errors_to_ignore", [], [".*"]),
+            ),
+            (
+                *("recordings kept for a month", ("sink", "30d")),
+                *("session_recording_retention_period", "1y", "30d"),
+            ),
+        )
+    ),
+    Danger(
+        "first webhook of a project",
+        ("sink", "ADMIN_TOKEN"),
+        "projects",
+        ({"name": "Sink"}, {"name": "Sink", "slack_incoming_webhook": secret("ADMIN_TOKEN")}),
+        PROJECT,
+        _INTERFACE,
+    ),
 )
 _NAMES = ("private_key", "private_key_id", "client_email")
 _LONG = {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import TypeAlias
 
 from reconciler.model.accepted import NOT_ACCEPTED
 from reconciler.model.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
@@ -11,10 +14,10 @@ from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Effect, Severity
 from reconciler.model.request import Operation, Repeat
 from reconciler.model.text import listed, quoted, several
-from reconciler.model.values import JSON, MISSING, leaves, mapping_of
+from reconciler.model.values import CLEARED, JSON, MISSING, leaves, mapping_of
 
 RULES = Rules(refusals=[NOT_ACCEPTED])
-CAPTURE_FIELDS = (
+_OPT_INS = (
     "session_recording_opt_in",
     "capture_console_log_opt_in",
     "capture_performance_opt_in",
@@ -28,6 +31,9 @@ _UPDATES = (Action.UPDATE,)
 _DEGREES = (Severity.DANGER, Severity.WARNING)
 _MOST_NAMES = 5
 _MOST_EXPORTS = 20
+_WEBHOOK = "slack_incoming_webhook"
+_Test: TypeAlias = Callable[[JSON, JSON], bool]
+"""Whether the values before and after a change have some relation."""
 
 
 def _parts(value: JSON) -> set[tuple[JSON, ...]]:
@@ -52,28 +58,86 @@ def _restricts_less(before: JSON, after: JSON) -> bool:
     return not _parts(before) <= _parts(after)
 
 
-_SHARE = DecimalText()
+def _is_condition(before: JSON, after: JSON) -> bool:
+    """Return whether a condition for recording is removed or changed."""
+    return before not in (None, MISSING) and before != after
 
 
-def _larger(before: JSON, after: JSON) -> bool:
-    shares = [1 if part in (None, MISSING) else _SHARE.as_number(part) for part in (before, after)]
-    was, now = (part if isinstance(part, (int, float)) else None for part in shares)
-    # What cannot be read may be smaller.
-    return was is None or now is None or now > was
+def _grows(absent: int) -> _Test:
+    """Return a test of whether a number grows, which is `absent` where it is not set."""
+    number = DecimalText().as_number
+
+    def test(before: JSON, after: JSON) -> bool:
+        sides = [absent if side in (None, MISSING) else number(side) for side in (before, after)]
+        was, now = (side if isinstance(side, (int, float)) else None for side in sides)
+        # What cannot be read may be smaller.
+        return was is None or now is None or now > was
+
+    return test
 
 
-_MORE_CAPTURED: Mapping[str, Callable[[JSON, JSON], bool]] = {
-    **dict.fromkeys(CAPTURE_FIELDS, _switched_on),
+def _swapped(test: _Test) -> _Test:
+    return lambda before, after: test(after, before)
+
+
+def _new_sites(before: JSON, after: JSON) -> list[str]:
+    return [str(site) for (site,) in sorted(_parts(after) - _parts(before))]
+
+
+def _new_domains(before: JSON, after: JSON) -> list[str]:
+    """Return the domains that may record sessions, and could not: without any, all may."""
+    if not _parts(before):
+        return []
+    return _new_sites(before, after) if _parts(after) else ["any site"]
+
+
+def _no_longer_masked(before: JSON, after: JSON) -> list[str]:
+    """Return what recordings show that was masked or left out."""
+    was, now = _masks(before), _masks(after)
+    return [" ".join(mask) for mask in sorted(was - now) if (mask[0], "*") not in now]
+
+
+_MASKING, _DOMAINS = "session_recording_masking_config", "recording_domains"
+_MORE_CAPTURED: Mapping[str, _Test] = {
+    **dict.fromkeys(_OPT_INS, _switched_on),
     "autocapture_opt_out": _switched_off,
     "autocapture_exceptions_errors_to_ignore": _restricts_less,
     "conversations_settings": _switched_on,
-    "session_recording_linked_flag": _restricts_less,
+    "logs_settings": _switched_on,
+    "session_recording_linked_flag": _is_condition,
+    "session_recording_minimum_duration_milliseconds": _swapped(_grows(absent=0)),
     "session_recording_network_payload_capture_config": _switched_on,
-    "session_recording_sample_rate": _larger,
-    "session_recording_trigger_groups": _restricts_less,
+    "session_recording_sample_rate": _grows(absent=1),
+    "session_recording_trigger_groups": _is_condition,
     "session_replay_config": _switched_on,
 }
-"""How a change of a field makes the service capture more."""
+"""How a change of a field makes the service capture more. The reverse captures less."""
+_LESS_CAPTURED: Mapping[str, _Test] = {
+    **{name: _swapped(test) for name, test in _MORE_CAPTURED.items()},
+    "anonymize_ips": _switched_on,
+    _DOMAINS: lambda before, after: bool(_new_domains(after, before)),
+    _MASKING: lambda before, after: bool(_no_longer_masked(after, before)),
+}
+_RETENTION: Mapping[str, str] = {
+    "session_recording_retention_period": "recordings",
+    "logs_settings": "logs",
+}
+_DAYS = {"d": 1, "y": 365}
+_REPORTS: Mapping[str, str] = {
+    "week_start_day": "weeks start on another day",
+    "test_account_filters_default_checked": "new insights have another default for test filters",
+    "path_cleaning_filters": "paths are combined by other rules",
+    "data_attributes": "elements are identified by other attributes",
+    "correlation_config": "correlations leave out other events or properties",
+    "modifiers": "queries have other results",
+}
+"""What a change of a field does to reports."""
+NEUTRAL = (
+    *("name", "is_demo", "completed_snippet_onboarding", "has_completed_onboarding_for"),
+    *("onboarding_tasks", "person_display_name_properties", "live_events_columns"),
+    *("survey_config", "extra_settings", "primary_dashboard", "default_data_theme"),
+)
+"""The fields without a consequence: they affect pages of the service only, or nothing known."""
 
 
 @RULES.rule("project-data-lost", Severity.DANGER, Effect.LOST, on=(Action.DELETE,))
@@ -102,39 +166,77 @@ def token_of_a_new_project(_: RuleContext) -> Outcome:
     return "the project gets a new api_token: use it in clients that send events to the project"
 
 
-@RULES.rule("capture-turned-off", Severity.WARNING, Effect.LOST, on=_UPDATES)
+@RULES.rule("capture-turned-off", Severity.WARNING, Effect.LOST, on=_UPDATES, of=_LESS_CAPTURED)
 def capture_turned_off(context: RuleContext) -> Outcome:
-    """Data that is not captured cannot be recovered.
+    """Less is captured: what is not captured cannot be recovered.
 
-    Check that no report needs it.
+    Recordings of fewer sessions, or with more masked, and IP addresses, too. Check that no report
+    needs it.
     """
-    names = [name for name in CAPTURE_FIELDS if _switched_off(*context.sides(name))]
-    if _switched_on(*context.sides("autocapture_opt_out")):
-        names.append("autocapture_opt_out")
-    text = f"{', '.join(names)}: this data is no longer captured and cannot be recovered"
-    return text if names else None
+    text = "less data of visitors is captured, and cannot be recovered"
+    return _of_fields(context, _LESS_CAPTURED, text)
 
 
-@RULES.rule("capture-turned-on", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("capture-turned-on", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES, of=_MORE_CAPTURED)
 def capture_turned_on(context: RuleContext) -> Outcome:
     """More data of visitors is captured: recordings, logs, requests, autocapture and so on.
 
     Also if a condition for it is removed or changed. A new project is compared with the defaults
     of the service. Check that this is allowed where the visitors are.
     """
-    names = [name for name, test in _MORE_CAPTURED.items() if test(*context.sides(name))]
-    text = f"{', '.join(names)}: more data of visitors is captured; check that this is allowed"
-    return text if names else None
+    text = "more data of visitors is captured; check that this is allowed"
+    return _of_fields(context, _MORE_CAPTURED, text)
 
 
-@RULES.rule("masking-reduced", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
+def _of_fields(context: RuleContext, tests: Mapping[str, _Test], text: str) -> Outcome:
+    """Return a text about the changed fields of which the test is true."""
+    names = [name for name in tests if context.field(name) and tests[name](*context.sides(name))]
+    return f"{', '.join(names)}: {text}" if names else None
+
+
+@RULES.rule("retention-changed", Severity.WARNING, Effect.LOST, on=_UPDATES, of=_RETENTION)
+def retention_changed(context: RuleContext) -> Outcome:
+    """Recordings or logs are kept for a shorter or longer time.
+
+    What was deleted cannot be recovered. Check that no reader needs it, or that it may be kept.
+    """
+    texts, effects = [], []
+    for name, what in _RETENTION.items():
+        (was, before), (now, after) = map(_kept, context.sides(name))
+        if before != after:
+            texts.append(f"{what} are kept for {after} (before: {before})")
+            effects.append(Effect.ELSEWHERE if 0 < was < now else Effect.LOST)
+    return (min(effects, key=attrgetter("rank")), "; ".join(texts)) if texts else None
+
+
+def _kept(value: JSON) -> tuple[int, str]:
+    """Return for how many days something is kept, 0 if unknown, and the same as text."""
+    days = value.get("retention_days") if isinstance(value, Mapping) else value
+    text = f"{days}d" if isinstance(days, int) else str(days or "the default of the service")
+    known = re.fullmatch(r"(\d+)([dy])", text)
+    return (int(known[1]) * _DAYS[known[2]], text) if known else (0, text)
+
+
+@RULES.rule("notifications-changed", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES, of=[_WEBHOOK])
+def notifications_changed(context: RuleContext) -> Outcome:
+    """Notifications of the project are sent to a webhook, or no longer.
+
+    Check who reads them there.
+    """
+    if context.sent(_WEBHOOK) == CLEARED:
+        return Effect.OTHER, "notifications of the project are no longer sent to a webhook"
+    return (
+        f"notifications of the project are sent to {context.sent(_WEBHOOK)}; check who reads them"
+    )
+
+
+@RULES.rule("masking-reduced", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES, of=[_MASKING])
 def masking_reduced(context: RuleContext) -> Outcome:
     """Recordings show inputs, texts or elements that were masked or left out.
 
     Without a setting, inputs are masked. Check that recordings may show them.
     """
-    was, now = map(_masks, context.sides("session_recording_masking_config"))
-    shown = [" ".join(mask) for mask in sorted(was - now) if (mask[0], "*") not in now]
+    shown = _no_longer_masked(*context.sides(_MASKING))
     text = f"no longer masked: {listed(shown, _MOST_NAMES)}; check that recordings may show it"
     return text if shown else None
 
@@ -151,25 +253,27 @@ def _masks(config: JSON) -> set[tuple[str, ...]]:
     }
 
 
-@RULES.rule("web-access-widened", Severity.WARNING, Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule(
+    *("web-access-widened", Severity.WARNING, Effect.ELSEWHERE),
+    on=_WRITES,
+    of=["app_urls", _DOMAINS, "inject_web_apps"],
+)
 def web_access_widened(context: RuleContext) -> Outcome:
     """More sites may use the toolbar or record sessions, or sites may run site apps.
 
     Check who controls the sites.
     """
-    widened = []
-    for name, may in (("app_urls", "use the toolbar"), ("recording_domains", "record sessions")):
-        before, after = map(_parts, context.sides(name))
-        sites = [str(site) for (site,) in sorted(after - before)]
-        if name == "recording_domains" and not (before and after):
-            sites = ["any site"] if before else []  # Without domains, any site may.
-        widened += [f"{listed(sites, _MOST_NAMES)} may {may}"] if sites else []
+    may = {
+        "use the toolbar": _new_sites(*context.sides("app_urls")),
+        "record sessions": _new_domains(*context.sides(_DOMAINS)),
+    }
+    widened = [f"{listed(new, _MOST_NAMES)} may {what}" for what, new in may.items() if new]
     if _switched_on(*context.sides("inject_web_apps")):
         widened.append("the sites of the project may run site apps")
     return "; ".join(widened) or None
 
 
-@RULES.rule("ip-anonymisation-off", _DEGREES, Effect.ELSEWHERE, on=_WRITES)
+@RULES.rule("ip-anonymisation-off", _DEGREES, Effect.ELSEWHERE, on=_WRITES, of=["anonymize_ips"])
 def anonymisation_turned_off(context: RuleContext) -> Outcome:
     """IP addresses of visitors are stored.
 
@@ -183,14 +287,15 @@ def anonymisation_turned_off(context: RuleContext) -> Outcome:
     return text if _switched_off(before, after) else None
 
 
-@RULES.rule("access-control-changed", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES)
-def access_changed(context: RuleContext) -> Outcome:
+@RULES.rule(
+    "access-control-changed", Severity.DANGER, Effect.ELSEWHERE, on=_WRITES, of=["access_control"]
+)
+def access_changed(_: RuleContext) -> Outcome:
     """Access to the project changes.
 
     Check who can read it then. Newer servers refuse the field: see `not-accepted`.
     """
-    text = "access to the project changes; check who can read it then"
-    return text if context.field("access_control") else None
+    return "access to the project changes; check who can read it then"
 
 
 @RULES.refusal("name-taken", on=_WRITES)
@@ -234,14 +339,30 @@ def project_timezone_changed(context: RuleContext) -> Outcome:
     return f"days start at another time ({before} → {after}): charts shift"
 
 
-@RULES.rule("test-filters-replaced", Severity.INFO, Effect.FORM, on=_UPDATES)
-def filters_replaced(context: RuleContext) -> Outcome:
+@RULES.rule("reports-changed", Severity.INFO, Effect.FORM, on=_UPDATES, of=_REPORTS)
+def reports_changed(context: RuleContext) -> Outcome:
+    """Insights and other reports are computed in another way, past dates included.
+
+    Expect other numbers.
+    """
+    texts = (text for name, text in _REPORTS.items() if context.field(name))
+    return f"{', '.join(texts)}: expect other numbers, also for past dates"
+
+
+@RULES.rule(
+    *("test-filters-replaced", Severity.INFO, Effect.FORM),
+    on=_UPDATES,
+    of=["test_account_filters"],
+)
+def filters_replaced(_: RuleContext) -> Outcome:
     """Insights with the filters are recomputed, past dates included.
 
     Expect other numbers in insights that filter out internal users.
     """
-    text = "insights that filter out internal users are recomputed with the new filters, "
-    return f"{text}past dates included" if context.field("test_account_filters") else None
+    return (
+        "insights that filter out internal users are recomputed with the new filters, past dates "
+        "included"
+    )
 
 
 _BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from reconciler.kinds.project.behaviour import NEUTRAL
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, Effect, Plan, Severity
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource
-from reconciler.model.values import SecretRef
+from reconciler.model.values import CLEARED, SecretRef
 from tests.support.worlds import (
+    BY_NAME,
     desired_of,
     export,
     live_export,
@@ -24,6 +26,7 @@ from tests.support.worlds import (
 )
 
 CAPTURE, MASKING, ACCESS = "capture-turned-on", "masking-reduced", "web-access-widened"
+LESS, RETENTION = "capture-turned-off", "retention-changed"
 MASKS = "session_recording_masking_config"
 
 
@@ -66,6 +69,11 @@ WIDENED: list[tuple[str, str, Any, Any]] = [
         *(CAPTURE, "session_recording_network_payload_capture_config"),
         *({"recordHeaders": True}, {"recordHeaders": True, "recordBody": True}),
     ),
+    (CAPTURE, "session_recording_minimum_duration_milliseconds", 5000, 0),
+    (CAPTURE, "session_recording_minimum_duration_milliseconds", 5000, None),
+    (CAPTURE, "logs_settings", {"capture": False}, {"capture": True}),
+    (RETENTION, "session_recording_retention_period", "90d", "1y"),
+    (RETENTION, "logs_settings", {"retention_days": 14}, {"retention_days": 30}),
     (CAPTURE, "session_replay_config", None, {"ai_config": {"opt_in": True}}),
     (CAPTURE, "conversations_settings", {"widget_enabled": False}, {"widget_enabled": True}),
     (MASKING, MASKS, {"maskAllInputs": True}, {"maskAllInputs": False}),
@@ -83,19 +91,83 @@ WIDENED: list[tuple[str, str, Any, Any]] = [
 def test_plan_v4_what_widens_collection_or_access_is_a_consequence(
     rule: str, field: str, before: Any, after: Any
 ) -> None:
-    (found,) = of_project({field: before}, {field: after}).values()
-    assert (found.rule, found.effect) == (rule, Effect.ELSEWHERE)
+    found = of_project({field: before}, {field: after})
+    assert found[rule].effect is Effect.ELSEWHERE
+    assert not found.keys() - {rule, LESS}
 
 
 NARROWED = [
-    case for case in WIDENED if "linked" not in case[1] and case[3] != ["https://b.example"]
+    case
+    for case in WIDENED
+    if not (case[0] == RETENTION or "linked" in case[1] or case[3] == ["https://b.example"])
 ]
 """Those whose other direction is known to widen nothing."""
+LOSES = [
+    *((LESS, name, now, was) for rule, name, was, now in WIDENED if rule in (CAPTURE, MASKING)),
+    *((rule, name, now, was) for rule, name, was, now in WIDENED if rule == RETENTION),
+    (LESS, "anonymize_ips", False, True),
+    (LESS, "recording_domains", None, ["https://a.example"]),
+    (LESS, "recording_domains", ["https://a.example", "https://b.example"], ["https://a.example"]),
+    (LESS, "session_recording_sample_rate", 1, 0),
+    (LESS, "session_recording_linked_flag", None, {"id": 1, "key": "f"}),
+    (
+        *(LESS, "session_recording_trigger_groups"),
+        *({"version": 2, "groups": [1]}, {"version": 2, "groups": [1, 2]}),
+    ),
+    (LESS, "autocapture_exceptions_errors_to_ignore", [], [".*"]),
+    (RETENTION, "session_recording_retention_period", "1y", "30d"),
+    (RETENTION, "session_recording_retention_period", "1y", "for ever"),
+    (RETENTION, "logs_settings", {"retention_days": 30}, {"retention_days": None}),
+]
 
 
 @pytest.mark.parametrize(("rule", "field", "after", "before"), NARROWED)
 def test_plan_v4_narrowing_is_not(rule: str, field: str, after: Any, before: Any) -> None:
     assert rule not in of_project({field: before}, {field: after})
+
+
+@pytest.mark.parametrize(("rule", "field", "before", "after"), LOSES)
+def test_r9_what_captures_or_keeps_less_loses_data(
+    rule: str, field: str, before: Any, after: Any
+) -> None:
+    assert of_project({field: before}, {field: after})[rule].effect is Effect.LOST
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "after", "message"),
+    [
+        (
+            *("session_recording_retention_period", "1y", "30d"),
+            "recordings are kept for 30d (before: 1y)",
+        ),
+        (
+            *("slack_incoming_webhook", None, SecretRef.of("env", "HOOK")),
+            "notifications of the project are sent to ${secret:env:HOOK}; check who reads them",
+        ),
+        (
+            *("slack_incoming_webhook", "https://a.example", CLEARED),
+            "notifications of the project are no longer sent to a webhook",
+        ),
+        (
+            *("week_start_day", 0, 1),
+            "weeks start on another day: expect other numbers, also for past dates",
+        ),
+    ],
+)
+def test_r9_a_consequence_says_what_follows(
+    field: str, before: Any, after: Any, message: str
+) -> None:
+    live, declared = live_of(live_project(**{field: before})), project(**{field: after})
+    plan = planned(desired_of(declared), live, base=desired_of(project()))
+    (found,) = rules(plan).values()
+    assert found.message == message
+
+
+def test_r9_each_field_of_projects_has_a_decision() -> None:
+    kind = BY_NAME["project"]
+    decided = {name for rule in kind.rules for (name,) in rule.of}
+    assert not decided & set(NEUTRAL)
+    assert {field.name for field in kind.fields} == decided | set(NEUTRAL)
 
 
 NEW_PROJECTS: list[tuple[dict[str, Any], set[str]]] = [
@@ -122,7 +194,7 @@ def test_plan_v4_a_new_project_is_compared_with_safe_defaults(
 
 def test_plan_v4_a_selector_for_everything_masks_no_less() -> None:
     after = {MASKS: {"maskTextSelector": "*"}}
-    assert of_project({MASKS: {"maskTextSelector": ".a, .b"}}, after) == {}
+    assert of_project({MASKS: {"maskTextSelector": ".a, .b"}}, after).keys() == {LESS}
 
 
 def test_plan_v4_web_access_names_the_sites() -> None:
