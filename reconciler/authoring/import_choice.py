@@ -155,8 +155,8 @@ class Adoption(Struct, frozen=True):
 def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Adoption, ...]:
     """Return each object with its key: made from the name, unique, and the same in each run.
 
-    Objects whose names give the same key get the key of their parent, then the environment, and
-    then the id as a further part. A claimed object keeps its address.
+    Objects whose names give the same key get the environment, the key of their parent, and then
+    the id as a further part. A claimed object keeps its address.
     """
     keys = {identity: address.key for identity, address in context.claims.items()}
     for kind in all_kinds():
@@ -186,8 +186,7 @@ def _keys(
 ) -> dict[Identity, str]:
     """Return a new key for each object of a kind: its first candidate that no other object has."""
     used = {address.key.casefold() for address in context.declared if address.kind == kind.name}
-    elsewhere = used - {key.casefold() for key in assigned.values()}
-    waiting = {live.identity: _candidates(live, assigned, elsewhere, context) for live in objects}
+    waiting = {live.identity: _candidates(live, assigned, context) for live in objects}
     keys: dict[Identity, str] = {}
     while waiting:
         tried = {identity: next(candidates) for identity, candidates in waiting.items()}
@@ -203,26 +202,18 @@ def _keys(
 
 
 def _candidates(
-    live: LiveObject,
-    assigned: Mapping[Identity, str],
-    elsewhere: AbstractSet[str],
-    context: ImportContext,
+    live: LiveObject, assigned: Mapping[Identity, str], context: ImportContext
 ) -> Iterator[str]:
-    """Yield keys for an object without end, best first. `elsewhere`: keys of other environments."""
-    name = key_of(plain_name(context.name_of(live)))
-    environment = key_of(context.environment)
-    if name:
-        parent = context.parent_of(live)
-        with_parent = name
-        if parent is not None:
-            prefix = assigned.get(parent.identity) or key_of(context.name_of(parent))
-            with_parent = f"{prefix or parent.id}-{name}"
-        yield name
+    """Yield keys for an object without end, best first."""
+    name, environment = key_of(plain_name(context.name_of(live))), key_of(context.environment)
+    parent, stems = context.parent_of(live), [name]
+    if parent is not None:
+        prefix = assigned.get(parent.identity) or key_of(context.name_of(parent)) or parent.id
+        stems.append(f"{prefix}-{name}")
+    for stem in stems if name else ():
+        yield stem
         if environment:
-            yield f"{name}-{environment}" if name in elsewhere else with_parent
-        yield with_parent
-        if environment:
-            yield f"{with_parent}-{environment}"
+            yield f"{stem}-{environment}"
     stem = name or live.kind.replace("_", "-")
     yield f"{stem}-{live.id.split('-')[0]}"
     yield f"{stem}-{live.id}"

@@ -7,7 +7,6 @@ reported.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
@@ -15,12 +14,13 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.authoring.editing import Edit, edited
+from reconciler.authoring.editing import Edit
 from reconciler.authoring.import_choice import Adoption, ImportContext, key_of
 from reconciler.authoring.import_drafts import Drafting
+from reconciler.authoring.placing import edited_texts
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import Left
 from reconciler.model.kind import Action, Kind
@@ -35,7 +35,7 @@ from reconciler.workspace.paths import (
     leaves_workspace,
 )
 from reconciler.workspace.resource_files import is_misnamed
-from reconciler.workspace.sources import Source
+from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
@@ -71,8 +71,7 @@ def attempt_of(
     """
     dropped: dict[Address, dict[Path, str]] = {}
     refused: list[Left] = []
-    files = filing.files(new)
-    attempt = _drafted(new, context, loaded, files, dropped)
+    attempt = _drafted(new, context, loaded, filing, dropped)
     while changed := list(_changed(attempt, replan(attempt))):
         hopeless = [adoption for adoption, paths in changed if dropped or not paths]
         dropped |= {
@@ -82,7 +81,7 @@ def attempt_of(
         }
         refused += (Left(adoption.live, (), "its plan would not be empty") for adoption in hopeless)
         new = [adoption for adoption in new if adoption not in hopeless]
-        attempt = _drafted(new, context, loaded, files, dropped)
+        attempt = _drafted(new, context, loaded, filing, dropped)
     attempt.drafting.left += refused
     return attempt
 
@@ -91,11 +90,11 @@ def _drafted(
     new: Sequence[Adoption],
     context: ImportContext,
     loaded: Loaded,
-    files: Mapping[Address, Document],
+    filing: Filing,
     dropped: Mapping[Address, Mapping[Path, str]],
 ) -> Attempt:
-    drafting = Drafting(context, loaded.desired.resources, dropped)
-    edits: dict[str, list[Edit]] = {}
+    drafting, files = Drafting(context, loaded.desired.resources, dropped), filing.files(new)
+    edits: list[tuple[Document, Edit]] = []
     written: dict[Address, tuple[Adoption, str]] = {}
     for adoption in new:
         document = files[adoption.address]
@@ -107,11 +106,9 @@ def _drafted(
         defaults = loaded.defaults_in(document.file).get(kind.name, {})
         edit = drafting.draft(adoption, defaults)
         if edit is not None:
-            edits.setdefault(document.file, []).append(edit)
+            edits.append((document, edit))
             written[adoption.address] = (adoption, document.file)
-    documents = {document.file: document for document in files.values()}
-    texts = {name: edited(documents[name], members) for name, members in edits.items()}
-    return Attempt(texts, written, drafting)
+    return Attempt(edited_texts(filing.source.folder, edits), written, drafting)
 
 
 def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:
@@ -141,7 +138,7 @@ class Filing(Struct, frozen=True):
     resources are written beside their siblings. `siblings` are the files by kind and parent.
     """
 
-    source: Source
+    source: FolderSource
     into: str = ""
     siblings: Mapping[Family, str] = field(default_factory=dict)
 
@@ -156,18 +153,15 @@ class Filing(Struct, frozen=True):
 
     def file_of(self, adoption: Adoption) -> str:
         """Return the file of a resource."""
-        kind, into = adoption.kind, PurePosixPath(self.into)
+        kind, into, stem = adoption.kind, PurePosixPath(self.into), adoption.address.key
         if into.suffix in YAML_SUFFIXES:
             return str(into)
-        beside = self.siblings.get((kind.name, adoption.parent))
-        if beside is not None and not self.into:
-            return beside
-        if kind.parent is None:
-            parts = [kind.collection, _part(kind, adoption.address.key)]
-        else:
-            parent = kinds_by_name()[kind.parent]
-            parts = [parent.collection, _part(parent, _parent_stem(adoption))]
-        return str(into.joinpath(*parts)) + ".yaml"
+        if kind.parent is not None:
+            beside = self.siblings.get((kind.name, adoption.parent))
+            if beside is not None and not self.into:
+                return beside
+            kind, stem = kinds_by_name()[kind.parent], _parent_stem(adoption)
+        return str(into / kind.collection / _part(kind, stem)) + ".yaml"
 
     def files(self, new: Iterable[Adoption]) -> dict[Address, Document]:
         """Return the file of each resource as it is. A new one names its schema."""
@@ -196,16 +190,12 @@ def check_read(attempt: Attempt, declared: AbstractSet[Address]) -> None:
 
 
 def siblings_of(resources: Iterable[Resource]) -> Mapping[Family, str]:
-    """Return the file with most resources of each kind in each parent."""
-    inside = {kind.name for kind in all_kinds() if kind.parent is not None}
-    counts: dict[Family, Counter[str]] = defaultdict(Counter)
+    """Return the first file with resources of each kind in each parent."""
+    siblings: dict[Family, str] = {}
     for resource in resources:
-        if resource.address.kind in inside and resource.mark is not None:
-            counts[resource.address.kind, resource.parent][resource.mark.file] += 1
-    return {
-        family: min(files, key=lambda file: (-files[file], file))
-        for family, files in counts.items()
-    }
+        if resource.mark is not None:
+            siblings.setdefault((resource.address.kind, resource.parent), resource.mark.file)
+    return siblings
 
 
 def _part(kind: Kind, name: str) -> str:

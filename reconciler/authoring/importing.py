@@ -32,7 +32,7 @@ from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.files import Adopted, FileChange, Imported, Left
+from reconciler.model.files import Adopted, Imported, Left
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Identity, Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
@@ -150,15 +150,13 @@ def _imported(
         return drafted.plan(live, PlanOptions())
 
     attempt = attempt_of(selected.new, context, loaded, filing, replan)
-    before = {
-        name: raw.decode("utf-8-sig")
-        for name in attempt.texts
-        if (raw := filing.source.read(name)) is not None
-    }
+    texts, source = attempt.texts, filing.source
+    before = {name: raw for name in texts if (raw := source.read(name)) is not None}
+    documents = (parse(before.get(name, b""), name, DiagnosticCollector()) for name in texts)
     drafting = attempt.drafting
     return Imported(
-        files=attempt.texts,
-        before=before,
+        files=texts,
+        existing=frozenset(before),
         adopted=tuple(
             Adopted(address, adoption.live.id, adoption.live.name, file)
             for address, (adoption, file) in attempt.written.items()
@@ -169,16 +167,10 @@ def _imported(
         left_out=tuple(left for left in drafting.left if left.path),
         secrets=tuple(drafting.secrets),
         calls=0,
-        changes=_changes(attempt.texts, before) if dry_run else {},
+        changes=file_changes(documents, texts) if dry_run else {},
         unlisted=() if choice.ids else tuple(_unlisted(choice, live.dialect)),
         written=not dry_run,
     )
-
-
-def _changes(texts: Mapping[str, str], before: Mapping[str, str]) -> dict[str, FileChange]:
-    problems = DiagnosticCollector()
-    documents = (parse(before.get(name, "").encode(), name, problems) for name in texts)
-    return file_changes(documents, texts)
 
 
 def _unlisted(choice: Choice, dialect: Dialect | None) -> Iterator[str]:
@@ -261,18 +253,16 @@ def imported_document(imported: Imported, options: RenderOptions) -> Document:
         return Document(
             heading, (), (Lines(tuple(text.split("\n")), language="diff"),) if text else ()
         )
-    rows = tuple(map(_row, imported.adopted))
+    rows = [
+        Row((Cell(str(it.address), code=True), Cell(f'"{it.name}"'), Cell(it.file)), "+")
+        for it in imported.adopted
+    ]
     blocks = (
-        Table(_COLUMNS, rows, headed=False, noun="resource"),
+        Table(_COLUMNS, tuple(rows), headed=False, noun="resource"),
         Lines((f"Imported: {_counts(imported)}",)),
         Lines(tuple(_secrets(imported)) if imported.secrets else ()),
     )
     return Document(heading, (), blocks)
-
-
-def _row(resource: Adopted) -> Row:
-    name = Cell(f'"{resource.name}"')
-    return Row((Cell(str(resource.address), code=True), name, Cell(resource.file)), "+")
 
 
 def remarks_on_import(imported: Imported) -> str:
@@ -315,7 +305,7 @@ def _left(left: Left) -> str:
 def _counts(imported: Imported) -> str:
     kinds = Counter(resource.address.kind for resource in imported.adopted)
     parts = [", ".join(several(count, kind) for kind, count in kinds.items()) or "nothing"]
-    extended = len(imported.before)
+    extended = len(imported.existing)
     if imported.files:
         files = several(len(imported.files), "file")
         parts.append(f"into {files}" + (f" ({extended} existing)" if extended else ""))

@@ -101,8 +101,8 @@ class NeededSecret(Public, frozen=True):
 class Imported(Public, frozen=True):
     """What an import did, or would do if not `written`, as `import --format json` prints it.
 
-    files, before
-        The new and the old texts by path.
+    files
+        The new texts by path. `existing` are the paths of those that are extended.
     changes
         The change of each file, if not `written`.
     unlisted
@@ -110,11 +110,11 @@ class Imported(Public, frozen=True):
     """
 
     schema = "import"
-    internal = frozenset({"files", "before", "ignored", "changes", "unlisted"})
+    internal = frozenset({"files", "existing", "ignored", "changes", "unlisted"})
     version = 2
 
     files: Mapping[str, str]
-    before: Mapping[str, str]
+    existing: frozenset[str]
     adopted: tuple[Adopted, ...] = named(name="resources")
     """Resources that were written."""
     claimed: int = named(name="in_the_files_already")
@@ -134,7 +134,7 @@ class Imported(Public, frozen=True):
     @derived
     def files_(self) -> tuple[WrittenFile, ...]:
         """The files."""
-        return tuple(WrittenFile(name, name not in self.before) for name in self.files)
+        return tuple(WrittenFile(name, name not in self.existing) for name in self.files)
 
     @derived
     def ignored_(self) -> tuple[LiveName, ...]:

@@ -140,6 +140,14 @@ def test_line_ends_of_new_lines_are_those_of_the_first_line(
     assert (folder / "projects/shop.yaml").read_bytes().count(b"\r") == 1
 
 
+def test_a_byte_order_mark_stays(shop: RunningEmulator, tmp_path: Path) -> None:
+    folder, text = workspace(tmp_path), "\ufeffprojects:\n  shop: {name: Shop}\n"
+    (folder / "shop.yaml").write_text(text, encoding="utf-8")
+    assert run(folder, shop, "--project", "Shop", "--into", "shop.yaml").code == 0
+    assert (folder / "shop.yaml").read_text(encoding="utf-8").startswith(text)
+    assert planned(folder, shop, "--project", "shop").code == 0
+
+
 def test_a_file_that_cannot_be_extended_is_refused_with_its_place(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
@@ -174,7 +182,7 @@ def test_a_selection_without_matches_is_reported_with_close_names(
     assert "nothing matches 'orrders' (--name)" in ran.err
     ran = run(folder, shop, "--name", "users")
     assert ran.code == 64
-    assert re.search(r"did you mean 'Users' \(batch_export\.id:", ran.err)
+    assert 'did you mean "Users" (batch_export.id:' in ran.err
     assert files(folder) == ["reconciler.yaml"]
     ran = run(folder, shop, "--project", "App", "--name", "Users")
     assert "no live object matches App, Users together" in ran.err
