@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from reconciler.model.policy import PlanOptions as PlanOptions
     from reconciler.model.policy import Selection as Selection
     from reconciler.model.run import LogReport as LogReport
+    from reconciler.model.run import RunOrder as RunOrder
     from reconciler.model.run import RunReport as RunReport
     from reconciler.operations.backfill_ranges import ClosedGaps as ClosedGaps
     from reconciler.operations.backfill_ranges import SincePause as SincePause
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from reconciler.operations.backfills import backfill as backfill
     from reconciler.operations.gaps import GapReport as GapReport
     from reconciler.operations.gaps import gaps as gaps
-    from reconciler.operations.logs import LogFilter as LogFilter
     from reconciler.operations.logs import logs as logs
     from reconciler.operations.pausing import pause as pause
     from reconciler.operations.pausing import plan_pause as plan_pause
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from reconciler.operations.projects import projects as projects
     from reconciler.operations.projects import reset_token as reset_token
     from reconciler.operations.projects import show_project as show_project
-    from reconciler.operations.runs import RunFilter as RunFilter
     from reconciler.operations.runs import cancel_backfills as cancel_backfills
     from reconciler.operations.runs import runs as runs
     from reconciler.operations.status import status as status
@@ -77,11 +76,11 @@ _NAMES = {
     "model.kind": ("Action",),
     "model.plan": ("Plan",),
     "model.policy": ("PlanOptions", "Selection"),
-    "model.run": ("LogReport", "RunReport"),
+    "model.run": ("LogReport", "RunOrder", "RunReport"),
     "operations.backfill_ranges": ("ClosedGaps", "SincePause", "Span"),
     "operations.backfills": ("Backfilled", "backfill"),
     "operations.gaps": ("GapReport", "gaps"),
-    "operations.logs": ("LogFilter", "logs"),
+    "operations.logs": ("logs",),
     "operations.pausing": ("pause", "plan_pause"),
     "operations.projects": (
         "ProjectDetails",
@@ -91,7 +90,7 @@ _NAMES = {
         "reset_token",
         "show_project",
     ),
-    "operations.runs": ("RunFilter", "cancel_backfills", "runs"),
+    "operations.runs": ("cancel_backfills", "runs"),
     "operations.status": ("status",),
     "operations.status_report": ("StatusReport",),
     "workspace.loading": ("Loaded",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
     from reconciler.render.progress import Progress
 
+_T = TypeVar("_T")
 EXAMPLES = (
     ("apply", "Show the plan, ask, and apply it"),
     ("apply plan.json", "Apply a saved plan, or nothing if the plan of now differs"),
@@ -160,14 +161,14 @@ class Terminal(Struct, frozen=True):
 
 
 def run_stoppable(
-    work: Callable[[Workspace], Awaitable[Applied]], workspace: Workspace, listener: Progress
-) -> Applied:
+    work: Callable[[Workspace], Awaitable[_T]], workspace: Workspace, listener: Progress
+) -> _T:
     """Run a use case and show its progress. When a run starts, signals begin to request a stop."""
     from reconciler.cli.running import shown
-    from reconciler.model.event import Planned
+    from reconciler.model.event import BackfillsPlanned, Planned
 
     def listen(event: Event) -> None:
-        if isinstance(event, Planned):
+        if isinstance(event, Planned | BackfillsPlanned):
             stop_on_signals(workspace.runtime.stop)
         listener(event)
 

@@ -7,15 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from reconciler.cli import completing
+from reconciler.cli.apply import run_stoppable
 from reconciler.cli.command import OUTPUT, command, option
 from reconciler.cli.options import (
     PARENTS,
     auto_approve_option,
     log_option,
-    next_command,
     range_options,
     rate_option,
     text_or_json_option,
@@ -23,7 +22,7 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import render_options
-from reconciler.cli.signals import run, stop_on_signals
+from reconciler.cli.signals import stop_on_signals
 from reconciler.cli.streams import (
     is_interactive,
     write_calls,
@@ -34,16 +33,13 @@ from reconciler.cli.streams import (
     write_result,
 )
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.address import Address
 from reconciler.model.text import several
 from reconciler.model.times import duration_of
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
-    from reconciler.client import Stop
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.operations.backfill_ranges import Wanted
-    from reconciler.render.progress import Progress
 
 _WINDOW = "7d"
 
@@ -85,6 +81,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     export. Each backfill is sent once. If the last run failed, one interval is tried first. Exits
     with 3 if a backfill was not started or did not complete.
     """
+    from reconciler.cli.running import run_shown
     from reconciler.operations.runs import cancel_backfills
 
     if options["cancelled"]:
@@ -95,7 +92,8 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         workspace, row_id = workspace_of(options), options["row_id"]
         # A signal may not hide what was cancelled before.
         begin = partial(stop_on_signals, workspace.runtime.stop)
-        ids = run(cancel_backfills(workspace, names[0], row_id=row_id, begin=begin))
+        work = partial(cancel_backfills, name=names[0], row_id=row_id, begin=begin)
+        ids = run_shown(work, workspace)
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
     if options["row_id"] is not None:
@@ -129,70 +127,43 @@ def _wanted(options: Mapping[str, Any]) -> Wanted:
 
 def _started(names: tuple[str, ...], wanted: Wanted, options: dict[str, Any]) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
-    from reconciler.cli.running import progress, run_shown
+    from reconciler.cli.running import approved, progress
     from reconciler.commands.recording import Outputs
-    from reconciler.model.backfill_plan import BackfillState
     from reconciler.model.public import as_json
-    from reconciler.operations.backfill_ranges import SincePause
-    from reconciler.operations.backfills import Screen, backfill
+    from reconciler.operations.backfills import approval_of_backfills, backfill
     from reconciler.render.runs import ends_as_text
 
     is_json = options["output_format"] == "json"
     listener, workspace = progress(), workspace_of(options)
-    terminal = _Terminal(listener, workspace.runtime.stop, is_json=is_json)
+
+    def show(plan: BackfillPlan) -> None:
+        listener.clear()
+        # With JSON, stdout is for the result only.
+        write = write_note if is_json else write_plan
+        write(writer_of(DEFAULT, "backfills")(plan, render_options()))
+
+    async def approve(plan: BackfillPlan) -> bool:
+        listener.clear()
+        write_message("\n")
+        return await approved(approval_of_backfills(plan))
+
     work = partial(
         backfill,
         names=names,
         wanted=wanted,
         projects=options["project"],
-        approve=terminal.approve if is_interactive() and not is_json else None,
+        approve=approve if is_interactive() and not is_json else None,
         outputs=Outputs(options["log_file"]),
-        screen=Screen(terminal.show, terminal.begin),
+        show=show,
         **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
     )
-    result = run_shown(work, workspace, listener)
+    result = run_stoppable(work, workspace, listener)
     if is_json:
         write_report(as_json(result.plan))
     else:
         environment = result.plan.source.environment
-        write_report(ends_as_text(result.ended, render_options(), environment))
-    for item in result.ended if isinstance(wanted, SincePause) else ():
-        if any(end.state is BackfillState.SKIPPED for end in item.ends):
-            say_not_started(item.address)
+        write_report(ends_as_text(result.report.objects, render_options(), environment))
     write_calls(result.calls)
     for problem in result.problems:
         write_message(f"warning: {problem}\n")
     return result.report.exit_code
-
-
-def say_not_started(address: Address) -> None:
-    """Print the command that backfills what the pause of an export left out."""
-    words = next_command("backfill", str(address), "--since-pause")
-    write_message(f"the backfill of {address} was not started: {words}\n")
-
-
-class _Terminal(Struct, frozen=True):
-    """Shows the backfills and asks. With `is_json`, stdout is for the result only."""
-
-    progress: Progress
-    stop: Stop
-    is_json: bool
-
-    def show(self, plan: BackfillPlan) -> None:
-        self.progress.clear()
-        text = writer_of(DEFAULT, "backfills")(plan, render_options())
-        if self.is_json:
-            write_note(text)
-        else:
-            write_plan(text)
-
-    async def approve(self, plan: BackfillPlan) -> bool:
-        from reconciler.cli.running import approved
-        from reconciler.operations.backfills import approval_of_backfills
-
-        self.progress.clear()
-        write_message("\n")
-        return await approved(approval_of_backfills(plan))
-
-    def begin(self) -> None:
-        stop_on_signals(self.stop)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, time, timedelta
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from reconciler.client import Transport
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.errors import BadUsage
 from reconciler.model.backfill_plan import PlannedBackfill
 from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, is_date, moment_of
-from reconciler.operations.gaps import Gap, GapState, gaps_in
+from reconciler.operations.gaps import Gap, GapState, gaps_of_object
 from reconciler.operations.runs import latest_runs
 from reconciler.operations.targets import Target, Targets
 
 _SHOWN = "%Y-%m-%dT%H:%M:%SZ"
 _LEFT_OUT = (GapState.INTENDED, GapState.UNKNOWN, GapState.BILLING, GapState.PENDING)
-
-
-class NotPossible(ReconcilerError):
-    """An object can't be backfilled."""
 
 
 class Chosen(Struct, frozen=True):
@@ -33,25 +28,17 @@ class Chosen(Struct, frozen=True):
     gaps: tuple[Gap, ...] = ()
 
 
-class Planning(Protocol):
-    """What is known when backfills are planned. `now` is the time of the service."""
-
-    now: datetime
-    targets: Targets
-    transport: Transport
-
-
 class Span(Struct, frozen=True):
     """A range of two times. Without an offset they are UTC; a date is that of the schedule."""
 
     first: str
     last: str
 
-    async def of(self, _target: Target, schedule: Schedule, planning: Planning) -> Chosen:
+    async def of(self, _: Target, __: Targets, schedule: Schedule, now: datetime) -> Chosen:
         """Return one backfill of whole intervals. Raises BadUsage for an invalid range."""
         start = bound(schedule, self.first, option="--from")
         end = bound(schedule, self.last, option="--to")
-        return _whole(schedule, start, end, planning.now)
+        return _whole(schedule, start, end, now)
 
 
 class ClosedGaps(Struct, frozen=True):
@@ -65,15 +52,11 @@ class ClosedGaps(Struct, frozen=True):
     length: timedelta = timedelta(days=7)
     failed: bool = False
 
-    async def of(self, target: Target, schedule: Schedule, planning: Planning) -> Chosen:
-        """Return backfills of the gaps. Raises BadUsage, NotPossible if they are unknown."""
-        window = self._window(schedule, planning.now)
-        missing = await gaps_in(
-            (target,), planning.targets, planning.transport, window, planning.now
-        )
-        (item,) = missing
-        if item.unknown is not None:
-            raise NotPossible(item.unknown)
+    async def of(
+        self, target: Target, targets: Targets, schedule: Schedule, now: datetime
+    ) -> Chosen:
+        """Return backfills of the gaps. Raises BadUsage, ServiceError."""
+        item = await gaps_of_object(target, targets, self._window(schedule, now), now)
         notes = (
             f"{several(item.count(state), 'interval')} left out ({state}): {state.meaning}"
             for state in _LEFT_OUT
@@ -95,7 +78,7 @@ class ClosedGaps(Struct, frozen=True):
 class SincePause(Struct, frozen=True):
     """The intervals that the last pause skipped, to the first run after it."""
 
-    async def of(self, target: Target, schedule: Schedule, planning: Planning) -> Chosen:
+    async def of(self, target: Target, _: Targets, schedule: Schedule, now: datetime) -> Chosen:
         """Return one backfill. Raises BadUsage if no pause is known, or if it skipped nothing."""
         paused = schedule.last_paused_at
         if paused is None:
@@ -103,7 +86,7 @@ class SincePause(Struct, frozen=True):
                 "no pause is known",
                 hint="pass --from and --to; `reconciler gaps` shows what is missing",
             )
-        first, last = schedule.floor(paused), schedule.floor(planning.now)
+        first, last = schedule.floor(paused), schedule.floor(now)
         if not schedule.paused:
             ticks = [
                 run.start
@@ -114,7 +97,7 @@ class SincePause(Struct, frozen=True):
             last = min(ticks, default=last)
         if first >= last:
             raise BadUsage("no interval has ended since the last pause")
-        return _whole(schedule, first, last, planning.now)
+        return _whole(schedule, first, last, now)
 
 
 Wanted: TypeAlias = Span | ClosedGaps | SincePause

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from math import inf
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,7 +19,6 @@ from reconciler.errors import (
     ReconcilerError,
     ServiceError,
     Throttled,
-    Unavailable,
 )
 from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
 from reconciler.model.field_types import time_text
@@ -41,18 +41,17 @@ _LOOKS_AFTER_500 = 6
 """Looks for a row, half a minute in all, after an error of the service itself."""
 _LATE = 150.0
 _LONGEST = 30.0
-_SKEW = timedelta(minutes=10)
-"""How far the clocks may differ where a run is new only by its time."""
-_UNTIL_RUNS = 600.0
-"""Seconds without a new run after which a server without rows is not waited for any more."""
+_MOMENT = timedelta(seconds=1)
+"""The precision of the time of the service."""
+_UNTIL_RUNS = 1800.0
+"""Seconds without the end of a run after which a server without rows is not waited for."""
 
 
 class Backfiller(Struct):
-    """Starts the backfills of one object. `now` is the time of the service.
+    """Starts the backfills of one object. `now` is the time of the service when they were planned.
 
     After one that fails, or whose outcome is unknown, nothing more is started. A stop leaves what
-    runs running. On a server without rows, runs that are not in `old_runs` are those of the
-    backfills.
+    runs running.
     """
 
     calls: ObjectCalls
@@ -60,31 +59,23 @@ class Backfiller(Struct):
     now: datetime
     planned: tuple[PlannedBackfill, ...]
     ends: list[BackfillEnd] = field(default_factory=list)
-    old_runs: set[str] = field(default_factory=set)
-    _reason: str | None = None
 
     async def begin(self) -> None:
         """Start what is left, in order, up to a backfill on trial."""
         for item in self.planned[len(self.ends) :]:
-            if self._reason is not None:
-                self.ends.append(BackfillEnd(item, BackfillState.SKIPPED, detail=self._reason))
-                continue
-            end = await self._start(item)
+            if self.ends and not _lets_go_on(self.ends[-1]):
+                detail = "the backfill before it did not complete"
+                end = BackfillEnd(item, BackfillState.SKIPPED, detail=detail)
+            else:
+                end = await self._start(item)
             self.ends.append(end)
-            if not end.state.fine:
-                self._reason = "the backfill before it did not complete"
-            elif item.trial:
+            if item.trial and end.state.fine:
                 return
 
     async def go_on(self) -> None:
         """Start the rest after a trial that completes."""
-        last = self.ends[-1]
-        if last.planned.trial and last.state.fine:
-            self.ends[-1] = last = await self.wait(last)
-            if last.state in (BackfillState.STARTED, BackfillState.RUNNING):
-                self._reason = "the first backfill has not ended"
-            elif not last.state.fine:
-                self._reason = "the backfill before it did not complete"
+        if self.ends[-1].planned.trial:
+            self.ends[-1] = await self.wait(self.ends[-1])
         await self.begin()
 
     async def finish(self) -> None:
@@ -101,9 +92,6 @@ class Backfiller(Struct):
             pending = [row for row in before if row.pending]
             if running := rows_of(planned, pending, dialect=self.calls.dialect):
                 return BackfillEnd(planned, BackfillState.RUNNING, running[0].id)
-            if not self.calls.offered("backfills"):
-                runs = await read_runs(self.calls, self.now - _SKEW)
-                self.old_runs.update(run.id for run in runs)
             sent = True
             answer = await self._send(planned)
         except AmbiguousOutcome as error:
@@ -164,66 +152,66 @@ class Backfiller(Struct):
         if end.state not in (BackfillState.STARTED, BackfillState.RUNNING):
             return end
         try:
-            if end.id is not None:
-                return await self._wait_for_row(end, end.id)
-            return await self._wait_for_runs(end)
+            return await self._waited(end)
         except Interrupted:
-            detail = f"it goes on; end it with: {self.calls.command('backfill', '--cancel')}"
-            return replace(end, detail=detail)
+            hint = f"cancel it with: {self.calls.command('backfill', '--cancel')}"
+            return replace(end, detail="it goes on", hint=hint)
         except ServiceError as error:
             return replace(end, detail=f"it was started; {error.message}")
 
-    async def _wait_for_row(self, end: BackfillEnd, row_id: str) -> BackfillEnd:
-        transport, seconds = self.calls.transport, 2.0
-        began = transport.clock()
+    async def _waited(self, end: BackfillEnd) -> BackfillEnd:
+        transport, seconds, progress = self.calls.transport, 2.0, ""
+        changed = transport.clock()
         while True:
-            try:
-                row = await self._row(row_id)
-            except NotFound:
-                # The row of a backfill may appear after two minutes (service.md, 8.1).
-                if transport.clock() - began > _LATE:
-                    raise
-                row = None
-            if row is not None and not row.pending:
-                return await self._ended(end, row)
-            await transport.pause(seconds, _progress(end.planned, row))
+            seen = await (self._of_runs(end) if end.id is None else self._of_row(end, end.id))
+            if isinstance(seen, BackfillEnd):
+                return seen
+            before, (progress, patience) = progress, seen
+            changed = changed if progress == before else transport.clock()
+            if transport.clock() - changed > patience:
+                return replace(end, detail=f"it was started; {progress}")
+            await transport.pause(seconds, progress)
             seconds = min(seconds * 1.5, _LONGEST)
 
-    async def _row(self, row_id: str) -> BackfillRow:
-        body = await self.calls.send("backfill_row", backfill=row_id)
-        return valid(BackfillRow.of, [body], f"backfill {row_id}")[0]
-
-    async def _ended(self, end: BackfillEnd, row: BackfillRow) -> BackfillEnd:
-        """Return the end of a row. A completed one may have failed runs (service.md, 8.3)."""
+    async def _of_row(self, end: BackfillEnd, row_id: str) -> BackfillEnd | tuple[str, float]:
+        """Return how a backfill ended by its row, or its progress and how long that may last."""
+        try:
+            body = await self.calls.send("backfill_row", backfill=row_id)
+        except NotFound:
+            # The row of a backfill may appear after two minutes (service.md, 8.1).
+            return "the backfill is not listed yet", _LATE
+        row = valid(BackfillRow.of, [body], f"backfill {row_id}")[0]
+        if row.pending:
+            return _progress(end.planned, row), inf
         if row.status != COMPLETED:
             return replace(end, state=BackfillState.FAILED, detail=f"it ended as {row.status}")
-        since = (row.created_at or self.now) - timedelta(seconds=1)
+        # A completed one may have failed runs (service.md, 8.3).
+        since = (row.created_at or self.now) - _MOMENT
         runs = [run for run in await read_runs(self.calls, since) if run.backfill == row.id]
         if not runs:
             is_empty = row.total_records in (0, None)
             return replace(end, state=BackfillState.EMPTY if is_empty else BackfillState.COMPLETED)
         return _judged(end, runs)
 
-    async def _wait_for_runs(self, end: BackfillEnd) -> BackfillEnd:
-        """Wait for the last run of a backfill, on servers without a list of backfills."""
-        transport, seconds, planned = self.calls.transport, 2.0, end.planned
-        since, seen, changed = self.now - _SKEW, 0, transport.clock()
-        while True:
-            runs = [
-                run
-                for run in await read_runs(self.calls, since)
-                if run.id not in self.old_runs and run.start is not None and run.end is not None
-                if planned.start <= run.start and run.end <= planned.end
-            ]
-            ended = [run for run in runs if not run.pending]
-            if any(run.end == planned.end for run in ended):
-                return _judged(end, ended)
-            if len(runs) > seen:
-                seen, changed = len(runs), transport.clock()
-            if transport.clock() - changed > _UNTIL_RUNS:
-                return replace(end, detail="its runs were not seen to end")
-            await transport.pause(seconds, f"{len(ended)} of {planned.runs} runs ended")
-            seconds = min(seconds * 1.5, _LONGEST)
+    async def _of_runs(self, end: BackfillEnd) -> BackfillEnd | tuple[str, float]:
+        """Return the same by the runs since the plan, on servers without a list of backfills."""
+        planned = end.planned
+        ended = [
+            run
+            for run in await read_runs(self.calls, self.now - _MOMENT)
+            if not run.pending and run.start is not None and run.end is not None
+            if planned.start <= run.start and run.end <= planned.end
+        ]
+        if any(run.end == planned.end for run in ended):
+            return _judged(end, ended)
+        return f"{len(ended)} of {planned.runs} runs ended", _UNTIL_RUNS
+
+
+def _lets_go_on(end: BackfillEnd) -> bool:
+    """Return whether the next backfill of an object may be started."""
+    if end.planned.trial:
+        return end.state in (BackfillState.COMPLETED, BackfillState.EMPTY)
+    return end.state.fine
 
 
 async def run_all(
@@ -279,14 +267,10 @@ def _not_started(planned: PlannedBackfill, error: ReconcilerError, *, sent: bool
 def _hint(error: ReconcilerError) -> str | None:
     if isinstance(error, Throttled) and error.code == _TOO_MANY:
         return "wait until running backfills of this project finish"
-    if isinstance(error, Unavailable):
-        return "check the service, then plan again"
     return error.hint
 
 
-def _progress(planned: PlannedBackfill, row: BackfillRow | None) -> str:
-    if row is None:
-        return "the backfill is not listed yet"
+def _progress(planned: PlannedBackfill, row: BackfillRow) -> str:
     total = row.total_runs if row.total_runs is not None else planned.runs
     rows = f" · about {row.total_records:,} rows" if row.total_records else ""
     return f"backfill: {row.finished_runs or 0} of {total} runs{rows}"

@@ -12,11 +12,11 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.client import Transport, together
+from reconciler.client import together
+from reconciler.commands.applying import no_terminal
 from reconciler.commands.lock import only_apply
 from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Workspace
-from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.backfill_plan import (
     BackfillEnd,
@@ -28,28 +28,19 @@ from reconciler.model.event import BackfillsEnded, BackfillsPlanned
 from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.run import BILLING, Run
 from reconciler.model.text import listed, quoted, several
-from reconciler.model.times import (
-    Schedule,
-    UnknownSchedule,
-)
-from reconciler.operations.backfill_ranges import NotPossible, Wanted
+from reconciler.model.times import Schedule, UnknownSchedule
+from reconciler.operations.backfill_ranges import Wanted
 from reconciler.operations.backfilling import Backfiller, run_all
-from reconciler.operations.gaps import Gap, GapState, rows_of_a_run
+from reconciler.operations.gaps import Gap, GapState, rows_of_a_run, schedule_of
 from reconciler.operations.runs import latest_runs
-from reconciler.operations.targets import Target, Targets, read_targets
+from reconciler.operations.targets import Target, Targets, opened
 from reconciler.planning.approval import Approval, confirmed, typed
+from reconciler.render.words import label_of
 from reconciler.version import __version__
 
 _MOST_LISTED = 5
 _MANY = 1_000
 """More runs of an export than a backfill of a month has; ten times as many are a danger."""
-
-
-class Screen(Struct, frozen=True):
-    """What is shown: the plan, and that sending begins."""
-
-    show: Callable[[BackfillPlan], None] = lambda _: None
-    begin: Callable[[], None] = lambda: None
 
 
 class Backfilled(Struct, frozen=True):
@@ -61,19 +52,9 @@ class Backfilled(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
     @property
-    def ended(self) -> tuple[ObjectBackfills, ...]:
-        """The objects whose backfills were to be started."""
-        return self.report.objects
-
-    @property
     def ends(self) -> tuple[BackfillEnd, ...]:
         """How the backfills of all objects ended."""
-        return tuple(end for item in self.ended for end in item.ends)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every backfill was started, or ended well."""
-        return self.report.complete
+        return tuple(end for item in self.report.objects for end in item.ends)
 
 
 async def backfill(  # noqa: PLR0913 - the options of the command
@@ -87,12 +68,13 @@ async def backfill(  # noqa: PLR0913 - the options of the command
     dry_run: bool = False,
     wait: bool = False,
     outputs: Outputs | None = None,
-    screen: Screen | None = None,
+    show: Callable[[BackfillPlan], None] = lambda _: None,
 ) -> Backfilled:
     """Plan backfills of objects, get approval, and start them; `wait` until they ended.
 
     `names` select exports and `projects` projects, by address, id, key, name or glob. `wanted` is
-    a range, the gaps of a window, or what the last pause skipped. `dry_run` only plans.
+    a range, the gaps of a window, or what the last pause skipped. `dry_run` only plans. `show` is
+    called with the plan.
 
     Raises:
         BadUsage: the range is invalid, a name matches nothing, or there is no way to approve;
@@ -103,38 +85,32 @@ async def backfill(  # noqa: PLR0913 - the options of the command
     """
     if not (names or projects):
         raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
-    screen = screen or Screen()
-    session = Session.open(workspace)
-    async with session.connected() as transport, AsyncExitStack() as stack:
-        targets = await read_targets(session, transport, "backfill")
-        planner = _Planner(wanted, session, transport, targets, session.now(transport))
-        plan = await planner.plan(targets.chosen(names, projects))
+    async with opened(workspace, "backfill") as targets, AsyncExitStack() as stack:
+        runtime, transport = workspace.runtime, targets.transport
+        now = targets.now()
+        plan = await _plan(targets.chosen(names, projects), targets, wanted, now)
         shown = workspace.masked(plan)
-        screen.show(shown)
+        show(shown)
         if dry_run or not plan.backfills:
             return Backfilled(shown, transport.calls)
-        if not auto_approve and approve is None:
-            raise BadUsage(
-                "no terminal to ask for approval; nothing was sent",
-                hint="pass --auto-approve, or --dry-run to see the backfills",
-            )
-        if not auto_approve and approve is not None and not await approve(shown):
-            raise ReconcilerError("not approved; nothing was sent")
+        if not auto_approve:
+            if approve is None:
+                raise no_terminal(", or --dry-run to see the backfills")
+            if not await approve(shown):
+                raise ReconcilerError("not approved; nothing was sent")
         await stack.enter_async_context(only_apply(transport))
-        runtime = workspace.runtime
-        bus = stack.enter_context(recording(outputs or Outputs(), runtime, session.mask))
+        mask = targets.session.mask
+        bus = stack.enter_context(recording(outputs or Outputs(), runtime, mask))
         stack.enter_context(transport.reporting_to(bus))
         bus(BackfillsPlanned(plan))
-        screen.begin()
         objects = [item for item in plan.objects if item.backfills]
-        ended = await run_all([planner.backfiller(item) for item in objects], wait=wait)
-        ends = {item.address: ends for item, ends in zip(objects, ended, strict=True)}
-        made = tuple(replace(item, ends=ends.get(item.address, ())) for item in plan.objects)
-        started = tuple(item for item in made if item.ends)
+        ended = await run_all([_backfiller(item, targets, now) for item in objects], wait=wait)
+        started = tuple(replace(item, ends=ends) for item, ends in zip(objects, ended, strict=True))
         report = BackfillsEnded(started, interrupted=runtime.stop.requested.is_set())
         bus(report)
-        ran = Backfilled(replace(plan, objects=made), transport.calls, report, bus.problems)
-        return workspace.masked(ran)
+        made = {item.address: item for item in started}
+        plan = replace(plan, objects=tuple(made.get(it.address, it) for it in plan.objects))
+        return workspace.masked(Backfilled(plan, transport.calls, report, bus.problems))
 
 
 def approval_of_backfills(plan: BackfillPlan) -> Approval:
@@ -154,78 +130,65 @@ def approval_of_backfills(plan: BackfillPlan) -> Approval:
     return confirmed(f"Start {what}?")
 
 
-class _Planner(Struct):
-    """Plans backfills of what is wanted."""
+def _backfiller(planned: ObjectBackfills, targets: Targets, now: datetime) -> Backfiller:
+    """Return what starts the backfills of an object."""
+    target = next(it for it in targets.objects if it.live.id == planned.live_id)
+    schedule = schedule_of(target, targets.live.dialect)
+    return Backfiller(targets.calls(target), schedule, now, planned.backfills)
 
-    wanted: Wanted
-    session: Session
-    transport: Transport
-    targets: Targets
-    now: datetime
 
-    def backfiller(self, planned: ObjectBackfills) -> Backfiller:
-        """Return what starts the backfills of an object."""
-        target = next(it for it in self.targets.objects if it.live.id == planned.live_id)
-        calls = self.targets.calls(target, self.transport)
-        return Backfiller(calls, self.schedule(target), self.now, planned.backfills)
+async def _plan(
+    chosen: Sequence[Target], targets: Targets, wanted: Wanted, now: datetime
+) -> BackfillPlan:
+    """Return the backfills of objects. Raises BadUsage, ServiceError.
 
-    def schedule(self, target: Target) -> Schedule:
-        """Return the schedule of an object. Raises BadUsage for one that can't be backfilled."""
-        try:
-            schedule = Schedule.of(target.live.body, self.targets.live.dialect)
-        except UnknownSchedule as error:
-            raise NotPossible(str(error)) from None
-        if not schedule.works:
-            raise BadUsage(f"the server never runs exports with interval '{schedule.interval}'")
-        return schedule
+    Of several objects, those that can't be backfilled are left out.
+    """
+    planned = await together(_attempted(item, targets, wanted, now) for item in chosen)
+    objects = [item for item in planned if isinstance(item, ObjectBackfills)]
+    left_out: dict[str, list[str]] = {}
+    for target, item in zip(chosen, planned, strict=True):
+        if isinstance(item, BadUsage):
+            if not objects:
+                raise item
+            left_out.setdefault(item.message, []).append(label_of(target.address, target.live.name))
+    of = targets.session.loaded.desired
+    where = of.environment, of.organization, of.base_url
+    return BackfillPlan(
+        PlanSource(*where, __version__, targets.live.dialect),
+        tuple(it for it in objects if it.backfills or it.notes or len(chosen) == 1),
+        now.isoformat(),
+        tuple(f"{listed(names, _MOST_LISTED)}: {why}" for why, names in left_out.items()),
+    )
 
-    async def plan(self, targets: Sequence[Target]) -> BackfillPlan:
-        """Return the backfills of objects. Raises BadUsage, ServiceError.
 
-        Of several objects, those that can't be backfilled are left out.
-        """
-        planned = await together(map(self._attempted, targets))
-        objects = [item for item in planned if isinstance(item, ObjectBackfills)]
-        left_out: dict[str, list[str]] = {}
-        for target, item in zip(targets, planned, strict=True):
-            if isinstance(item, ReconcilerError):
-                if not objects:
-                    raise item
-                left_out.setdefault(item.message, []).append(str(target.address))
-        several_named, of = len(targets) > 1, self.session.loaded.desired
-        where = of.environment, of.organization, of.base_url
-        return BackfillPlan(
-            PlanSource(*where, __version__, self.targets.live.dialect),
-            tuple(it for it in objects if it.backfills or it.notes or not several_named),
-            self.now.isoformat(),
-            tuple(f"{listed(names, _MOST_LISTED)}: {why}" for why, names in left_out.items()),
-        )
-
-    async def _attempted(self, target: Target) -> ObjectBackfills | ReconcilerError:
-        try:
-            return await self._of(target)
-        except (BadUsage, NotPossible) as error:
-            return error
-
-    async def _of(self, target: Target) -> ObjectBackfills:
-        """Return the backfills of one object. Raises BadUsage, ServiceError."""
-        schedule, latest = self.schedule(target), latest_runs(target.live)
-        chosen = await self.wanted.of(target, schedule, self)
-        tried = with_trial(schedule, chosen.backfills, latest)
-        warnings = consequences_of(tried, schedule, chosen.gaps, latest) if tried else ()
-        if tried:
-            warnings += (*target.kind.behaviour().backfill_warnings(target.live.body),)
-        return ObjectBackfills(
-            target.address,
-            target.live.name,
-            target.live.id,
-            target.live.parent_id,
-            target.parent_name,
-            tried,
-            warnings,
-            chosen.notes,
-            rows_of_a_run(latest),
-        )
+async def _attempted(
+    target: Target, targets: Targets, wanted: Wanted, now: datetime
+) -> ObjectBackfills | BadUsage:
+    """Return the backfills of an object, or why it can't be backfilled. Raises ServiceError."""
+    latest = latest_runs(target.live)
+    try:
+        schedule = schedule_of(target, targets.live.dialect)
+        chosen = await wanted.of(target, targets, schedule, now)
+    except UnknownSchedule as error:
+        return BadUsage(str(error))
+    except BadUsage as error:
+        return error
+    tried = with_trial(schedule, chosen.backfills, latest)
+    warnings = consequences_of(tried, schedule, chosen.gaps, latest) if tried else ()
+    if tried:
+        warnings += (*target.kind.behaviour().backfill_warnings(target.live.body),)
+    return ObjectBackfills(
+        target.address,
+        target.live.name,
+        target.live.id,
+        target.live.parent_id,
+        target.parent_name,
+        tried,
+        warnings,
+        chosen.notes,
+        rows_of_a_run(latest),
+    )
 
 
 def with_trial(

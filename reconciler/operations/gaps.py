@@ -10,17 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.client import Transport, together
+from reconciler.client import together
 from reconciler.commands.runtime import Reported, Workspace
-from reconciler.commands.session import Session
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.address import Address
+from reconciler.model.kind import Dialect
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
-from reconciler.model.text import command_text, named, printable, several, shortened
+from reconciler.model.text import command_text, printable, several, shortened
 from reconciler.model.times import (
     Interval,
     Moment,
@@ -30,11 +29,11 @@ from reconciler.model.times import (
     window_at,
 )
 from reconciler.operations.runs import latest_runs, reaches_back, read_backfills, read_runs
-from reconciler.operations.targets import Target, Targets, read_targets
-from reconciler.reading.calls import ObjectCalls
+from reconciler.operations.targets import Target, Targets, opened
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
 from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.runs import name_line
 from reconciler.render.words import short_count
 
 _WINDOW = timedelta(days=7)
@@ -162,88 +161,59 @@ async def gaps(
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    session = Session.open(workspace)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, "runs")
-        chosen = targets.named(names)
-        now = session.now(transport)
+    async with opened(workspace, "runs") as targets:
+        chosen, now = targets.named(names), targets.now()
         end = now if last is None else min(last, now)
         start, _ = window_at(now, _WINDOW if first is None else first, end)
         window = Interval(start or end, end)
-        objects = await gaps_in(chosen, targets, transport, window, now)
-        report = GapReport(session.loaded.desired.environment, window, tuple(objects))
-        return workspace.masked(Reported(report, calls=transport.calls))
+        objects = await together(gaps_of_object(item, targets, window, now) for item in chosen)
+        report = GapReport(targets.environment, window, tuple(objects))
+        return workspace.masked(Reported(report, calls=targets.transport.calls))
 
 
-async def gaps_in(
-    chosen: tuple[Target, ...],
-    targets: Targets,
-    transport: Transport,
-    window: Interval,
-    now: datetime,
-) -> list[ObjectGaps]:
-    """Return the gaps of objects in a window, in their order. Raises ServiceError."""
-    readings = [
-        _Reading.of(target, targets.calls(target, transport), window, now) for target in chosen
-    ]
-    return await together(reading.gaps() for reading in readings)
+async def gaps_of_object(
+    target: Target, targets: Targets, window: Interval, now: datetime
+) -> ObjectGaps:
+    """Read the runs of an object that matter, and return its gaps in a window.
 
-
-class _Reading(Struct, frozen=True):
-    """What has to be read of one object. `runs` are all that matter, None if they are unread."""
-
-    target: Target
-    calls: ObjectCalls
-    schedule: Schedule | None
-    window: Interval
-    now: datetime
-    expected: int
-    runs: tuple[Run, ...] | None
-    latest: tuple[Run, ...]
-    unknown: str | None = None
-
-    @classmethod
-    def of(cls, target: Target, calls: ObjectCalls, window: Interval, now: datetime) -> _Reading:
-        latest = latest_runs(target.live)
-        schedule, unknown = None, None
-        try:
-            schedule = Schedule.of(target.live.body, calls.dialect)
-            if not schedule.works:
-                unknown = f"the server never runs exports with interval '{schedule.interval}'"
-        except UnknownSchedule as error:
-            unknown = str(error)
-        if target.live.parent_id is None:
-            unknown = "the service does not say where it belongs"
-        expected = 0
-        if schedule is not None and unknown is None:
-            expected = sum(1 for _ in due_intervals(schedule, window, now))
-        known = not expected or reaches_back(latest, window.start)
-        runs = latest if known else None
-        return cls(target, calls, schedule, window, now, expected, runs, latest, unknown)
-
-    async def gaps(self) -> ObjectGaps:
-        """Read what is missing, and return the gaps. Raises ServiceError."""
-        gaps: tuple[Gap, ...] = ()
-        if self.schedule is not None and self.expected:
-            runs = self.runs
-            if runs is None:
-                runs = await read_runs(self.calls, self.window.start)
-            gaps = gaps_of(self.schedule, runs, self.window, self.now)
-            if gaps:
-                rows = await read_backfills(self.calls, self.window.start)
-                gaps = gaps_of(self.schedule, runs, self.window, self.now, rows)
-        target = self.target
-        if self.schedule is not None and self.schedule.paused and target.declares_pause:
+    Raises ServiceError.
+    """
+    calls, latest, unknown = targets.calls(target), latest_runs(target.live), None
+    gaps: tuple[Gap, ...] = ()
+    expected = 0
+    try:
+        schedule = schedule_of(target, calls.dialect)
+        expected = sum(1 for _ in due_intervals(schedule, window, now))
+    except UnknownSchedule as error:
+        unknown = str(error)
+    if expected:
+        known = reaches_back(latest, window.start)
+        runs = latest if known else await read_runs(calls, window.start)
+        gaps = gaps_of(schedule, runs, window, now)
+        if gaps:
+            rows = await read_backfills(calls, window.start)
+            gaps = gaps_of(schedule, runs, window, now, rows)
+        if schedule.paused and target.declares_pause:
             gaps = _intended(gaps)
-        return ObjectGaps(
-            target.address,
-            target.live.name,
-            target.parent_name,
-            gaps,
-            self.expected,
-            rows_of_a_run(self.latest),
-            self.unknown,
-        )
+    return ObjectGaps(
+        target.address,
+        target.live.name,
+        target.parent_name,
+        gaps,
+        expected,
+        rows_of_a_run(latest),
+        unknown,
+    )
+
+
+def schedule_of(target: Target, dialect: Dialect | None) -> Schedule:
+    """Return the schedule of an object that runs. Raises UnknownSchedule."""
+    schedule = Schedule.of(target.live.body, dialect)
+    if not schedule.works:
+        raise UnknownSchedule(f"the server never runs exports with interval '{schedule.interval}'")
+    if target.live.parent_id is None:
+        raise UnknownSchedule("the service does not say where it belongs")
+    return schedule
 
 
 def _intended(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
@@ -453,8 +423,7 @@ def _rows(item: ObjectGaps) -> Iterator[Row]:
     parent = f"  {item.parent_name}" if item.parent_name else ""
     open_count = sum(gap.intervals for gap in item.gaps)
     count = f"  {open_count:,} of {several(item.expected, 'interval')}" if item.gaps else ""
-    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(named(item.name))
-    group = Group(name, f"{parent}{count}")
+    group = Group(name_line(item.address, item.name), f"{parent}{count}")
     if item.unknown:
         blank = tuple(Cell("") for _ in _TITLES)
         yield Row((Cell("unknown"), *blank), group=group, notes=(item.unknown,))
@@ -502,7 +471,7 @@ def _repairs(report: GapReport, options: RenderOptions) -> Iterator[str]:
         end = moment_as_option(max(gap.end for _, gap in repairable))
         words = ("backfill", *names, "--gaps", "--from", begin, "--to", end)
         command = command_text(*words, environment=report.environment, more=options.again)
-        yield f"hint: {command}"
+        yield from ("hint: backfill them:", f"  {command}")
     states = {gap.state for item in report.objects for gap in item.gaps}
     if GapState.BILLING in states:
         yield "note: settle billing before you backfill those intervals; until then runs fail"

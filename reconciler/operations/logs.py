@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-
-from msgspec import Struct
-from msgspec.structs import asdict, replace
 
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import Forbidden, InvalidResponse
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.request import Query
-from reconciler.model.run import LogEntry, LogReport, Matched, Run
+from reconciler.model.run import LogEntry, LogReport, Matched, Run, levels_from
 from reconciler.model.times import Interval, Moment, window_at
-from reconciler.operations.runs import Opened, opened, read_run, valid
+from reconciler.operations.runs import about, read_run, valid
+from reconciler.operations.targets import opened
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _BEFORE = timedelta(minutes=1)
@@ -39,43 +36,14 @@ def window_of(run: Run, now: datetime) -> Interval | None:
     return Interval(run.created_at - _BEFORE, end + _AFTER)
 
 
-class LogFilter(Struct, frozen=True):
-    """Which entries to read: after and before moments, of some levels, with a text."""
-
-    first: datetime | None = None
-    last: datetime | None = None
-    levels: tuple[str, ...] = ()
-    search: str | None = None
-
-    def query(self, dialect: Dialect | None) -> dict[str, str | tuple[str, ...]]:
-        """Return the parameters of a request."""
-        query: dict[str, str | tuple[str, ...]] = {}
-        if self.first is not None:
-            query["after"] = time_text(self.first)
-        if self.last is not None:
-            query["before"] = time_text(self.last)
-        if self.levels:
-            # Up to 2024 the parameter has another name. Servers ignore the one they don't know.
-            is_new = dialect is not None and dialect.is_since(Dialect.V2025)
-            names = ("level",) if is_new else ("level", "level_filter")
-            query |= dict.fromkeys(names, self.levels)
-        if self.search:
-            query["search"] = self.search
-        return query
-
-    def keeps(self, entry: LogEntry) -> bool:
-        """Return whether an entry has one of the levels, for servers that ignore them."""
-        return not self.levels or entry.level in self.levels
-
-
 async def read_logs(
-    calls: ObjectCalls, wanted: LogFilter, *, page: int = MOST, run: str | None = None
+    calls: ObjectCalls, query: Query, *, page: int = MOST, run: str | None = None
 ) -> AsyncIterator[LogEntry]:
     """Yield log entries, of one run if it is given, the newest first, as they are needed.
 
     Raises NotOffered, ServiceError, InvalidResponse.
     """
-    query = wanted.query(calls.dialect) | {"limit": str(page)}
+    query = {**query, "limit": str(page)}
     known = Counter[LogEntry]()
     oldest: datetime | None = None
     while True:
@@ -83,8 +51,7 @@ async def read_logs(
         fresh = list((Counter(entries) - known).elements())
         fresh.sort(key=lambda entry: entry.timestamp, reverse=True)
         for entry in fresh:
-            if wanted.keeps(entry):
-                yield entry
+            yield entry
         if len(entries) < page:
             return
         before = min(entry.timestamp for entry in entries)
@@ -114,75 +81,81 @@ async def _page(calls: ObjectCalls, query: Query, run: str | None) -> list[LogEn
 async def logs(  # noqa: PLR0913 - the options of the command
     workspace: Workspace,
     name: str,
-    wanted: LogFilter | None = None,
     *,
     run: str | None = None,
-    limit: int | None = 100,
+    level: str | None = None,
+    search: str | None = None,
     first: Moment | None = None,
     last: datetime | None = None,
+    limit: int | None = 100,
 ) -> LogReport:
     """Return the newest `limit` entries of the log of an object, or of one run; None for all.
 
-    `first` and `last` replace the window of `wanted`.
+    Only those of `level` or above, with the text `search`, after `first` and before `last`.
 
     Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
     """
-    async with _opened(workspace, name) as world:
-        wanted = wanted or LogFilter()
-        start, end = window_at(world.now, first or wanted.first, last or wanted.last)
-        wanted, path, about, matched = replace(wanted, first=start, last=end), run, None, None
-        if run is not None:
-            about, matched = await read_run(world.calls, run), Matched.BY_SERVICE
-            # Since 2025 the path of a run's logs is empty, or fails (service.md, 3).
-            if world.calls.dialect is not Dialect.INTERFACE:
-                matched, path = Matched.BY_TIME, None
-                wanted = _while(about, wanted, world.now)
-        entries, more = await _newest(world, wanted, path, limit)
-        shown = _shown(entries)
-        report = LogReport(
-            **asdict(world.subject), more=more, run=about, matched=matched, entries=shown
-        )
-        return workspace.masked(report)
-
-
-def _while(run: Run, wanted: LogFilter, now: datetime) -> LogFilter:
-    """Return a filter that also leaves out what was logged before or after a run."""
-    window = window_of(run, now)
-    if window is None:
-        return wanted
-    first, last = wanted.first or window.start, wanted.last or window.end
-    return replace(wanted, first=max(first, window.start), last=min(last, window.end))
-
-
-@asynccontextmanager
-async def _opened(workspace: Workspace, name: str) -> AsyncIterator[Opened]:
-    """Yield the object, and name its page where the service refuses logs to keys."""
-    async with opened(workspace, name, tab="logs") as world:
+    async with opened(workspace, "logs") as targets:
+        target, now = targets.one(name), targets.now()
+        calls, subject = targets.calls(target), about(targets, target, "logs")
+        start, end = window_at(now, first, last)
+        path, of_run, matched = run, None, None
         try:
-            yield world
+            if run is not None:
+                of_run, matched = await read_run(calls, run), Matched.BY_SERVICE
+                # Since 2025 the path of a run's logs is empty, or fails (service.md, 3).
+                if calls.dialect is not Dialect.INTERFACE:
+                    path, matched = None, Matched.BY_TIME
+                    if window := window_of(of_run, now):
+                        start = max(start or window.start, window.start)
+                        end = min(end or window.end, window.end)
+            levels = levels_from(level) if level is not None else ()
+            query = _query(start, end, levels, search, calls.dialect)
+            entries, more = await _newest(calls, query, levels, path, limit)
         except NotOffered as error:
-            page = world.subject.page
-            if page is None:
-                raise
-            raise error.reworded(hint=f"read them in the browser: {page}") from None
+            page = subject["page"]
+            hint = f"read them in the browser: {page}" if page is not None else None
+            raise error.reworded(hint=hint) from None
+        return workspace.masked(
+            LogReport(**subject, more=more, run=of_run, matched=matched, entries=tuple(entries))
+        )
+
+
+def _query(
+    start: datetime | None,
+    end: datetime | None,
+    levels: tuple[str, ...],
+    search: str | None,
+    dialect: Dialect | None,
+) -> Query:
+    # Up to 2024 the parameter has another name. Servers ignore the one they don't know.
+    is_new = dialect is not None and dialect.is_since(Dialect.V2025)
+    parameters = {
+        "after": time_text(start) if start is not None else None,
+        "before": time_text(end) if end is not None else None,
+        **dict.fromkeys(("level",) if is_new else ("level", "level_filter"), levels),
+        "search": search,
+    }
+    return {name: value for name, value in parameters.items() if value}
 
 
 async def _newest(
-    world: Opened, wanted: LogFilter, run: str | None, limit: int | None
+    calls: ObjectCalls,
+    query: Query,
+    levels: tuple[str, ...],
+    run: str | None,
+    limit: int | None,
 ) -> tuple[list[LogEntry], bool]:
-    """Return the newest entries, the newest first, and whether there are more."""
+    """Return the newest entries, the oldest first, and whether there are more."""
     page = MOST if limit is None else min(MOST, limit + 1)
     kept: list[LogEntry] = []
-    async for entry in read_logs(world.calls, wanted, page=page, run=run):
-        if len(kept) == limit:
-            return kept, True
-        kept.append(entry)
-    return kept, False
-
-
-def _shown(entries: list[LogEntry]) -> tuple[LogEntry, ...]:
-    """Return entries, the oldest first."""
+    async for entry in read_logs(calls, query, page=page, run=run):
+        # Servers may ignore levels.
+        if not levels or entry.level in levels:
+            kept.append(entry)
+        if limit is not None and len(kept) > limit:
+            break
     # Entries of one time keep the order in which they were logged.
-    ordered = entries[::-1]
-    ordered.sort(key=lambda entry: entry.timestamp)
-    return tuple(ordered)
+    shown = kept[:limit][::-1]
+    shown.sort(key=lambda entry: entry.timestamp)
+    return shown, len(kept) > len(shown)

@@ -174,5 +174,5 @@ def unpause_command(names: tuple[str, ...], **options: Any) -> int:
     code = finish(applied)
     if done := [str(end.change.address) for end in applied.ended.report.done]:
         words = next_command("backfill", *done, "--since-pause")
-        write_note(f"hint: export what the pause skipped: {words}\n")
+        write_note(f"hint: export what the pause skipped:\n  {words}\n")
     return code

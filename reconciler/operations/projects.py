@@ -10,10 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.client import Transport
 from reconciler.commands.files import write_private
 from reconciler.commands.runtime import Workspace
-from reconciler.commands.session import Session
 from reconciler.errors import (
     AmbiguousOutcome,
     BadUsage,
@@ -29,7 +27,7 @@ from reconciler.model.redaction import Revealed
 from reconciler.model.request import Routes
 from reconciler.model.text import json_shown, listed, named, several
 from reconciler.model.values import JSON
-from reconciler.operations.targets import Target, read_targets
+from reconciler.operations.targets import Target, opened
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.reading.live import live_object, read_object
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
@@ -100,28 +98,27 @@ async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectRe
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    session = Session.open(workspace)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, RESET)
-    children = Counter(
-        child.parent_id
-        for kind in all_kinds()
-        if kind.parent is not None
-        for child in targets.live.of(kind.name)
-    )
-    lines = []
-    for target in targets.named(names):
-        live, zone = target.live, target.live.body.get("timezone")
-        zone = zone if isinstance(zone, str) else None
-        lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
-    report = ProjectReport(
-        environment=session.loaded.desired.environment,
-        base_url=session.loaded.reachable().base_url,
-        organization=targets.organization,
-        projects=tuple(lines),
-        missing=targets.missing if not names else (),
-    )
-    return workspace.masked(report)
+    async with opened(workspace, RESET) as targets:
+        children = Counter(
+            child.parent_id
+            for kind in all_kinds()
+            if kind.parent is not None
+            for child in targets.live.of(kind.name)
+        )
+        lines = []
+        for target in targets.named(names):
+            live, zone = target.live, target.live.body.get("timezone")
+            zone = zone if isinstance(zone, str) else None
+            lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
+        loaded = targets.session.loaded
+        report = ProjectReport(
+            environment=targets.environment,
+            base_url=loaded.reachable().base_url,
+            organization=loaded.desired.organization,
+            projects=tuple(lines),
+            missing=targets.missing if not names else (),
+        )
+        return workspace.masked(report)
 
 
 async def show_project(workspace: Workspace, name: str, *, reveal: bool = False) -> ProjectDetails:
@@ -139,7 +136,7 @@ async def project_answer(workspace: Workspace, name: str, operation: str) -> Pro
 
     Raises NotOffered where the server refuses it to API keys, and the errors of `show_project`.
     """
-    async with _opened(workspace, name) as selected, selected.explained():
+    async with _opened(workspace, name) as selected:
         body = await selected.calls.send(operation)
         if not isinstance(body, Mapping):
             label = operation.replace("_", " ")
@@ -168,7 +165,7 @@ async def reset_token(
     """
     if out is not None and not out.parent.is_dir():
         raise BadUsage(f"the folder of {out} does not exist", hint="create it; nothing was sent")
-    async with _opened(workspace, name) as selected, selected.explained():
+    async with _opened(workspace, name) as selected:
         selected.calls.check(RESET)
         before = await selected.read()
         if not await approve(workspace.masked(selected.details(before.body))):
@@ -180,16 +177,15 @@ async def reset_token(
 
 
 class _Selected(Struct, frozen=True):
-    """A project and its operations."""
+    """A project and its operations. `page` is that of its settings, None if unknown."""
 
-    session: Session
-    transport: Transport
     target: Target
     calls: ObjectCalls
+    page: str | None
 
     async def read(self) -> LiveObject:
         """Return the project in full. Raises ServiceError."""
-        return await read_object(self.transport, self.routes, self.target.live.id)
+        return await read_object(self.calls.transport, self.routes, self.target.live.id)
 
     @property
     def routes(self) -> Routes:
@@ -204,29 +200,19 @@ class _Selected(Struct, frozen=True):
         live = self.target.live
         return ProjectDetails(self.target.address, live.id, live.name, shown, self.page)
 
-    @property
-    def page(self) -> str | None:
-        """The address of its settings on the service, None if unknown."""
-        return self.target.page(self.session.loaded.reachable().base_url)
-
-    @asynccontextmanager
-    async def explained(self) -> AsyncIterator[None]:
-        """Add the page of the project to the error of an operation that keys may not use."""
-        try:
-            yield
-        except (NotOffered, Forbidden) as error:
-            if self.page is None or getattr(error, "lacks_scope", False):
-                raise
-            raise error.reworded(hint=f"use the page of the project: {self.page}") from None
-
 
 @asynccontextmanager
 async def _opened(workspace: Workspace, name: str) -> AsyncIterator[_Selected]:
-    session = Session.open(workspace)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, RESET)
+    """Yield a project. Errors of operations that keys may not use have its page."""
+    async with opened(workspace, RESET) as targets:
         target = targets.one(name)
-        yield _Selected(session, transport, target, targets.calls(target, transport))
+        page = targets.page(target)
+        try:
+            yield _Selected(target, targets.calls(target), page)
+        except (NotOffered, Forbidden) as error:
+            if page is None or getattr(error, "lacks_scope", False):
+                raise
+            raise error.reworded(hint=f"use the page of the project: {page}") from None
 
 
 async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:

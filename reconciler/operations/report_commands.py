@@ -174,20 +174,21 @@ def runs_command(
     runs again, use `reconciler backfill NAME --failed`.
     """
     from reconciler.cli.running import show_report
-    from reconciler.operations.runs import RunFilter, runs
+    from reconciler.operations.runs import runs
 
     if options["run"] is not None and (len(names) != 1 or options["project"]):
         raise BadUsage("--run is of one export", hint="write: reconciler runs NAME --run ID")
     first, last = range_of(options)
-    wanted = RunFilter(
-        first,
-        last,
+    work = partial(
+        runs,
+        names=names,
+        projects=options["project"],
+        run=options["run"],
+        first=first,
+        last=last,
         order=RunOrder(options["order"]),
         statuses=options["statuses"],
         limit=None if options["everything"] else options["limit"],
-    )
-    work = partial(
-        runs, names=names, wanted=wanted, projects=options["project"], run=options["run"]
     )
     how = render_options(links=links)
     report = show_report("runs", output_format, work, workspace_of(options), how).report
@@ -229,20 +230,16 @@ def logs_command(name: str, output_format: str, *, links: bool, **options: Any) 
     other runs.
     """
     from reconciler.cli.running import show_report
-    from reconciler.model.run import levels_from
-    from reconciler.operations.logs import LogFilter, logs
+    from reconciler.operations.logs import logs
 
     first, last = range_of(options)
-    level = options["level"]
-    levels = levels_from(level) if level is not None else ()
     work = partial(
         logs,
         name=name,
-        wanted=LogFilter(levels=levels, search=options["search"]),
-        run=options["run"],
-        limit=None if options["everything"] else options["limit"],
         first=first,
         last=last,
+        limit=None if options["everything"] else options["limit"],
+        **{name: options[name] for name in ("run", "level", "search")},
     )
     how = render_options(links=links)
     show_report("logs", output_format, work, workspace_of(options), how)

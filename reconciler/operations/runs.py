@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from reconciler.client import together
 from reconciler.commands.runtime import Reported, Workspace
-from reconciler.commands.session import Session
 from reconciler.errors import (
     BadUsage,
     Forbidden,
@@ -24,6 +22,7 @@ from reconciler.errors import (
     ServiceError,
 )
 from reconciler.model.address import Address
+from reconciler.model.event import Noted
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject, id_text
@@ -35,13 +34,12 @@ from reconciler.model.run import (
     Run,
     RunOrder,
     RunReport,
-    Subject,
     SubjectOfRuns,
 )
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Moment, window_at
 from reconciler.model.values import JSON
-from reconciler.operations.targets import Target, read_targets
+from reconciler.operations.targets import Target, Targets, opened
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
@@ -123,136 +121,104 @@ def backfill_id(body: JSON) -> str | None:
     return value if isinstance(value, str) else None
 
 
-class RunFilter(Struct, frozen=True):
-    """Which runs to read, the newest `limit` of all; None for all.
-
-    first, last
-        The window: of the creation, or of the interval if the order is by intervals.
-    statuses
-        The statuses to show, all without any.
-    """
-
-    first: Moment | None = None
-    last: datetime | None = None
-    order: RunOrder = RunOrder.CREATED
-    statuses: Sequence[str] = ()
-    limit: int | None = 20
-
-    def query(self, dialect: Dialect | None, now: datetime) -> Query:
-        """Return the query of a list, the newest first. Raises BadUsage for an empty window."""
-        start, end = window_at(now, self.first, self.last)
-        is_by_interval = self.order is RunOrder.INTERVAL
-        first, last = ("start", "end") if is_by_interval else ("after", "before")
-        field = "data_interval_start" if is_by_interval else "created_at"
-        query: dict[str, str | tuple[str, ...]] = {
-            "ordering": f"-{field}",
-            first: time_text(start or BEGINNING),
-        }
-        if end is not None:
-            query[last] = time_text(end)
-        if self.statuses and dialect is Dialect.V2026:
-            query["status"] = tuple(self.statuses)
-        return query
-
-
-class Opened(Struct, frozen=True):
-    """One object of the service: its operations, how to show it, and the time of the service."""
-
-    subject: Subject
-    calls: ObjectCalls
-    now: datetime
-
-
-@asynccontextmanager
-async def opened(workspace: Workspace, name: str, *, tab: str) -> AsyncIterator[Opened]:
-    """Connect, and yield the object that a text names. `tab` is that of its page.
-
-    Raises InvalidConfiguration, BadUsage, ServiceError.
-    """
-    session = Session.open(workspace)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, tab)
-        target = targets.one(name)
-        subject = Subject(**_about(session, target, tab))
-        yield Opened(subject, targets.calls(target, transport), session.now(transport))
-
-
-def _about(session: Session, target: Target, tab: str) -> dict[str, Any]:
-    """Return the fields of `Subject`."""
+def about(targets: Targets, target: Target, tab: str) -> dict[str, Any]:
+    """Return the fields of `Subject`. `tab` is that of the page of the object."""
     return {
-        "environment": session.loaded.desired.environment,
+        "environment": targets.environment,
         "address": target.address,
         "name": target.live.name,
         "parent_name": target.parent_name,
-        "page": target.page(session.loaded.reachable().base_url, f"?tab={tab}"),
+        "page": targets.page(target, f"?tab={tab}"),
     }
 
 
-async def runs(
+async def runs(  # noqa: PLR0913 - the options of the command
     workspace: Workspace,
     names: Sequence[str] = (),
-    wanted: RunFilter | None = None,
     *,
     projects: Sequence[str] = (),
     run: str | None = None,
+    first: Moment | None = None,
+    last: datetime | None = None,
+    order: RunOrder = RunOrder.CREATED,
+    statuses: Sequence[str] = (),
+    limit: int | None = 20,
 ) -> Reported[RunReport]:
-    """Return the runs of objects, the newest first. One that can't be read does not hide others.
+    """Return the newest `limit` runs of objects, the newest first; None for all.
 
     `names` select exports and `projects` projects, by address, id, key, name or glob; all exports
-    without any. `run` is the id of the only run, of one name.
+    without any. `run` is the id of the only run, of one name. `first` and `last` are a window: of
+    the creation, or of the interval if the order is by intervals. `statuses` are those to show, all
+    without any. An object that can't be read does not hide others.
 
     Raises InvalidConfiguration, BadUsage, and the error of the first object if all fail.
     """
-    session, wanted = Session.open(workspace), wanted or RunFilter()
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, "runs")
+    async with opened(workspace, "runs") as targets:
         chosen = targets.chosen(names, projects) if run is None else (targets.one(*names),)
-        newest = _Newest(wanted, run, session.now(transport))
+        start, end = window_at(targets.now(), first, last)
+        query = _query(order, start, end)
+        if statuses and targets.live.dialect is Dialect.V2026:
+            query["status"] = tuple(statuses)
+        newest = _Newest(order, statuses, limit)
         errors = await together(
-            newest.read(targets.calls(target, transport), target.address) for target in chosen
+            newest.read(targets.calls(target), target.address, query, run) for target in chosen
         )
         if errors and None not in errors:
             raise next(filter(None, errors))
         report = RunReport(
-            environment=session.loaded.desired.environment,
+            environment=targets.environment,
             exports=tuple(
-                SubjectOfRuns(**_about(session, target, "runs"), **_failure(error))
+                SubjectOfRuns(**about(targets, target, "runs"), **_failure(error))
                 for target, error in zip(chosen, errors, strict=True)
             ),
             more=newest.is_full,
-            runs=tuple(listed for *_, listed in newest.kept[: wanted.limit]),
+            runs=tuple(listed for *_, listed in newest.kept[:limit]),
             detail=run is not None,
-            hides_unbounded=run is None and wanted.order is RunOrder.INTERVAL,
+            hides_unbounded=run is None and order is RunOrder.INTERVAL,
         )
-        return workspace.masked(Reported(report, calls=transport.calls))
+        return workspace.masked(Reported(report, calls=targets.transport.calls))
+
+
+def _query(
+    order: RunOrder, start: datetime | None, end: datetime | None
+) -> dict[str, str | tuple[str, ...]]:
+    """Return the query of a list of the runs in a window, the newest first."""
+    names = ("created_at", "after", "before")
+    if order is RunOrder.INTERVAL:
+        names = ("data_interval_start", "start", "end")
+    field, first, last = names
+    until = {} if end is None else {last: time_text(end)}
+    return {"ordering": f"-{field}", first: time_text(start or BEGINNING), **until}
 
 
 def _failure(error: ReconcilerError | None) -> dict[str, Any]:
     return {} if error is None else {"error": error.message, "exit_code": error.exit_code}
 
 
-class _Newest:
+class _Newest(Struct):
     """The newest runs of objects that are read at the same time, and one more than the limit.
 
     `kept` are in their order, the newest first. Runs of one moment are in that of addresses.
     """
 
-    def __init__(self, wanted: RunFilter, run: str | None, now: datetime) -> None:
-        self.kept: list[tuple[float, Address, int, ListedRun]] = []
-        self._wanted, self._run, self._now = wanted, run, now
+    order: RunOrder
+    statuses: Sequence[str]
+    limit: int | None
+    kept: list[tuple[float, Address, int, ListedRun]] = field(default_factory=list)
 
     @property
     def is_full(self) -> bool:
         """Whether there are more runs than the limit."""
-        limit = self._wanted.limit
-        return limit is not None and len(self.kept) > limit
+        return self.limit is not None and len(self.kept) > self.limit
 
-    async def read(self, calls: ObjectCalls, address: Address) -> ReconcilerError | None:
+    async def read(
+        self, calls: ObjectCalls, address: Address, query: Query, run_id: str | None
+    ) -> ReconcilerError | None:
         """Read the runs of an object that may be among the newest; return why it failed."""
-        position, query = 0, self._wanted.query(calls.dialect, self._now)
+        position = 0
         try:
-            if self._run is not None:
-                self._add(await read_run(calls, self._run), address, 0)
+            if run_id is not None:
+                self._add(await read_run(calls, run_id), address, 0)
                 return None
             async for body in calls.listed("runs", query=query):
                 run = valid(Run.of, [body], f"runs of {calls.live.id}")[0]
@@ -265,14 +231,13 @@ class _Newest:
 
     def _add(self, run: Run, address: Address, position: int) -> bool:
         """Keep a run if it is wanted, and return whether no older one of its object is."""
-        wanted = self._wanted
-        by_interval = wanted.order is RunOrder.INTERVAL
+        by_interval = self.order is RunOrder.INTERVAL
         moment = (run.start if by_interval else run.created_at) or BEGINNING
         place = (-moment.timestamp(), address, position)
-        if not wanted.statuses or run.status in wanted.statuses:
+        if not self.statuses or run.status in self.statuses:
             insort(self.kept, (*place, ListedRun(**asdict(run), address=address)))
-            if wanted.limit is not None:
-                del self.kept[wanted.limit + 1 :]
+            if self.limit is not None:
+                del self.kept[self.limit + 1 :]
         return self.is_full and place >= self.kept[-1][:3]
 
 
@@ -286,26 +251,24 @@ async def cancel_backfills(
     """Cancel the running backfills of the object that a text names, or one; return their ids.
 
     `row_id` is the id of the only backfill. `begin` is called before the first is cancelled. One
-    that ended meanwhile is left out.
+    that ended meanwhile is left out. Each that was cancelled is reported at once.
 
     Raises BadUsage, NotOffered, Interrupted, ServiceError.
     """
-    async with opened(workspace, name, tab="backfills") as world:
-        calls = world.calls
+    async with opened(workspace, "backfills") as targets:
+        calls = targets.calls(targets.one(name))
         if row_id is not None and id_text(row_id) is None:
             raise BadUsage(f"invalid id {quoted(row_id)}")
-        ids = (row_id,) if row_id is not None else await _running(calls)
+        if row_id is None:
+            calls.check("backfills")
+            rows = await read_backfills(calls) or ()
+        ids = [row.id for row in rows if row.pending] if row_id is None else [row_id]
         begin()
         cancelled: list[str] = []
         for item in ids:
-            try:
-                if await _cancelled(calls, item, chosen=row_id is not None):
-                    cancelled.append(item)
-            except ReconcilerError as error:
-                if not cancelled:
-                    raise
-                before = printable(", ".join(cancelled))
-                raise error.reworded(f"{error.message}\n  cancelled before: {before}") from None
+            if await _cancelled(calls, item, chosen=row_id is not None):
+                cancelled.append(item)
+                targets.session.runtime.listen(Noted(f"cancelled backfill {item}", important=True))
         return tuple(cancelled)
 
 
@@ -324,10 +287,3 @@ async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
             raise
         return False
     return True
-
-
-async def _running(calls: ObjectCalls) -> tuple[str, ...]:
-    if not calls.offered("backfills"):
-        raise NotOffered("this server does not list backfills, so none can be cancelled")
-    rows = await read_backfills(calls) or ()
-    return tuple(row.id for row in rows if row.pending)

@@ -8,13 +8,10 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from reconciler.client import Transport
 from reconciler.commands.runtime import Reported, Workspace
-from reconciler.commands.session import Session
 from reconciler.errors import InvalidResponse
 from reconciler.model.event import Noted
 from reconciler.model.kind import Action, Dialect
-from reconciler.model.live import Live
 from reconciler.model.pause import Cause, cause_of_pause, pause_began
 from reconciler.model.plan import UNRESOLVED, Plan
 from reconciler.model.policy import PlanOptions
@@ -28,7 +25,7 @@ from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
 from reconciler.operations.runs import latest_runs
 from reconciler.operations.status_report import ExportStatus, State, StatusNote, StatusReport
-from reconciler.operations.targets import Target, read_targets
+from reconciler.operations.targets import Target, Targets, opened
 
 _SHOWN = 10
 """Runs that an export carries: with fewer, these are all (service.md, 1.1)."""
@@ -345,39 +342,38 @@ async def status(
         BadUsage: a name matches nothing.
 
     """
-    session = Session.open(workspace)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, "runs")
-        plan = await _plan(session, transport, targets.live)
-        calls, now = transport.calls, session.now(transport)
-    chosen = targets.chosen(names, projects)
-    connection = session.loaded.reachable()
-    compared = {change.address: change.action is not Action.NO_OP for change in plan.changes}
-    states = [
-        status_of(
-            target,
-            targets.live.dialect,
-            now,
-            differs=compared.get(target.address),
-            page=target.page(connection.base_url),
+    async with opened(workspace, "runs") as targets:
+        plan, now = await _plan(targets), targets.now()
+        session, dialect = targets.session, targets.live.dialect
+        compared = {change.address: change.action is not Action.NO_OP for change in plan.changes}
+        states = [
+            status_of(
+                target,
+                dialect,
+                now,
+                differs=compared.get(target.address),
+                page=targets.page(target),
+            )
+            for target in targets.chosen(names, projects)
+        ]
+        report = StatusReport(
+            environment=targets.environment,
+            base_url=session.loaded.reachable().base_url,
+            organization=session.loaded.desired.organization,
+            at=now,
+            exports=worst_first(states),
+            missing=() if names or projects else targets.missing,
         )
-        for target in chosen
-    ]
-    report = StatusReport(
-        environment=session.loaded.desired.environment,
-        base_url=connection.base_url,
-        organization=targets.organization,
-        at=now,
-        exports=worst_first(states),
-        missing=() if names or projects else targets.missing,
-    )
-    return workspace.masked(Reported(report, session.warnings(plan), calls))
+        warnings, calls = session.warnings(plan), targets.transport.calls
+        return workspace.masked(Reported(report, warnings, calls))
 
 
-async def _plan(session: Session, transport: Transport, live: Live) -> Plan:
+async def _plan(targets: Targets) -> Plan:
     """Return the plan in which fields that lists lack are unchanged. Raises ServiceError."""
-    named = session.needed(live, PlanOptions()).integrations
-    plan = session.plan(await session.with_integrations(transport, live, named), PlanOptions())
+    session, options = targets.session, PlanOptions()
+    named = session.needed(targets.live, options).integrations
+    live = await session.with_integrations(targets.transport, targets.live, named)
+    plan = session.plan(live, options)
     for refusal in plan.refusals:
         if refusal.rule == UNRESOLVED:
             session.runtime.listen(Noted(session.mask(refusal.message), important=True))

@@ -213,7 +213,7 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
             Lines(missing),
         ),
         counts(report),
-        (f"hint: list what is missing: {command}",) if incomplete else (),
+        ("hint: list what is missing:", f"  {command}") if incomplete else (),
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from reconciler.client import Transport
+from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
@@ -40,25 +43,34 @@ class Target(Struct, frozen=True):
         """Whether the configuration pauses it."""
         return self.resource is not None and self.resource.spec.get("paused") is True
 
-    def page(self, base_url: str, query: str = "") -> str | None:
-        """Return its page on the service, None if it is unknown."""
-        template, live = self.kind.page, self.live
-        if not template or (self.kind.parent is not None and live.parent_id is None):
-            return None
-        path = template.format(parent=quote(live.parent_id or ""), id=quote(live.id))
-        return f"{base_url}{path}{query}"
-
 
 class Targets(Struct, frozen=True):
-    """The live objects of some kinds, and the resources without one, by address."""
+    """The live objects of a kind, and the resources without one, by address."""
 
+    session: Session
+    transport: Transport
     live: Live
     objects: tuple[Target, ...]
     missing: tuple[Address, ...]
-    organization: str
-    environment: str
-    parents: tuple[Named, ...] = ()
-    unclear: tuple[Refusal, ...] = ()
+    parents: tuple[Named, ...]
+    unclear: tuple[Refusal, ...]
+
+    @property
+    def environment(self) -> str:
+        """Name of the environment."""
+        return self.session.loaded.desired.environment
+
+    def now(self) -> datetime:
+        """Return the time of the service, and report a clock of this machine that differs."""
+        return self.session.now(self.transport)
+
+    def page(self, target: Target, query: str = "") -> str | None:
+        """Return the page of an object on the service, None if it is unknown."""
+        template, live = target.kind.page, target.live
+        if not template or (target.kind.parent is not None and live.parent_id is None):
+            return None
+        path = template.format(parent=quote(live.parent_id or ""), id=quote(live.id))
+        return f"{self.session.loaded.reachable().base_url}{path}{query}"
 
     def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
         """Return the objects that texts name, all without texts.
@@ -94,13 +106,13 @@ class Targets(Struct, frozen=True):
         named = names.one(text)
         return next(item for item in self.objects if item.address == named.address)
 
-    def calls(self, target: Target, transport: Transport) -> ObjectCalls:
+    def calls(self, target: Target) -> ObjectCalls:
         """Return the operations of an object."""
         resource, live = target.resource, self.live
         return ObjectCalls(
-            transport,
+            self.transport,
             target.kind,
-            self.organization,
+            self.session.loaded.desired.organization,
             target.live,
             live.dialect,
             live.serves_organization and resource is not None and resource.parent is None,
@@ -126,6 +138,17 @@ def kind_with(operation: str) -> Kind:
     )
 
 
+@asynccontextmanager
+async def opened(workspace: Workspace, operation: str) -> AsyncIterator[Targets]:
+    """Load a workspace, connect, and yield every object of the kind that has an operation.
+
+    Raises InvalidConfiguration, ServiceError.
+    """
+    session = Session.open(workspace)
+    async with session.connected() as transport:
+        yield await read_targets(session, transport, operation)
+
+
 async def read_targets(session: Session, transport: Transport, operation: str) -> Targets:
     """Read live state and return every object of the kind that has an operation.
 
@@ -133,7 +156,6 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
 
     Raises ServiceError.
     """
-    desired = session.loaded.desired
     matching, live = await session.matched(transport, await session.read(transport))
     kind = kind_with(operation)
     parents = {item.id: item.name for item in live.of(kind.parent)} if kind.parent else {}
@@ -150,8 +172,9 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
     )
     ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
     above = tuple(_parents(live, kind, matching.owners)) if kind.parent else ()
-    ours = (desired.organization, desired.environment)
-    return Targets(live, tuple(ordered), tuple(missing), *ours, above, matching.unclear)
+    return Targets(
+        session, transport, live, tuple(ordered), tuple(missing), above, matching.unclear
+    )
 
 
 def _parents(live: Live, kind: Kind, owners: Mapping[Identity, Address]) -> Iterator[Named]:

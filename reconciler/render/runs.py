@@ -8,6 +8,9 @@ from functools import partial
 from itertools import starmap
 from typing import TypeVar
 
+from msgspec.structs import replace
+
+from reconciler.model.address import Address
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -110,9 +113,17 @@ def page_of(subject: Subject, options: RenderOptions) -> tuple[str, ...]:
 
 def subject_line(subject: Subject) -> Line:
     """Return the address and the name of an object, and where it is."""
-    parent = f" in {subject.parent_name}" if subject.parent_name else ""
-    name = f"{named(subject.name)}{parent} · {subject.environment}"
-    return Cell(str(subject.address), Colour.BOLD, code=True), Cell(name)
+    parent = f"in {subject.parent_name} " if subject.parent_name else ""
+    where = Cell(f"{parent}· {subject.environment}")
+    return *name_line(subject.address, subject.name), where
+
+
+def name_line(address: Address, name: str) -> Line:
+    """Return the address and the name of an object, or the name of what no resource claims."""
+    shown = Cell(named(name))
+    if address.is_unmanaged:
+        return (replace(shown, colour=Colour.BOLD),)
+    return Cell(str(address), Colour.BOLD, code=True), shown
 
 
 def interval(run: Run) -> str:
@@ -276,8 +287,7 @@ def _common(
 def _backfill_row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
     order = "tried first" if item.trial else ""
     cells = (*_ends(item), several(item.runs, "run"), order)
-    name = Cell(str(of.address), Colour.BOLD, code=True), Cell(named(of.name))
-    group = Group(name, f"  {of.parent_name}" if of.parent_name else "")
+    group = Group(name_line(of.address, of.name), f"  {of.parent_name}" if of.parent_name else "")
     return Row(tuple(map(Cell, cells)), "↻", group=group)
 
 
@@ -288,17 +298,22 @@ def _consequence(item: Consequence, of_some: str) -> Row:
 
 def ends_as_text(ended: Sequence[ObjectBackfills], options: RenderOptions, environment: str) -> str:
     """Return a line for every backfill that was to be started, and how to go on."""
+    command = partial(command_text, environment=environment, more=options.again)
     lines: list[str] = []
     for item in ended:
-        lines += ["", f"{printable(str(item.address))} {named(item.name)}"]
+        name = " ".join(printable(cell.text) for cell in name_line(item.address, item.name))
+        lines += ["", name]
         for end in item.ends:
             lines += _end_lines(end, options.style)
+            if end.state is BackfillState.SKIPPED:
+                first, last = _ends(end.planned)
+                again = command("backfill", item.address, "--from", first, "--to", last)
+                lines += ["    start it later:", f"      {again}"]
     states = {end.state for item in ended for end in item.ends}
     if not states.isdisjoint({BackfillState.STARTED, BackfillState.RUNNING}):
         one = [ended[0].address] if len(ended) == 1 else []
-        command = partial(command_text, environment=environment, more=options.again)
-        what, gaps = command("runs" if one else "status", *one), command("gaps", *one)
-        lines += ["", f"Look at {'the runs' if one else 'all'}: {what}; at gaps: {gaps}"]
+        lines += ["", "Show the runs, and what is missing then:"]
+        lines += [f"  {command('runs' if one else 'status', *one)}", f"  {command('gaps', *one)}"]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -155,9 +155,7 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     emulator.advance(hours=5)
     given = at("2026-10-01T05:30:00+00:00", given)
 
-    report = asyncio.run(
-        reconciler.runs(given, ["lake"], reconciler.RunFilter(statuses=["Failed"]))
-    )
+    report = asyncio.run(reconciler.runs(given, ["lake"], statuses=["Failed"]))
     assert [run.error for run in report.report.runs] == ["no access"]
     assert asyncio.run(reconciler.logs(given, "lake", run=report.report.runs[0].id)).entries
     assert asyncio.run(reconciler.gaps(given)).report.repairable == 1
@@ -168,7 +166,7 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     with pytest.raises(ReconcilerError, match="not approved"):
         asyncio.run(reconciler.backfill(given, ["lake"], wanted, approve=no))
     ended = asyncio.run(reconciler.backfill(given, ["lake"], reconciler.ClosedGaps(), approve=yes))
-    assert ended.complete
+    assert ended.report.complete
     emulator.advance(minutes=10)
     given = at("2026-10-01T05:40:00+00:00", given)
     assert asyncio.run(reconciler.gaps(given, first=timedelta(days=1))).report.gaps == 0

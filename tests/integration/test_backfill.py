@@ -148,7 +148,7 @@ def test_backfills_that_were_cancelled_before_an_error_are_named(
     first = next(
         call["path"].split("/")[-3] for call in running.requests() if call["method"] == "POST"
     )
-    assert (ran.code, f"  cancelled before: {first}\n" in ran.err) == (3, True), ran.err
+    assert (ran.code, f"cancelled backfill {first}\n" in ran.err) == (3, True), ran.err
 
 
 def test_apply_p1_gaps_of_many_exports_are_closed_with_one_approval(

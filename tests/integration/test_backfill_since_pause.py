@@ -63,5 +63,8 @@ def test_a_stop_starts_no_further_backfill(running: RunningEmulator, tmp_path: P
     assert [request["method"] for request in sent].count("POST") == 1, out
     (first,) = {request["path"].split("/")[-3] for request in sent}
     (second,) = ids - {first}
-    words = f"backfill batch_export.id:{second} --since-pause --workspace={tmp_path}"
-    assert f"reconciler {words}" in err
+    (command,) = (
+        line for line in out.splitlines() if line.startswith("      reconciler backfill ")
+    )
+    assert command.split()[2:4] == [f"batch_export.id:{second}", "--from"]
+    assert command.endswith(f"--workspace={tmp_path}")

@@ -352,7 +352,7 @@ def test_the_text_names_ranges_runs_rows_and_remarks(
     assert "2026-10-20T16:00:00Z to 2026-10-20T18:00:00Z  2 runs" in text
     assert "last-run-failed" in text
     assert "Plan: 2 backfills, 3 runs, about 3 k rows." in text
-    ended = ends_as_text(filled(world, ClosedGaps()).ended, DEFAULTS, "default")
+    ended = ends_as_text(filled(world, ClosedGaps()).report.objects, DEFAULTS, "default")
     assert "completed 2026-10-20T15:00:00Z" in ended
     assert "\x1b" not in text + ended
 
@@ -379,7 +379,9 @@ def test_a_stop_while_waiting_leaves_the_backfill_running(
     )
     (end,) = result.ends
     assert end.state.value == "started"
-    assert "it goes on" in (end.detail or "")
+    assert (
+        "it goes on, cancel it with: reconciler backfill --cancel " in f"{end.detail}, {end.hint}"
+    )
     (row,) = world.call("GET", export, "backfills/")["results"]
     assert (row["id"], row["status"]) == (end.id, "Running")
 
@@ -436,7 +438,7 @@ def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(
     world.service.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
     log = tmp_path / "audit.jsonl"
     result = filled(world, Span("2026-10-19", "2026-10-20"), outputs=Outputs(log))
-    assert not result.complete
+    assert not result.report.complete
     (run,) = read_log(log.read_bytes()) or ()
     assert run.exit_code == 3
 
@@ -507,7 +509,7 @@ def test_apply_p1_backfill_of_all_failed_closes_failures_only_of_every_export(
     with pytest.raises(BadUsage, match="Moor"):
         filled(world, failures, "*", projects=("Moor",))
     result = filled(world, failures, "*", wait=True)
-    assert sorted(item.name for item in result.ended) == ["Lake", "Pond"]
+    assert sorted(item.name for item in result.report.objects) == ["Lake", "Pond"]
     assert ends(result) == [("20 10:00", "20 12:00", "completed")] * 2
     assert posts(world) == 2
     assert open_gaps(world) == 6

@@ -209,7 +209,7 @@ def test_trap_15_67_unpause_names_the_backfill_of_what_the_pause_skipped(
     unpaused = reconciler("unpause", "lake", *common, environ=world.service.environ())
     assert unpaused.code == 0, unpaused.err
     words = ("backfill", "batch_export.lake", "--since-pause", common[0])
-    assert f"hint: export what the pause skipped: reconciler {' '.join(words)}\n" in unpaused.err
+    assert f"hint: export what the pause skipped:\n  reconciler {' '.join(words)}\n" in unpaused.err
     filled = reconciler(*words, common[1], environ=world.service.environ())
     assert filled.code == 0, filled.err
     unpause, backfill = (item for item in world.service.requests() if item["method"] == "POST")
@@ -298,7 +298,7 @@ def test_m7_exports_are_paused_by_where_they_send(
         assert f"{len(paused)} to {command}" in ran.out
         ran = reconciler(command, *words, "-C", tmp_path, "-y", environ=environ)
         assert (ran.code, states()) == (0, paused - before), ran.err
-    [hint] = [line for line in ran.err.splitlines() if "what the pause skipped" in line]
+    [hint] = [line for line in ran.err.splitlines() if line.startswith("  reconciler backfill ")]
     assert hint.count("batch_export.") == len(paused)
 
 

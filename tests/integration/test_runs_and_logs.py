@@ -14,8 +14,9 @@ from reconciler.commands.runtime import Workspace
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunOrder, RunReport
-from reconciler.operations.logs import LogFilter, logs, read_logs
-from reconciler.operations.runs import RunFilter, opened, runs
+from reconciler.operations.logs import logs, read_logs
+from reconciler.operations.runs import runs
+from reconciler.operations.targets import opened
 from reconciler.reading.calls import NotOffered
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
@@ -31,15 +32,12 @@ start = partial(start_simulated, auto_pause=False)
 
 
 def runs_of(world: Simulated, **options: Any) -> RunReport:
-    names, run = options.pop("names", ["Lake"]), options.pop("run", None)
-    projects, wanted = options.pop("projects", ()), RunFilter(**options)
-    return world.run(lambda it: runs(it, names, wanted, projects=projects, run=run)).report
+    names = options.pop("names", ["Lake"])
+    return world.run(lambda it: runs(it, names, **options)).report
 
 
-def logs_of(world: Simulated, limit: int | None = 100, **options: Any) -> LogReport:
-    run = options.pop("run", None)
-    wanted = LogFilter(**options)
-    return world.run(lambda it: logs(it, "Lake", wanted, run=run, limit=limit))
+def logs_of(world: Simulated, **options: Any) -> LogReport:
+    return world.run(lambda it: logs(it, "Lake", **options))
 
 
 def ends(report: RunReport) -> list[str]:
@@ -277,7 +275,7 @@ def test_logs_are_read_by_level_text_and_time(
         entry.timestamp for entry in report.entries
     )
     assert len(report.entries) == 10  # Three of each run, and a mail about the failure.
-    errors = logs_of(world, levels=("WARNING", "ERROR"))
+    errors = logs_of(world, level="WARNING")
     assert [entry.level for entry in errors.entries] == ["ERROR"]
     assert len(logs_of(world, search="FINISHED").entries) == 2
     noon = world.now().replace(hour=12, minute=30)
@@ -316,8 +314,9 @@ def test_small_pages_show_the_same_entries(
     world.advance(hours=5)
 
     async def read(workspace: Workspace, page: int) -> list[LogEntry]:
-        async with opened(workspace, "Lake", tab="logs") as lake:
-            return [entry async for entry in read_logs(lake.calls, LogFilter(), page=page)]
+        async with opened(workspace, "logs") as targets:
+            calls = targets.calls(targets.one("Lake"))
+            return [entry async for entry in read_logs(calls, {}, page=page)]
 
     whole = world.run(lambda it: read(it, 500))
     assert len(whole) == 15
@@ -376,7 +375,7 @@ def test_logs_of_a_run_are_those_of_its_time(
     report = logs_of(world, run=failed.id)
     assert len(report.entries) == 4
     assert all(entry.timestamp.hour == 12 for entry in report.entries)
-    assert len(logs_of(world, run=failed.id, levels=("ERROR",)).entries) == 1
+    assert len(logs_of(world, run=failed.id, level="ERROR").entries) == 1
     assert len(logs_of(world, run=first.id).entries) == 3
     by_time = logs_of(world, run=billing.id)
     assert [entry.level for entry in by_time.entries] == ["WARNING"]

@@ -251,16 +251,14 @@ def test_issue_30_gaps_of_every_environment_are_one_report(
     assert "\n  dev         error\n" in ran.out
     assert "\n  production  Intervals: 1 failed" in ran.out
     assert at_night("gaps", night, emulator, "-e", "prod*", "-e", "staging").code == 2
-    hints = [line for line in ran.out.splitlines() if line.startswith("hint: ")]
+    hints = [line for line in ran.out.splitlines() if line.startswith("  reconciler ")]
     for name, hint in zip(("staging", "production"), hints, strict=True):
-        assert hint.startswith(f"hint: reconciler backfill -e {name} batch_export.id:")
-    _, _, *words = shlex.split(hint)
+        assert hint.startswith(f"  reconciler backfill -e {name} batch_export.id:")
+    _, *words = shlex.split(hint)
     assert f"--workspace={night}" in words
     repaired = at_night(words[0], night, emulator, *words[1:], "--auto-approve")
-    (line,) = (line for line in repaired.out.splitlines() if line.startswith("Look at the runs: "))
-    command, _, at_gaps = line.partition("the runs: ")[2].partition("; at gaps: ")
-    assert command.startswith(f"reconciler runs -e production {words[3]} --workspace=")
-    assert at_gaps.startswith(f"reconciler gaps -e production {words[3]} --workspace=")
+    for line, name in zip(repaired.out.splitlines()[-2:], ("runs", "gaps"), strict=True):
+        assert line.startswith(f"  reconciler {name} -e production {words[3]} --workspace=")
 
 
 @pytest.mark.parametrize("command", ["status", "gaps"])

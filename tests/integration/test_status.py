@@ -170,7 +170,7 @@ def test_the_text_says_what_a_reader_needs(
     counts = (
         "6 exports: 1 failing, 1 lagging, 1 paused, 1 never run, 2 ok; 5 unmanaged (in quotes)."
     )
-    assert lines[-2:] == [counts, "hint: list what is missing: reconciler gaps"]
+    assert lines[-3:] == [counts, "hint: list what is missing:", "  reconciler gaps"]
 
 
 def test_m2_a_pause_by_the_service_is_a_failure_unless_the_files_declare_it(

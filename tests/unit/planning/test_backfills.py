@@ -13,7 +13,7 @@ from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.kind import Dialect
-from reconciler.model.plan import PlanSource
+from reconciler.model.plan import PlanSource, Severity
 from reconciler.model.run import Run
 from reconciler.model.times import Interval, Schedule
 from reconciler.operations.backfill_ranges import aligned_range, bound, of_gaps
@@ -68,6 +68,28 @@ def test_warnings_concern_this_plan_only() -> None:
     assert rules(gaps=(gap(4, 5, GapState.BILLING),)) == ["billing-limit"]
     assert rules(gaps=(gap(4, 5, GapState.MISSING, partly=1),)) == ["exported-in-part"]
     assert rules(paused=True) == ["stays-paused"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "severities"),
+    [
+        (1_000, []),
+        (1_001, [Severity.WARNING]),
+        (10_000, [Severity.WARNING]),
+        (10_001, [Severity.DANGER]),
+    ],
+)
+def test_many_runs_are_a_warning_and_ten_times_as_many_a_danger(
+    runs: int, severities: list[Severity]
+) -> None:
+    """The runs of all backfills of an export count."""
+    half = runs // 2
+    planned = [PlannedBackfill(START, START + HOUR, count) for count in (half, runs - half)]
+    shown = consequences_of(planned, HOURLY, (), ())
+    assert [(item.rule, item.severity) for item in shown] == [
+        ("many-runs", severity) for severity in severities
+    ]
+    assert all(f"{runs:,} runs" in item.message for item in shown)
 
 
 @pytest.mark.parametrize(

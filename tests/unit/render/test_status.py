@@ -91,7 +91,8 @@ def test_the_worst_exports_have_a_line_and_the_others_are_counted() -> None:
         "✓ 3 exports are ok (list: --all)",
         "",
         "5 exports: 1 failing, 1 paused, 3 ok.",
-        "hint: list what is missing: reconciler gaps -e production",
+        "hint: list what is missing:",
+        "  reconciler gaps -e production",
     ]
 
 
@@ -164,7 +165,7 @@ def test_live_text_cannot_forge_lines_or_markup() -> None:
     assert "\x1b" not in text + markdown
     assert "\u202e" not in text + markdown
     assert "<img" not in markdown
-    assert len(markdown.splitlines()) == 11
+    assert len(markdown.splitlines()) == 13
 
 
 def test_markdown_links_to_pages_and_counts_what_does_not_fit() -> None:
