@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FolderPath
-from typing import Any
 
 from msgspec import Struct
 
@@ -15,9 +14,8 @@ from reconciler.model.address import Address
 from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, references_in, value_at
 from reconciler.workspace.loading import Loaded, load_all
 from reconciler.workspace.references import escaped
-from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.sources import FolderSource
-from reconciler.workspace.yaml.document import Document, Layer, Places
+from reconciler.workspace.yaml.document import Document, Layer
 
 _OVERRIDES = "overrides"
 
@@ -36,19 +34,10 @@ class Place(Struct, frozen=True):
 
 
 class Placing(Struct, frozen=True):
-    """Where the values of a resource may be written.
+    """Where the values of a resource of a loaded environment may be written."""
 
-    environments
-        The other environments that have the resource.
-    default_is_shared
-        Whether another resource has the same defaults.
-    """
-
-    declaration: Declaration
-    places: Places
-    environment: str
-    environments: Sequence[str]
-    default_is_shared: bool
+    loaded: Loaded
+    address: Address
 
     def places_of(self, path: Path, value: JSON, configured: JSON) -> Iterator[Place]:
         """Yield what to write, so that a field has a value in this environment only.
@@ -64,14 +53,15 @@ class Placing(Struct, frozen=True):
         yield self._place(path, value)
 
     def _place(self, path: Path, value: JSON) -> Place:
-        now, nearest = self.places.source_of(path)
+        places = self.loaded.places[self.address]
+        now, nearest = places.source_of(path)
         written = value_at(now.value, nearest) if nearest else MISSING
         replaces = _reference(written)
         layer = self._layer(now, path, is_reference=replaces != "")
         if value is MISSING:
             # A key in a lower layer would show through.
-            below = [other for other in self.places.layers if other is not layer]
-            is_below = any(value_at(other.value, path) is not MISSING for other in below)
+            below = (other.value for other in places.layers if other is not layer)
+            is_below = any(value_at(other, path) is not MISSING for other in below)
             value = UNSET if is_below else MISSING
         else:
             value = escaped(value)
@@ -80,22 +70,28 @@ class Placing(Struct, frozen=True):
 
     def _layer(self, now: Layer, path: Path, *, is_reference: bool) -> Layer:
         """Return the layer that gets the value of a field, which is in a layer now."""
-        document, resource = self.declaration.document, self.declaration.path
-        override = (*resource, _OVERRIDES, self.environment)
-        own = Layer(document, override, f"override {self.environment}")
-        if now.path == override or is_reference or self._is_shared(path):
-            return own
+        declaration, environment = self.loaded.declared[self.address], self.environment
+        document, resource = declaration.document, declaration.path
+        override = (*resource, _OVERRIDES, environment)
+        if now.path == override or is_reference or self._is_shared(declaration.body, path):
+            return Layer(document, override, f"override {environment}")
         is_default = now.path[: len(resource)] != resource
-        if is_default and not self.default_is_shared:
-            return now
-        return Layer(document, resource, "resource")
+        users = sum(other.kind == self.address.kind for other in self.loaded.declared)
+        return now if is_default and users == 1 else Layer(document, resource, "resource")
 
-    def _is_shared(self, path: Path) -> bool:
+    def _is_shared(self, body: Mapping[str, JSON], path: Path) -> bool:
         """Return whether another environment has the value of the resource or of the defaults."""
-        body: Any = self.declaration.body
+        listed = body.get("environments")
         return any(
-            value_at(body, (_OVERRIDES, name, *path)) is MISSING for name in self.environments
+            value_at(body, (_OVERRIDES, str(name), *path)) is MISSING
+            for name in (listed if isinstance(listed, list) else self.loaded.environments)
+            if name != self.environment
         )
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment."""
+        return self.loaded.desired.environment
 
 
 def _reference(written: JSON) -> str:
@@ -136,19 +132,3 @@ def check_files(
     errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
     if errors:
         raise InvalidConfiguration(errors)
-
-
-def placing_of(loaded: Loaded, address: Address) -> Placing:
-    """Return where the values of a resource of an environment may be written."""
-    declaration = loaded.declared[address]
-    environment = loaded.desired.environment
-    listed = declaration.body.get("environments")
-    names = listed if isinstance(listed, list) else loaded.environments
-    others = [other for other in loaded.declared if other.kind == address.kind]
-    return Placing(
-        declaration=declaration,
-        places=loaded.places[address],
-        environment=environment,
-        environments=[str(name) for name in names if name != environment],
-        default_is_shared=len(others) > 1,
-    )

@@ -11,7 +11,7 @@ from reconciler.authoring.difference import file_changes
 from reconciler.authoring.drift import Drift, DriftedField, drift_of
 from reconciler.authoring.editing import reason_against
 from reconciler.authoring.import_drafts import doubtful_paths
-from reconciler.authoring.placing import Place, edited_texts, placing_of
+from reconciler.authoring.placing import Place, Placing, edited_texts
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
@@ -166,7 +166,7 @@ def _value(
         like = loaded.desired.resources[address].spec
         value = value_at(named(kind, with_value(item.body, path, value), table, like=like), path)
     reason = _reason_against(kind, item, field, value, session.mask)
-    places = tuple(placing_of(loaded, address).places_of(field.path, value, field.change.after))
+    places = tuple(Placing(loaded, address).places_of(field.path, value, field.change.after))
     for place in places:
         reason = reason or reason_against(place.document, place.edit)
     return _Value(address, field, places, reason)
