@@ -55,13 +55,11 @@ class Edit(Struct, frozen=True):
     """A value to set at a path of a file, `MISSING` to remove it.
 
     The path has names only. The value is as the file writes it, with references; see `escaped`.
-    Mappings that a removal leaves empty are removed too. `comments` are those at the ends of new
-    lines, by the path of a value below that of the edit.
+    Mappings that a removal leaves empty are removed too.
     """
 
     path: Path
     value: JSON
-    comments: Mapping[Path, str] = {}
 
 
 class NotEditable(ReconcilerError):
@@ -89,13 +87,11 @@ def edited(document: Document, edits: Iterable[Edit]) -> str:
     Raises NotEditable for a place that cannot be edited safely.
     """
     wanted = mapping_of(document.value)
-    comments: dict[Path, str] = {}
     for edit in edits:
         wanted = _with(wanted, edit.path, edit.value)
-        comments |= {(*edit.path, *path): text for path, text in edit.comments.items()}
     parts: list[str] = []
     position = 0
-    splices = _Editing(document, comments).splices(wanted)
+    splices = _Editing(document).splices(wanted)
     for splice in sorted(splices, key=lambda splice: splice[:2]):
         parts += [document.text[position : splice.start], splice.text]
         position = splice.end
@@ -108,7 +104,7 @@ def reason_against(document: Document, edit: Edit) -> str | None:
     """Return why a file cannot be edited at a place, None if it can."""
     wanted = _with(mapping_of(document.value), edit.path, edit.value)
     try:
-        list(_Editing(document, {}).splices(wanted))
+        list(_Editing(document).splices(wanted))
     except NotEditable as error:
         return error.reason
     return None
@@ -132,9 +128,8 @@ def _with(values: Mapping[str, JSON], path: Path, value: JSON, depth: int = 0) -
 class _Editing:
     """One file: what changes in its text."""
 
-    def __init__(self, document: Document, comments: Mapping[Path, str]) -> None:
+    def __init__(self, document: Document) -> None:
         self.document = document
-        self.comments = comments
         self.text = document.text
         self.lines = document.lines
         lines = document.text.splitlines(keepends=True)
@@ -327,13 +322,7 @@ class _Editing:
             members = (self._new((*path, key), item) for key, item in mapping_of(value).items())
             lines = [line for new in members for line in ("", *new)]
             return [f"{path[0]}:", *(" " * STEP + line if line else "" for line in lines[1:])]
-        lines = yaml_text({str(path[-1]): value}).splitlines()
-        for at, comment in self.comments.items():
-            if at[: len(path)] == path:
-                written = yaml_text({str(at[-1]): value_at(value, at[len(path) :])}).strip()
-                written = " " * STEP * (len(at) - len(path)) + written
-                lines = [f"{line}  # {comment}" if line == written else line for line in lines]
-        return lines
+        return yaml_text({str(path[-1]): value}).splitlines()
 
 
 def _lines(value: JSON) -> list[str]:

@@ -40,7 +40,6 @@ from reconciler.model.schemas import (
     schema,
     variant_schema,
 )
-from reconciler.model.text import printable, safe_output
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -120,25 +119,13 @@ class Drafting(Struct):
         values = _without_given(kind, values, defaults)
         for _, ref in secret_refs(values):
             self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
-        comments = dict(self._comments(adoption, values))
-        return Edit((kind.collection, address.key), escaped(values), comments)
-
-    def _comments(self, adoption: Adoption, spec: JSONObject) -> Iterator[tuple[Path, str]]:
-        """Yield the names of integrations beside the ids that are written."""
-        table = self._table(adoption)
-        for path, _ in adoption.kind.integration_fields(spec):
-            item = table.of_id(value_at(spec, path))
-            if item is not None and item.name:
-                yield path, safe_output(self.context.mask(printable(str(item))))
-
-    def _table(self, adoption: Adoption) -> Integrations:
-        return self.context.live.integrations.get(adoption.live.parent_id or "", Integrations())
+        return Edit((kind.collection, address.key), escaped(values))
 
     def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return the fields to write, with secrets as references."""
-        kind, address, body = adoption.kind, adoption.address, adoption.live.body
-        if self.context.environment:
-            body = named(kind, body, self._table(adoption))
+        kind, address, live = adoption.kind, adoption.address, adoption.live
+        table = self.context.live.integrations.get(live.parent_id or "", Integrations())
+        body = named(kind, live.body, table)
         explicit = declared_values(kind, defaults).keys()
         managed, stale = managed_fields(
             kind, body, dialect=self.context.live.dialect, explicit=explicit

@@ -257,28 +257,24 @@ def test_m1_commands_for_operations_work_with_names(
     assert "differing" not in ran.out
 
 
-@pytest.mark.parametrize(("environment", "first"), [("staging", 100), ("production", 200)])
-def test_import_writes_names_for_several_environments(
-    stored: RunningEmulator, tmp_path: Path, environment: str, first: int
+@pytest.mark.parametrize(
+    ("text", "project", "words"),
+    [
+        (WORKSPACE, "1", ("-e", "staging")),
+        (WORKSPACE, "2", ("-e", "production")),
+        ("version: 1\n", "1", ()),
+    ],
+)
+def test_import_writes_names(
+    stored: RunningEmulator, tmp_path: Path, text: str, project: str, words: tuple[str, ...]
 ) -> None:
-    folder = write(tmp_path, {"reconciler.yaml": WORKSPACE})
-    project = str(first // 100)
-    ran = run(stored, folder, "import", "-e", environment, "--project", project)
+    folder = write(tmp_path, {"reconciler.yaml": text})
+    ran = run(stored, folder, "import", *words, "--project", project)
     assert ran.code == 0, ran.out + ran.err
     text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
     assert text.count("integration: lake\n") == 1
     assert "authorization:\n            name: lake\n" in text
-    assert "No changes." in run(stored, folder, "plan", "-e", environment).out
-
-
-def test_import_writes_ids_with_names_as_comments(stored: RunningEmulator, tmp_path: Path) -> None:
-    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
-    ran = run(stored, folder, "import", "--project", "1")
-    assert ran.code == 0, ran.out + ran.err
-    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
-    assert "integration: 100  # lake (100, AWS account 123456789012)\n" in text
-    assert "authorization: 100  # lake (100, AWS account 123456789012)\n" in text
-    assert "No changes." in run(stored, folder, "plan").out
+    assert "No changes." in run(stored, folder, "plan", *words).out
 
 
 def plan_error(service: RunningEmulator, folder: Path) -> str:
