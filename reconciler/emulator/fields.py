@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from zoneinfo import available_timezones
 
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.refusal import Refusal, invalid, server_error
+from reconciler.emulator.refusal import invalid, server_error
 
 Check: TypeAlias = Callable[[str, Any], Any]
 _T = TypeVar("_T")
@@ -275,7 +275,11 @@ def linked_flag(attr: str, value: Any) -> dict[str, Any]:
 def numbered_flag(attr: str, value: Any) -> dict[str, Any]:
     """Return a flag as above, its id as a number: the newest server stores "123" as 123."""
     flag = linked_flag(attr, value)
-    return {**flag, "id": int(flag["id"])} if str(flag["id"]).isdecimal() else flag
+    try:
+        # The id is no boolean, no list, and no number like 1.5.
+        return {**flag, "id": int(flag["id"] if isinstance(flag["id"], str) else repr(flag["id"]))}
+    except ValueError:
+        raise invalid(attr, "Must provide an integer 'id'.") from None
 
 
 def property_filters(attr: str, value: Any) -> Any:
@@ -362,10 +366,11 @@ def dashboard(dashboards: Collection[int]) -> Check:
 def modifiers(attr: str, value: Any) -> dict[str, Any]:
     """Return query modifiers with known names. Null removes a name."""
     settings = mapping(attr, value)
-    _refuse_unknown(attr, settings, _MODIFIERS, "known modifiers")
     seconds = settings.get("bounceRateDurationSeconds")
     if seconds is not None and not _between(seconds, 1, 120):
-        raise invalid(attr, "bounceRateDurationSeconds must be a number from 1 to 120.")
+        raise invalid(f"{attr}__bounceRateDurationSeconds", "Must be between 1 and 120 seconds.")
+    if set(settings) - _MODIFIERS:
+        raise invalid(attr, "Invalid modifier key.")
     return settings
 
 
@@ -383,17 +388,33 @@ def masking(attr: str, value: Any) -> dict[str, Any]:
 def trigger_groups(attr: str, value: Any) -> dict[str, Any]:
     """Return trigger groups of version 2."""
     settings = mapping(attr, value)
-    groups = settings.get("groups", [])
+    groups = settings.get("groups")
     if settings.get("version") != 2 or not isinstance(groups, list):
         raise invalid(attr, "Must be an object of version 2 with a list of groups.")
-    for group in groups:
-        if not isinstance(group, dict):
-            raise invalid(attr, "Each group must be an object.")
-        for name, most in (("sampleRate", 1), ("minDurationMs", 30_000)):
-            number = group.get(name)
-            if number is not None and not _between(number, 0, most):
-                raise _range(attr, name, most)
+    if not _between(settings.get("fallbackSampleRate", 0), 0, 1):
+        raise invalid(attr, "Invalid fallbackSampleRate. Must be a number between 0 and 1.")
+    for index, group in enumerate(groups):
+        wrong = _wrong_in_group(group)
+        if wrong is not None:
+            raise invalid(attr, f"Group {index}: {wrong}.")
     return settings
+
+
+def _wrong_in_group(group: Any) -> str | None:
+    """Return what is wrong with a trigger group. The filters inside conditions are not checked."""
+    if not isinstance(group, dict):
+        return "must be a dictionary"
+    for name in ("id", "sampleRate", "conditions"):
+        if name not in group:
+            return f"missing required field '{name}'"
+    shortest, conditions = group.get("minDurationMs", 0), group["conditions"]
+    if not _between(group["sampleRate"], 0, 1):
+        return "invalid sampleRate. Must be a number between 0 and 1"
+    if not (isinstance(shortest, int) and _between(shortest, 0, 30_000)):
+        return "'minDurationMs' must be an integer between 0 and 30000 (30 seconds)"
+    if not isinstance(conditions, dict) or conditions.get("matchType", "any") not in ("any", "all"):
+        return "'conditions' must be a dictionary with a matchType of 'any' or 'all'"
+    return None
 
 
 def logs_settings(attr: str, value: Any) -> dict[str, Any]:
@@ -403,10 +424,6 @@ def logs_settings(attr: str, value: Any) -> dict[str, Any]:
     if days is not None and (isinstance(days, bool) or days not in _RETENTION_DAYS):
         raise invalid(attr, "retention_days must be 14 or 30.")
     return settings
-
-
-def _range(attr: str, name: str, most: int) -> Refusal:
-    return invalid(attr, f"{name} must be a number from 0 to {most}.")
 
 
 def _between(value: Any, least: float, most: float) -> bool:

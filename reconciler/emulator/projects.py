@@ -95,6 +95,7 @@ _NEWER: Mapping[str, fields.Check] = {
     "session_recording_trigger_groups": fields.nullable(fields.trigger_groups),
     "session_recording_retention_period": fields.choice("30d", "90d", "1y", "5y"),
     "survey_config": fields.nullable(fields.mapping),
+    "conversations_enabled": _flag,
     "conversations_settings": fields.nullable(fields.mapping),
     "logs_settings": fields.nullable(fields.logs_settings),
     "default_data_theme": fields.nullable(fields.integer()),
@@ -162,8 +163,8 @@ class ProjectFields:
             self.checks |= _OLDER
         if self._strict:
             self.checks |= _NEWER
-            # Gone from the newest serializer: ignored without an error (4.2).
-            del self.checks["slack_incoming_webhook"]
+            # Ignored without an error, the second unless it has a value (4.2).
+            del self.checks["slack_incoming_webhook"], self.checks["access_control"]
         if self._strict or environments:
             self.checks |= _OF_ENVIRONMENTS
 
@@ -174,10 +175,10 @@ class ProjectFields:
 
         `stored` is the project that changes, None for a new one.
         """
-        if self._strict and sent.get("access_control") is not None:
-            raise invalid("access_control", "This field is deprecated.")
         if self._older and stored is not None and sent.get("primary_dashboard", 0) is None:
             raise server_error()
+        if self._strict and sent.get("access_control") is not None:
+            raise invalid("access_control", "This field is deprecated.")
         dashboard = fields.nullable(fields.dashboard(_dashboards(stored or {})))
         checks = self.checks | {"primary_dashboard": dashboard}
         return {name: check(name, sent[name]) for name, check in checks.items() if name in sent}
@@ -200,8 +201,15 @@ class ProjectFields:
         """Return the fields to store. Merged ones keep the keys that were not sent (4.2)."""
         result = dict(checked)
         for name, levels in _MERGED_LEVELS.items():
-            if isinstance(checked.get(name), dict):
+            if name in checked:
                 result[name] = _merge(stored.get(name), checked[name], levels)
+        enabled = bool(checked.get("conversations_enabled"))
+        if "conversations_enabled" in checked and enabled != bool(
+            stored.get("conversations_enabled")
+        ):
+            settings = result.get("conversations_settings", stored.get("conversations_settings"))
+            token = secrets.token_urlsafe(32) if enabled else None
+            result["conversations_settings"] = {**(settings or {}), "widget_public_token": token}
         return result
 
     def shown(self, project: StoredProject, *, level: int = 15) -> dict[str, Any]:
@@ -264,15 +272,11 @@ def new_token() -> str:
 
 
 def _merge(stored: Any, sent: Any, levels: int) -> Any:
-    if levels == 0 or not isinstance(sent, dict):
+    """Return an object with the keys of both, to a depth of `levels`; null is a value as others."""
+    if levels == 0 or not (isinstance(stored, dict) and isinstance(sent, dict)):
         return sent
-    kept = dict(stored) if isinstance(stored, dict) else {}
-    for key, value in sent.items():
-        if value is None and levels == 1:
-            kept.pop(key, None)
-        else:
-            kept[key] = _merge(kept.get(key), value, levels - 1)
-    return kept
+    inner = {name: _merge(stored.get(name), value, levels - 1) for name, value in sent.items()}
+    return {**stored, **inner}
 
 
 def _organization(call: Call) -> str:

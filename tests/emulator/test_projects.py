@@ -108,6 +108,13 @@ def test_errors_to_ignore(api: Api, sent: object) -> None:
     assert changed["autocapture_exceptions_errors_to_ignore"] == kept
 
 
+_GROUP = {"id": "a", "sampleRate": 0.5, "conditions": {"matchType": "all"}, "minDurationMs": 0}
+
+
+def _groups(*groups: object) -> dict:
+    return {"version": 2, "groups": list(groups)}
+
+
 @pytest.mark.parametrize(
     ("field", "sent"),
     [
@@ -119,13 +126,24 @@ def test_errors_to_ignore(api: Api, sent: object) -> None:
         ("session_recording_masking_config", {"maskAllInputs": "yes"}),
         ("session_recording_masking_config", {"blockSelector": 1}),
         ("session_recording_trigger_groups", {"a": 1}),
-        ("session_recording_trigger_groups", {"version": 2, "groups": [{"sampleRate": 2}]}),
-        ("session_recording_trigger_groups", {"version": 2, "groups": [{"minDurationMs": -1}]}),
+        ("session_recording_trigger_groups", _groups({**_GROUP, "sampleRate": 2})),
+        ("session_recording_trigger_groups", _groups({**_GROUP, "minDurationMs": -1})),
         ("logs_settings", {"retention_days": 99}),
         ("logs_settings", {"retention_days": True}),
         ("test_account_filters", [{"key": "a"}]),
         ("test_account_filters", {"key": "a"}),
         ("test_account_filters", [{"key": "a", "type": "cohort", "operator": "exact"}]),
+        ("session_recording_trigger_groups", {"version": 2}),
+        ("session_recording_trigger_groups", _groups("text")),
+        ("session_recording_trigger_groups", _groups({"id": "a", "sampleRate": 1})),
+        ("session_recording_trigger_groups", _groups({**_GROUP, "sampleRate": None})),
+        ("session_recording_trigger_groups", _groups({**_GROUP, "minDurationMs": 1.5})),
+        ("session_recording_trigger_groups", _groups({**_GROUP, "conditions": []})),
+        ("session_recording_trigger_groups", _groups({**_GROUP, "conditions": {"matchType": 1}})),
+        ("session_recording_trigger_groups", {**_groups(), "fallbackSampleRate": 2}),
+        ("session_recording_linked_flag", {"id": True, "key": "a"}),
+        ("session_recording_linked_flag", {"id": 1.5, "key": "a"}),
+        ("session_recording_linked_flag", {"id": "x", "key": "a"}),
         ("path_cleaning_filters", [{"alias": "a"}]),
         ("path_cleaning_filters", [{"alias": "a", "regex": "("}]),
         ("path_cleaning_filters", [{"alias": r"\\\1 \2", "regex": "(a)"}]),
@@ -133,9 +151,12 @@ def test_errors_to_ignore(api: Api, sent: object) -> None:
 )
 @fact("4.2", "only the newest servers refuse some invalid settings", rules=(30,))
 def test_wrong_newer_settings(api: Api, field: str, sent: object) -> None:
+    """I17."""
     answer = change(api, make(api), **{field: sent})
     if api.dialect == "2026" or (api.dialect == "2025" and "masking" in field):
-        refused(answer, 400, "invalid_input", field)
+        bounce = "bounceRateDurationSeconds"
+        attr = f"{field}__{bounce}" if bounce in str(sent) else field
+        refused(answer, 400, "invalid_input", attr)
     else:
         assert answer.status_code == 200
 
@@ -171,14 +192,16 @@ def test_normalised_settings(api: Api, field: str, sent: object, kept: object) -
     assert change(api, make(api), **{field: sent}).json()[field] == kept
 
 
-@fact("4.2", "merged settings keep the keys that were not sent", rules=(30,))
+@fact("4.2", "merged settings keep the keys that were not sent; null is a value", rules=(30,))
 def test_merged_settings(api: Api) -> None:
+    """I17."""
     project = make(
         api, modifiers={"debug": True}, session_replay_config={"ai_config": {"x": 1, "y": 2}}
     )
     both = {"debug": True, "timings": False}
     assert change(api, project, modifiers={"timings": False}).json()["modifiers"] == both
-    assert change(api, project, modifiers={"debug": None}).json()["modifiers"] == {"timings": False}
+    cleared = {"debug": None, "timings": False}
+    assert change(api, project, modifiers={"debug": None}).json()["modifiers"] == cleared
     assert change(api, project, modifiers=None).json()["modifiers"] is None
     deep = change(
         api, project, session_replay_config={"ai_config": {"y": 3}, "record_canvas": True}
@@ -187,6 +210,10 @@ def test_merged_settings(api: Api) -> None:
         "ai_config": {"x": 1, "y": 3},
         "record_canvas": True,
     }
+    within = change(api, project, session_replay_config={"ai_config": {"x": None, "y": [1]}})
+    assert within.json()["session_replay_config"]["ai_config"] == {"x": None, "y": [1]}
+    gone = change(api, project, session_replay_config={"ai_config": None})
+    assert gone.json()["session_replay_config"] == {"ai_config": None, "record_canvas": True}
 
 
 @fact("4.2", "replaced settings lose the keys that were not sent", rules=(31,))
@@ -199,10 +226,13 @@ def test_replaced_settings(api: Api) -> None:
 
 @fact("4.2", "access_control is refused and the webhook ignored", rules=(6, 36))
 def test_retired_fields(api: Api) -> None:
+    """I17."""
     answer = change(api, make(api), access_control=False)
     hook = change(api, make(api, name="Hook"), slack_incoming_webhook="https://x").json()
     if api.dialect == "2026":
         refused(answer, 400, "invalid_input", "access_control")
+        ignored = change(api, {"id": 1}, access_control=None)
+        assert (ignored.status_code, ignored.json()["access_control"]) == (200, False)
         assert "slack_incoming_webhook" not in hook
     else:
         assert answer.status_code == 200
@@ -307,6 +337,19 @@ def test_settings_of_environments(api: Api) -> None:
     refused(api.call("PATCH", environment, {field: 3}), 400, "max_value", field)
 
 
+@fact("4.2", "conversations_settings have a token while conversations are enabled", "2026")
+def test_tokens_of_conversations(api: Api) -> None:
+    """I17."""
+    project = make(api, conversations_settings={"a": 1})
+    both = change(api, project, conversations_enabled=True, conversations_settings={"b": 2}).json()
+    token = both["conversations_settings"].pop("widget_public_token")
+    assert (both["conversations_settings"], len(token) > 40) == ({"a": 1, "b": 2}, True)
+    same = change(api, project, conversations_enabled=True).json()
+    assert same["conversations_settings"]["widget_public_token"] == token
+    off = change(api, project, conversations_enabled=False).json()
+    assert off["conversations_settings"] == {"a": 1, "b": 2, "widget_public_token": None}
+
+
 @fact("4.3", "effective_membership_level is that of the key's user: 1 member, 8 admin, 15 owner")
 def test_membership_levels(api: Api) -> None:
     for key, level in (("phx_all", 15), ("phx_admin", 8), ("phx_member", 1)):
@@ -394,7 +437,7 @@ def test_settings_are_kept(api: Api, field: str, values: list[object]) -> None:
     ("field", "value"),
     [
         ("session_recording_masking_config", {"maskAllInputs": True}),
-        ("session_recording_trigger_groups", {"version": 2}),
+        ("session_recording_trigger_groups", _groups(_GROUP)),
         ("session_recording_retention_period", "90d"),
         ("survey_config", {"a": 1}),
         ("conversations_settings", {"a": 1}),

@@ -39,7 +39,10 @@ GIVEN: dict[str, list[Any]] = {
     "path_cleaning_filters": PROJECT["path_cleaning_filters"][:1],
     "session_recording_linked_flag": PROJECT["session_recording_linked_flag"][:2],
     "session_recording_masking_config": [{"maskAllInputs": True}, {"blockSelector": "b"}],
-    "session_recording_trigger_groups": [{"version": 2}, {"version": 2, "groups": []}],
+    "session_recording_trigger_groups": [
+        {"version": 2, "groups": groups}
+        for groups in ([], [{"id": "a", "sampleRate": 1, "conditions": {}}])
+    ],
     "session_replay_config": [{"record_canvas": True}, {"ai_config": {"a": 1}}],
     "modifiers": [{"debug": True}, {"timings": True}],
     "sql_query": QUERIES[:1],

@@ -189,7 +189,7 @@ RETIRED: dict[str, list[Any]] = {"access_control": [True, False]}
 NEWER: dict[str, list[Any]] = {
     "onboarding_tasks": [{"a": 1}, None],
     "session_recording_masking_config": [{"maskAllInputs": True}, None],
-    "session_recording_trigger_groups": [{"version": 2}, None],
+    "session_recording_trigger_groups": [{"version": 2, "groups": []}, None],
     "session_recording_retention_period": ["90d", "1y"],
     "survey_config": [{"a": 1}, {"b": 2}, None],
     "conversations_settings": [{"a": 1}, {"b": 2}, None],
