@@ -122,6 +122,26 @@ def test_cancelling_a_backfill(api: Api) -> None:
     assert [run["status"] for run in runs(api, export)] == ["Cancelled"]
 
 
+@fact("7.4", "a backfill waits for a run of another one until that run ends or is cancelled", *REAL)
+def test_waiting_for_a_run_of_another_backfill(api: Api) -> None:
+    outcomes(api, {"match": {"times": 1}, "status": "Running"}, {"match": {}, "seconds": 60})
+    export = api.create(**no_op())
+    begun(api, export, "2026-10-01T00:00:00Z", "2026-10-01T03:00:00Z")
+    api.emulator.advance(seconds=30)
+    begun(api, export, "2026-10-01T00:00:00Z", "2026-10-01T02:00:00Z")
+    api.emulator.advance(minutes=30)
+    waiting, first = backfills(api, export)
+    assert (waiting["status"], first["status"], len(runs(api, export))) == ("Running", "Running", 1)
+    api.call("POST", of(api, export, f"backfills/{first['id']}/cancel/"), {})
+    api.emulator.advance(minutes=5)
+    waiting, first = backfills(api, export)
+    assert (waiting["status"], first["status"]) == ("Completed", "Cancelled")
+    last, cancelled = runs(api, export)
+    assert (cancelled["status"], cancelled["backfill"]) == ("Cancelled", first["id"])
+    assert (last["status"], last["backfill"]) == ("Completed", waiting["id"])
+    assert last["data_interval_start"] == "2026-10-01T01:00:00Z"
+
+
 @fact("7.3", "the schedule is deleted a week after end_at; a backfill then ends Failed", *REAL)
 def test_a_backfill_without_a_schedule(api: Api) -> None:
     export = api.create(**no_op(end_at="2026-09-01T00:00:00Z"))
