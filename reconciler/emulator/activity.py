@@ -1,23 +1,21 @@
-"""The activity log of batch exports: which writes make an entry, and its lists (service.md, 10)."""
+"""The activity log of batch exports: which writes make an entry, and its list (service.md, 10)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-import orjson
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import Call, Caller
-from reconciler.emulator.answers import JSONAnswer, Mark, cursor_page, link
+from reconciler.emulator.access import Call, Caller, project_in
+from reconciler.emulator.answers import Mark, cursor_page
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.fields import boolean, moment
 from reconciler.emulator.queries import BadQuery, rewritten
-from reconciler.emulator.refusal import Refusal, forbidden, not_found
+from reconciler.emulator.refusal import Refusal
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import AUDIT_LOGS, World
 
@@ -134,7 +132,6 @@ def _offset(body: Mapping[str, Any]) -> int | None:
 _PAGE = 100
 _LONGEST_PAGE = 1000
 _Entry: TypeAlias = dict[str, Any]
-_Test: TypeAlias = Callable[[_Entry], bool]
 
 
 class ActivityLog:
@@ -142,91 +139,26 @@ class ActivityLog:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._store = world.store
         self._newest = world.dialect.newest
 
     async def listed(self, call: Call) -> Response:
-        """GET activity_log: by scope, item and user."""
-        params = call.request.query_params
-        scopes = [*_words(params, "scope"), *_words(params, "scopes")]
-        return self._page(call, _words(params, "item_id"), scopes, _users(_words(params, "user")))
-
-    async def advanced(self, call: Call) -> Response:
-        """GET advanced_activity_logs: with more filters."""
-        params = call.request.query_params
-        items = [*_words(params, "item_id"), *_words(params, "item_ids")]
-        scopes = [*_words(params, "scope"), *_words(params, "scopes")]
-        return self._page(call, items, scopes, *_advanced(params))
-
-    async def filters(self, call: Call) -> Response:
-        """GET available_filters: the values that the entries have."""
-        self._check_access(call)
-        entries = self._entries(call, ())
-        users = {entry["user"]["uuid"]: entry["user"] for entry in entries if entry["user"]}
-        static = {
-            "users": [
-                {"value": uuid, "label": f"{user['first_name']} {user['last_name']}".strip()}
-                for uuid, user in sorted(users.items())
-            ],
-            "scopes": _values(entry["scope"] for entry in entries),
-            "activities": _values(entry["activity"] for entry in entries),
-            "clients": _values(entry["client"] for entry in entries if entry["client"]),
-        }
-        return JSONAnswer({"static_filters": static, "detail_fields": {}})
-
-    def _entries(self, call: Call, items: Sequence[str]) -> list[_Entry]:
-        project = call.project.id if call.project is not None else None
-        return self._store.activity(organization=call.organization, project=project, items=items)
-
-    def _page(
-        self, call: Call, items: Sequence[str], scopes: Sequence[str], *tests: _Test
-    ) -> Response:
-        self._check_access(call)
-        request = call.request
-        ascending = self._newest and request.query_params.get("ordering") == "created_at"
-        entries = sorted(
-            (
-                entry
-                for entry in self._entries(call, items)
-                if (not scopes or entry["scope"] in scopes) and all(test(entry) for test in tests)
-            ),
-            key=_mark,
-            reverse=not ascending,
-        )
-        size = _page_size(request)
-        if "page" in request.query_params:
-            return self._numbered(request, entries, size)
-        shown = [self._shown(entry) for entry in entries]
-        return cursor_page(request, shown, _mark, size=size, descending=not ascending)
-
-    def _numbered(self, request: Request, entries: Sequence[_Entry], size: int) -> Response:
-        """Return a page by its number, with a count. Raise Refusal (404) beyond the last one."""
-        last = max(1, -(-len(entries) // size))
-        number = _whole(request.query_params["page"]) or 0
-        if not 1 <= number <= last:
-            raise not_found("Invalid page.")
-        links = {
-            name: link(request, {**request.query_params, "page": str(there)})
-            if 1 <= there <= last
-            else None
-            for name, there in (("next", number + 1), ("previous", number - 1))
-        }
-        results = [self._shown(entry) for entry in entries[(number - 1) * size : number * size]]
-        return JSONAnswer({"count": len(entries), **links, "results": results})
-
-    def _check_access(self, call: Call) -> None:
-        """Raise Refusal (402) if the organization lacks the audit log.
-
-        That of a whole organization is for its admins and owners (403).
-        """
-        if call.organization is not None and not call.caller.admin:
-            raise forbidden("You must be an organization admin or owner to read its activity.")
-        if not self._newest:
-            return
-        organization = call.organization or (call.project.organization if call.project else "")
-        if AUDIT_LOGS not in self._world.features_of(organization):
+        """GET activity_log by scope, item and user: cursor pages, newest first."""
+        project, params = project_in(call), call.request.query_params
+        if self._newest and AUDIT_LOGS not in self._world.features_of(project.organization):
             detail = "Audit logs are part of a paid plan that this organization does not have."
             raise Refusal(402, "server_error", "payment_required", detail)
+        scopes = [*_words(params, "scope"), *_words(params, "scopes")]
+        users = _words(params, "user")
+        entries = sorted(
+            (
+                self._shown(entry)
+                for entry in self._world.store.activity(project.id, _words(params, "item_id"))
+                if (not scopes or entry["scope"] in scopes) and _is_of(entry, users)
+            ),
+            key=_mark,
+            reverse=True,
+        )
+        return cursor_page(call.request, entries, _mark, size=_page_size(params), descending=True)
 
     def _shown(self, entry: _Entry) -> dict[str, Any]:
         answer = {
@@ -250,39 +182,10 @@ class ActivityLog:
         return answer
 
 
-def _advanced(params: QueryParams) -> list[_Test]:
-    """Return the tests of the filters that only the advanced path takes. Raise Refusal (400)."""
-    tests = [_users([*_words(params, "user"), *_words(params, "users")])]
-    if "start_date" in params:
-        start = parsed(moment("start_date", params["start_date"]))
-        tests.append(lambda entry: parsed(entry["created_at"]) >= start)
-    if "end_date" in params:
-        end = parsed(moment("end_date", params["end_date"]))
-        tests.append(lambda entry: parsed(entry["created_at"]) <= end)
-    if activities := _words(params, "activities"):
-        tests.append(lambda entry: entry["activity"] in activities)
-    if clients := _words(params, "clients"):
-        tests.append(lambda entry: entry["client"] in clients)
-    if "is_system" in params:
-        system = boolean("is_system", params["is_system"])
-        tests.append(lambda entry: entry["is_system"] is system)
-    if text := params.get("search_text", "").lower():
-        tests.append(lambda entry: text in _searched(entry))
-    return tests
-
-
-def _searched(entry: _Entry) -> str:
-    return orjson.dumps([entry["name"], entry["changes"]]).decode().lower()
-
-
-def _users(wanted: Sequence[str]) -> _Test:
-    """Return a test for entries of users, each named by id or uuid; no names mean all."""
-
-    def test(entry: _Entry) -> bool:
-        user = entry["user"] or {}
-        return not wanted or str(user.get("id")) in wanted or user.get("uuid") in wanted
-
-    return test
+def _is_of(entry: _Entry, users: Sequence[str]) -> bool:
+    """Return whether an entry is of one of these users, each named by id or uuid; none mean all."""
+    user = entry["user"] or {}
+    return not users or str(user.get("id")) in users or user.get("uuid") in users
 
 
 def _words(params: QueryParams, name: str) -> list[str]:
@@ -290,18 +193,11 @@ def _words(params: QueryParams, name: str) -> list[str]:
     return [word for value in params.getlist(name) for word in value.split(",") if word]
 
 
-def _values(words: Iterable[str]) -> list[dict[str, str]]:
-    return [{"value": word} for word in sorted(set(words))]
-
-
 def _mark(entry: _Entry) -> Mark:
     return parsed(entry["created_at"]).timestamp(), entry["id"]
 
 
-def _page_size(request: Request) -> int:
-    size = _whole(request.query_params.get("page_size", ""))
+def _page_size(params: QueryParams) -> int:
+    text = params.get("page_size", "")
+    size = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     return min(size, _LONGEST_PAGE) if size else _PAGE
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -76,17 +76,11 @@ def _of_projects(world: World) -> Paths:
     paths: Paths = {below: collection}
     if world.dialect.real:
         paths["/api/projects/"] = collection
-    for base in (below, "/api/projects/"):
+    for base in (below, "/api/projects/", "/api/environments/"):
         paths |= {
             f"{base}{{id}}/{rest}": operations
             for rest, operations in _of_project(world, projects).items()
         }
-    # Before 2026 this path shows and takes one setting more (service.md, 4.3).
-    of_environments = _of_project(world, Projects(world, environments=True))
-    paths |= {
-        f"/api/environments/{{id}}/{rest}": operations
-        for rest, operations in of_environments.items()
-    }
     return paths
 
 
@@ -128,24 +122,10 @@ def _of_identity(world: World) -> Paths:
 
 
 def _of_activity(world: World) -> Paths:
-    """Return the activity log; only the paths that the dialect has."""
-    dialect, log = world.dialect, ActivityLog(world)
-    if not dialect.real:
-        return {}
-    reads = partial(Operation, scope="activity_log:read")
-    newest = dialect.newest
-    paths: Paths = {}
-    for base in ("/api/projects/{project}/", "/api/environments/{project}/"):
-        advanced = f"{base}advanced_activity_logs/"
-        paths[f"{base}activity_log/"] = {"GET": reads(log.listed)}
-        paths[advanced] = {"GET": reads(log.advanced, with_key=newest)}
-        paths[f"{advanced}available_filters/"] = {"GET": reads(log.filters, with_key=newest)}
-        paths[f"{advanced}export/"] = {"POST": reads(log.advanced, with_key=False)}
-    if newest:
-        advanced = "/api/organizations/{organization}/advanced_activity_logs/"
-        paths[advanced] = {"GET": reads(log.advanced)}
-        paths[f"{advanced}available_filters/"] = {"GET": reads(log.filters)}
-    return paths
+    """Return the activity log; the interface does not have it."""
+    listed = {"GET": Operation(ActivityLog(world).listed, scope="activity_log:read")}
+    bases = ("projects", "environments") if world.dialect.real else ()
+    return {f"/api/{base}/{{project}}/activity_log/": listed for base in bases}
 
 
 def _of_integrations(world: World) -> Paths:
@@ -199,7 +179,7 @@ def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
     dialect: Dialect = world.dialect
     runs = ExportRuns(world, timeline.runs)
     logs = ExportLogs(world, runs, timeline.runs)
-    backfills = ExportBackfills(world, timeline.backfills, runs, exports.fields.shown)
+    backfills = ExportBackfills(world, timeline.backfills, exports.fields.shown)
     paths: Paths = {
         "{id}/logs/": {"GET": _reads(logs.of_export, with_key=not dialect.older)},
         "{id}/runs/": {"GET": _reads(runs.listed)},
@@ -207,7 +187,6 @@ def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
         "{id}/runs/{run}/logs/": {"GET": _reads(logs.of_run, with_key=not dialect.older)},
     }
     if dialect.real:
-        paths["{id}/runs/{run}/retry/"] = {"POST": _writes(backfills.retried)}
         paths["{id}/runs/{run}/cancel/"] = {"POST": _writes(runs.cancelled)}
     if "backfill" in dialect.backfill_paths:
         paths["{id}/backfill/"] = {"POST": _writes(backfills.created)}

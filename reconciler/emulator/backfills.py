@@ -26,7 +26,7 @@ from reconciler.emulator.clock import iso, parsed, stamp
 from reconciler.emulator.outcomes import LIVE, MEAN_RECORDS, Interval
 from reconciler.emulator.refusal import Refusal, invalid, not_found, server_error
 from reconciler.emulator.run_store import STEP, Event
-from reconciler.emulator.runs import BETWEEN, ExportRuns, Runs
+from reconciler.emulator.runs import BETWEEN, Runs
 from reconciler.emulator.schedule import DAYS, END_OF_TIME, Schedule, schedule_of, weekday
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import NEVER, World
@@ -287,13 +287,11 @@ class ExportBackfills:
         self,
         world: World,
         backfills: Backfills,
-        runs: ExportRuns,
         shown: Callable[[StoredExport], dict[str, Any]],
     ) -> None:
         self._world = world
         self._store = world.store
         self._backfills = backfills
-        self._export_runs = runs
         self._export_shown = shown
 
     # Create
@@ -400,16 +398,6 @@ class ExportBackfills:
                 f"start date is {first.strftime('%Y-%m-%d %H:%M:%S')}."
             )
         return max(start, first) if start is not None else None
-
-    async def retried(self, call: Call) -> Response:
-        """POST retry: a backfill of the run's interval. The answer names its workflow."""
-        export, run = export_of(call, self._store), self._export_runs.named(call)
-        start = parsed(run["start"]) if run["start"] is not None else None
-        backfill = self._backfills.begin_unless_running(export, start, parsed(run["end"]))
-        if backfill is None:
-            raise server_error()
-        status = 201 if self._world.dialect.newest else 200
-        return JSONAnswer({"backfill_id": backfill["workflow"]}, status_code=status)
 
     # Read and cancel
 

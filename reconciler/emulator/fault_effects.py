@@ -334,8 +334,6 @@ class OtherId:
             body["id"] = identity + 1_000_000
         elif isinstance(identity, str):
             body["id"] = str(UUID(int=UUID(identity).int ^ 1))
-        else:
-            body["id"] = str(uuid4())
         return JSONAnswer(body, response.status_code)
 
 

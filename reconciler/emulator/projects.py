@@ -102,11 +102,6 @@ _NEWER: Mapping[str, fields.Check] = {
     "modifiers": fields.nullable(fields.modifiers),
 }
 
-_OF_ENVIRONMENTS: Mapping[str, fields.Check] = {
-    "cookieless_server_hash_mode": fields.nullable(fields.integer(least=0, most=2)),
-}
-"""Before 2026 only `environments/` shows and takes these (service.md, 4.3)."""
-
 _DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(CHECKS),
     "app_urls": [],
@@ -152,9 +147,9 @@ OPEN_TO_MEMBERS = frozenset(
 
 
 class ProjectFields:
-    """The rules of one server, for the paths below `environments/` or for the others."""
+    """The rules of one server."""
 
-    def __init__(self, dialect: Dialect, *, environments: bool = False) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         self._strict = dialect.newest
         self._older = dialect.older
         self._plain = not dialect.real
@@ -165,8 +160,6 @@ class ProjectFields:
             self.checks |= _NEWER
             # Ignored without an error, the second unless it has a value (4.2).
             del self.checks["slack_incoming_webhook"], self.checks["access_control"]
-        if self._strict or environments:
-            self.checks |= _OF_ENVIRONMENTS
 
     def checked(
         self, sent: Mapping[str, Any], stored: Mapping[str, Any] | None = None
@@ -292,10 +285,10 @@ _COHORT_FILTER = {"key": "id", "type": "cohort", "value": 1, "operator": "not_in
 class Projects:
     """The operations. Each takes a call and returns the answer, or raises Refusal."""
 
-    def __init__(self, world: World, *, environments: bool = False) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
         self._store = world.store
-        self.fields = ProjectFields(world.dialect, environments=environments)
+        self.fields = ProjectFields(world.dialect)
 
     def _answer(self, call: Call, project: StoredProject, status_code: int = 200) -> Response:
         shown = self.fields.shown(project, level=call.caller.level)

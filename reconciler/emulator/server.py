@@ -215,8 +215,3 @@ def _warn_if_open(host: str) -> None:
             f"warning: {host} is not a loopback address: anyone who reaches it can read and "
             "change all stored data, and the switchboard needs no key\n"
         )
-
-
-def main() -> None:
-    """Run the command (`python -m reconciler.emulator`)."""
-    command()

@@ -38,7 +38,6 @@ CREATE TABLE IF NOT EXISTS activity (
     project INTEGER NOT NULL, item TEXT NOT NULL, body BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS activity_by_item ON activity (item, position);
 CREATE INDEX IF NOT EXISTS activity_by_project ON activity (project, position);
-CREATE INDEX IF NOT EXISTS activity_by_organization ON activity (organization, position);
 """
 _HISTORY = """
 CREATE TEMP TABLE IF NOT EXISTS history (
@@ -367,11 +366,6 @@ class Store(RunStore):
         """Store a user."""
         self._db.execute("INSERT INTO users VALUES (?, ?)", (identity, orjson.dumps(body)))
 
-    def users(self) -> list[dict[str, Any]]:
-        """Return all users, each with its `id`, in the order of their ids."""
-        rows = self._db.execute("SELECT id, body FROM users ORDER BY id")
-        return [{"id": identity, **orjson.loads(body)} for identity, body in rows]
-
     def user(self, identity: int) -> dict[str, Any] | None:
         """Return a user with its `id`."""
         body = self._body("SELECT body FROM users WHERE id = ?", identity)
@@ -384,23 +378,19 @@ class Store(RunStore):
             (organization, project, body["item_id"], orjson.dumps(body)),
         )
 
-    def activity(
-        self, *, organization: str | None, project: int | None, items: Sequence[str] = ()
-    ) -> list[dict[str, Any]]:
-        """Return the entries of an organization or a project, in the order of their writes.
+    def activity(self, project: int, items: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Return the entries of a project, in the order of their writes.
 
         `items` limits them to objects with these ids.
         """
-        place = "project = ?" if organization is None else "organization = ?"
-        only = ""
-        if items:
-            # The unary plus disables the index of the place; that of the items reads fewer rows.
-            place, only = f"+{place}", "AND item IN (SELECT value FROM json_each(?))"
-        values: list[Any] = [project if organization is None else organization]
-        values += [orjson.dumps(list(items)).decode()] if items else []
+        if not items:
+            query = "SELECT body FROM activity WHERE project = ? ORDER BY position"
+            return self._bodies(query, project)
+        # The unary plus disables the index of the project; that of the items reads fewer rows.
         return self._bodies(
-            f"SELECT body FROM activity WHERE {place} {only} ORDER BY position",  # noqa: S608 - ours
-            *values,
+            "SELECT body FROM activity WHERE +project = ? "
+            "AND item IN (SELECT value FROM json_each(?)) ORDER BY position",
+            *(project, orjson.dumps(list(items)).decode()),
         )
 
 

@@ -27,16 +27,7 @@ _NAMES = [
     "scopes",
     "item_id",
     "user",
-    "users",
-    "page",
     "page_size",
-    "start_date",
-    "end_date",
-    "activities",
-    "clients",
-    "search_text",
-    "item_ids",
-    "is_system",
 ]
 _VALUES = ("-1", "x", "%00", "9" * 30)
 

@@ -52,6 +52,7 @@ DIFFERENCES = (
     "Jitter is one delay for all runs, so that tests are exact (7.3).",
     "Daily backfills of 2025 keep their time zone (8.2).",
     "A backfill without an end does not unpause its export: the sources disagree (1.8, 8.1).",
+    "Runs cannot be retried (7.2): a backfill of the interval does the same.",
     "What is inside ai_config, conversations_settings and conditions is not checked (4.2).",
     "Names of modifiers are those known in 2026; a newer one would be refused (4.2).",
     "Destination secrets that a change of type leaves behind are shown by 2025, as inferred (1.6).",

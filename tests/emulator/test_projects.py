@@ -321,22 +321,6 @@ def test_projects_of_other_organizations(api: Api) -> None:
     refused(api.call("GET", "/api/projects/9/batch_exports/"), 403, "permission_denied")
 
 
-@fact("4.3", "older servers have a setting on environments/ only, 2026 on both paths")
-def test_settings_of_environments(api: Api) -> None:
-    field, environment = "cookieless_server_hash_mode", "/api/environments/1/"
-    others = ("/api/projects/1/", f"{projects(api)}1/")
-    everywhere = api.dialect == "2026"
-    assert api.call("GET", environment).json()[field] is None
-    assert api.call("PATCH", environment, {field: 2}).json()[field] == 2
-    assert api.call("PATCH", environment, {"surveys_opt_in": True}).json()[field] == 2
-    for path in others:
-        assert (field in api.call("GET", path).json()) is everywhere
-        answer = api.call("PATCH", path, {field: 1})
-        assert (answer.status_code, field in answer.json()) == (200, everywhere)
-    assert api.call("GET", environment).json()[field] == (1 if everywhere else 2)
-    refused(api.call("PATCH", environment, {field: 3}), 400, "max_value", field)
-
-
 @fact("4.2", "conversations_settings have a token while conversations are enabled", "2026")
 def test_tokens_of_conversations(api: Api) -> None:
     """I17."""

@@ -300,7 +300,7 @@ def test_a_run_goes_from_starting_to_its_end(api: Api) -> None:
     assert runs(api, export, "?after=-90d")[-2]["finished_at"] is None
 
 
-# Cancel and retry
+# Cancel
 
 
 @fact("7.2", "a run can be cancelled until it ends", *REAL)
@@ -317,36 +317,12 @@ def test_cancelling_a_run(api: Api) -> None:
     assert detail == "Cannot cancel a run that is in 'Cancelled' status"
 
 
-@fact("7.2", "a retry is a backfill of the interval; the answer has its workflow id", *REAL)
-def test_retrying_a_run(api: Api) -> None:
-    export = api.create()
-    api.emulator.advance(hours=1)
-    run = runs(api, export)[0]
-    path = of(api, export, f"runs/{run['id']}/retry/")
-    answer = api.call("POST", path, {})
-    assert answer.status_code == (201 if api.dialect == "2026" else 200)
-    bounds = "2026-10-07T10:00:00+00:00-2026-10-07T11:00:00+00:00"
-    assert answer.json() == {"backfill_id": f"{export['id']}-Backfill-{bounds}"}
-    assert api.call("POST", path, {}).status_code == 500
-    api.emulator.advance(minutes=20)
-    again = [
-        retried
-        for retried in runs(api, export)
-        if retried["data_interval_end"] == run["data_interval_end"]
-    ]
-    assert len(again) == 2
-    row = get(api, of(api, export, "backfills/"))["results"][0]
-    assert again[0]["backfill"] == row["id"] != answer.json()["backfill_id"]
-
-
-@fact("7.2", "retry and cancel require batch_export:write", *REAL)
+@fact("7.2", "cancel requires batch_export:write", *REAL)
 def test_scopes_of_actions(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=1)
     run = of(api, export, f"runs/{runs(api, export)[0]['id']}/")
-    for action in ("retry", "cancel"):
-        answer = api.call("POST", f"{run}{action}/", {}, key="phx_read")
-        refused(answer, 403, "permission_denied")
+    refused(api.call("POST", f"{run}cancel/", {}, key="phx_read"), 403, "permission_denied")
 
 
 @fact("2", "the interface cannot retry or cancel runs", "interface")
