@@ -90,12 +90,13 @@ class Details(TypedDict, total=False):
 class DiagnosticCollector(Struct):
     """Diagnostics of a run. With `strict`, warnings are recorded as errors.
 
-    Errors with a code in `lenient` are recorded as warnings. `environment` is the one that is
-    checked, empty if it is the only one or none is.
+    Errors with a code in `lenient` are recorded as warnings, warnings with one in `ignored` are
+    not recorded. `environment` is the one that is checked, empty if it is the only one or none is.
     """
 
     strict: bool = False
     lenient: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
     diagnostics: list[Diagnostic] = field(default_factory=list)
     environment: str = ""
 
@@ -105,7 +106,9 @@ class DiagnosticCollector(Struct):
         self._add(code, level, message, details)
 
     def warning(self, code: str, message: str, **details: Unpack[Details]) -> None:
-        """Record a warning, which is an error when `strict`."""
+        """Record a warning, which is an error when `strict`, unless its code is ignored."""
+        if code in self.ignored:
+            return
         level = Level.ERROR if self.strict else Level.WARNING
         self._add(code, level, message, details)
 

@@ -93,7 +93,12 @@ def validate(
     `interactive`: a person runs the command.
     """
     if options.environment is None:
-        return load_all(options.folder, environ=environ, strict=options.strict)
+        return load_all(
+            options.folder,
+            environ=environ,
+            strict=options.strict,
+            find_tip=lambda: deciding_tip(options, environ, interactive=interactive),
+        )
     options = replace(options, lenient=frozenset())
     try:
         loaded, *_ = load_workspace(options, environ, interactive=interactive)

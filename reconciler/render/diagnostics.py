@@ -7,13 +7,15 @@ combining one, several for a control character, which is shown as an escape.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.kinds import kinds_by_name
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import listed, plain_json, printable, several, shown_characters
 from reconciler.render.options import (
@@ -32,6 +34,9 @@ _FAR = 4
 _MOST_SHOWN = 100
 _LONGEST_MESSAGE = 2_000
 _MOST_ENVIRONMENTS = 5
+_MANY = 4
+"""From how many on, diagnostics that are alike are one."""
+_MOST_PLACES = 3
 _COLOURS = {Level.ERROR: Colour.BOLD_RED, Level.WARNING: Colour.YELLOW, Level.NOTE: Colour.CYAN}
 
 
@@ -101,14 +106,31 @@ def diagnostics_as_text(diagnostics: Sequence[Diagnostic], style: Style = PLAIN)
     """Return `file:line:column: error: message [code]`, the line, a caret, the hint; a count.
 
     Source lines are cropped to the width. The first line of a diagnostic is wrapped only on a
-    terminal, since editors and `grep` read it. Of many diagnostics the first are shown.
+    terminal, since editors and `grep` read it. Of many diagnostics the first are shown, and those
+    that differ only in the resource are one. Errors come last: there they are seen.
     """
     if not diagnostics:
         return ""
-    shown, rest = first_of(diagnostics)
-    blocks = [_block(diagnostic, style) for diagnostic in shown]
+    groups = {group[0]: group for group in _alike(diagnostics)}
+    shown, rest = first_of(tuple(groups))
+    ordered = sorted(shown, key=lambda diagnostic: diagnostic.level is Level.ERROR)
+    blocks = [_block(diagnostic, style, groups[diagnostic][1:]) for diagnostic in ordered]
     wrapped = [line for text in rest for line in style.wrapped(text, "", "  ")]
     return "\n".join([*blocks, *wrapped, counted(diagnostics)]) + "\n"
+
+
+def _alike(diagnostics: Sequence[Diagnostic]) -> Iterator[list[Diagnostic]]:
+    """Yield the diagnostics in groups: many that differ only in the resource, or a single one."""
+    address = re.compile(rf"\b({'|'.join(kinds_by_name())})\.[\w.-]*\w")
+    groups: dict[object, list[Diagnostic]] = {}
+    for diagnostic in diagnostics:
+        words = (address.sub("", message_of(diagnostic)), address.sub("", diagnostic.hint or ""))
+        groups.setdefault((diagnostic.code, diagnostic.level, words), []).append(diagnostic)
+    for group in groups.values():
+        if len(group) < _MANY:
+            yield from ([diagnostic] for diagnostic in group)
+        else:
+            yield group
 
 
 def diagnostics_for_people(diagnostics: Sequence[Diagnostic], options: RenderOptions) -> str:
@@ -149,7 +171,7 @@ def counted(diagnostics: Sequence[Diagnostic]) -> str:
     return ", ".join(counts) + (f" in {files} files" if files > 1 else "")
 
 
-def _block(diagnostic: Diagnostic, style: Style) -> str:
+def _block(diagnostic: Diagnostic, style: Style, others: Sequence[Diagnostic]) -> str:
     place = f"{printable(str(diagnostic.at))}: " if diagnostic.at is not None else ""
     level = diagnostic.level.value
     whole = message_of(diagnostic)
@@ -165,6 +187,10 @@ def _block(diagnostic: Diagnostic, style: Style) -> str:
         lines += style.wrapped(printable(diagnostic.hint), "  hint: ", " " * 8)
     for mark, label in diagnostic.related:
         lines += style.on_terminal(printable(f"{mark}: {label}"), "  ", " " * 4)
+    if others:
+        places = listed((item.at for item in others if item.at is not None), _MOST_PLACES)
+        text = printable(f"{len(others):,} more like this: {places}".removesuffix(": "))
+        lines += style.on_terminal(text, "  ", " " * 4)
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -190,15 +190,17 @@ def load_all(
     environ: Mapping[str, str],
     strict: bool = False,
     drafts: Mapping[str, str] | None = None,
+    find_tip: Callable[[], TrustedTip | None] = lambda: None,
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of the files over all environments.
 
-    `drafts` are texts by path that replace or add files. Unset environment variables are no errors,
-    since they are set where the workspace is applied.
+    `drafts` are texts by path that replace or add files. `find_tip` returns the tip of the trusted
+    branch. Unset environment variables are no errors, since they are set where the workspace is
+    applied. Raises GitUnavailable as `load` does.
     """
     problems = DiagnosticCollector(strict=strict)
     source = FolderSource(folder, drafts or {})
-    loader = _Loader(folder, source, environ, problems, assume_env=True)
+    loader = _Loader(folder, source, environ, problems, assume_env=True, find_tip=find_tip)
     texts: Mapping[str, Document] = {}
     names: tuple[str, ...] = ()
     with collector_paused():
@@ -275,7 +277,8 @@ class _Loader(Struct, frozen=True):
     """The steps of loading.
 
     `assume_env` gives unset environment variables an unknown value. `of_commit`: the files are
-    those of a commit. `tip` is that of the trusted branch.
+    those of a commit. `tip` is that of the trusted branch for settings, and `find_tip` returns it
+    for ignored warnings.
     """
 
     folder: Path
@@ -285,12 +288,14 @@ class _Loader(Struct, frozen=True):
     assume_env: bool = False
     of_commit: bool = False
     tip: TrustedTip | None = None
+    find_tip: Callable[[], TrustedTip | None] = lambda: None
     parsed: ParsedFiles = field(default_factory=ParsedFiles)
 
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
         parser = self.parsed.parse
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
+        self._ignore_warnings(workspace)
         resources = ResourceFiles(self.source, workspace, self.problems, parser)
         files = resources.documents() if workspace.value else []
         if not self.of_commit:
@@ -301,6 +306,22 @@ class _Loader(Struct, frozen=True):
         undetermined = undetermined_in(files, declared) if failed else Undetermined()
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
+
+    def _ignore_warnings(self, workspace: Workspace) -> None:
+        """Ignore the warnings that the trusted workspace file ignores, too."""
+        ignored = workspace.ignored_warnings
+        if not ignored:
+            return
+        tip = self.tip or self.find_tip()
+        if tip is not None:
+            trusted = tip.workspace(workspace, self.source.read(WORKSPACE_FILE)).ignored_warnings
+            if later := sorted(ignored - trusted):
+                text = f"`ignore_warnings` has no effect before the merge: {', '.join(later)}"
+                at = workspace.mark(("ignore_warnings",))
+                hint = tip.fix or f"merge it to {tip.name} first"
+                self.problems.note("untrusted-setting", text, at=at, hint=hint)
+            ignored &= trusted
+        self.problems.ignored = ignored
 
     def context(self, files: _Files, environment: str, trusted: Readable) -> EnvironmentContext:
         """Return what resolving the resources of one environment needs."""

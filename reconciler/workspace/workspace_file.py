@@ -53,6 +53,12 @@ class Workspace(Struct, frozen=True):
         names = self.environments
         return (("policy",), *(("environments", name, "policy") for name in names))
 
+    @property
+    def ignored_warnings(self) -> frozenset[str]:
+        """The codes of warnings that are not reported."""
+        written = self.value.get("ignore_warnings")
+        return frozenset(map(str, written)) if isinstance(written, list) else frozenset()
+
     def section(self, *path: str) -> Mapping[str, Any]:
         """Return the mapping at a path, empty if there is none."""
         section = value_at(self.value, path)

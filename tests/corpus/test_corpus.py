@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
+import re
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
@@ -64,6 +66,13 @@ def test_a_broken_workspace_is_reported_as_expected(
         case.update(text)
     else:
         assert text == case.expected
+
+
+def test_x3_every_warning_can_be_ignored_and_nothing_else() -> None:
+    schema = json.loads((ROOT / "schemas/workspace.schema.json").read_text(encoding="utf-8"))
+    ignorable = schema["properties"]["ignore_warnings"]["items"]["enum"]
+    printed = "\n".join(case.expected for case in CASES)
+    assert sorted(set(re.findall(r"warning: .*\[([a-z-]+)\]", printed))) == ignorable
 
 
 @pytest.mark.parametrize("case", FIRST_OF_EACH_THEME, ids=lambda case: case.id)

@@ -424,6 +424,23 @@ def test_settings_of_the_client_come_from_the_trusted_branch(job: Job) -> None:
     assert session.loaded.client == ClientOptions(parallelism=2)
 
 
+def test_x3_ignored_warnings_are_those_that_the_trusted_branch_ignores_too(job: Job) -> None:
+    fields = "project: web, name: Lake, interval: every 5 minutes, destination: {type: NoOp}"
+    files = {"lake.yaml": f"batch_exports: {{lake: {{{fields}}}}}\n"}
+    unused = "vars: {unused: 1}\nignore_warnings: "
+    job.merge({**files, "reconciler.yaml": job.settings(f"{unused}[unused-variable]\n")})
+    job.propose({"reconciler.yaml": job.settings(f"{unused}[unused-variable, feature-flag]\n")})
+    for words in (("--strict",), ("--strict", "-e", "prod")):
+        ran = job.run("validate", *words)
+        assert ran.code == 1
+        assert "[feature-flag]" in ran.out
+        assert "[unused-variable]" not in ran.out
+        assert "note: `ignore_warnings` has no effect before the merge: feature-flag" in ran.out
+        assert job.run("validate", *words, "--trust-workspace").code == 0
+    job.propose({"reconciler.yaml": job.settings(f"{unused}[]\n")})
+    assert "[unused-variable]" in job.run("validate").out
+
+
 def test_trust_workspace_uses_the_files(job: Job) -> None:
     other = job.settings("policy: {max_changes: 9}\n", base_url=f"{job.running.base_url}/")
     job.merge(

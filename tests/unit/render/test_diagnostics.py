@@ -235,3 +235,20 @@ def test_a_line_with_a_secret_is_not_printed(line: str) -> None:
     diagnostic = wrong(at=Mark("a.yaml", 1, line.index("wrong") + 1, 5))
     text = diagnostics_as_text(with_lines([diagnostic], {"a.yaml": document}))
     assert text == diagnostics_as_text([replace(diagnostic, line=None)])
+
+
+def test_x6_many_alike_are_one_and_errors_come_last() -> None:
+    def warned(key: str, line: int) -> Diagnostic:
+        message = f"model of batch_export.{key} requires a feature"
+        return Diagnostic("feature-flag", Level.WARNING, message, Mark("a.yaml", line))
+
+    error = wrong(at=Mark("a.yaml", 2))
+    many = [warned(f"lake-{number}", number) for number in range(1, 7)]
+    assert diagnostics_as_text([many[0], error, *many[1:]]).splitlines()[:3] == [
+        "a.yaml:1:1: warning: model of batch_export.lake-1 requires a feature [feature-flag]",
+        "  5 more like this: a.yaml:2:1, a.yaml:3:1, a.yaml:4:1 and 2 more",
+        diagnostics_as_text([error]).splitlines()[0],
+    ]
+    assert diagnostics_as_text([error, *many]).endswith("\n1 error, 6 warnings\n")
+    few = diagnostics_as_text([*many[:3], replace(many[3], hint="another")])
+    assert few.count("warning:") == 4
