@@ -21,6 +21,8 @@ from tests.review.pull_requests import (
 )
 
 _CONTACTS = "SELECT properties.email AS email FROM persons"
+_HOURLY = "SELECT event FROM events WHERE timestamp >= {data_interval_start}"
+_OTHER_TABLE = {"dataWarehouseEventsModifiers": [{"table_name": "salaries"}]}
 _EVIL, _FORGOTTEN = "evil.example", "forgotten-bucket"
 _CARDS = "card_number_typed"
 _PAST = "2026-05-30T00:00:00Z"
@@ -239,6 +241,34 @@ _DATA = (
 _FORM = (
     Danger(
         "region changed", ("us-east-9",), "updates", (export(s3()), export(s3(region="us-east-9")))
+    ),
+    Danger(
+        "encryption removed",
+        ("sink", "not encrypted"),
+        "moves",
+        (export(s3(encryption="AES256")), export(s3(encryption=None))),
+    ),
+    Danger(
+        "first run in many years",
+        ("sink", "2099"),
+        "moves",
+        (export(s3()), export(s3(), start_at="2099-01-01T00:00:00Z")),
+    ),
+    Danger(
+        "hours become weeks",
+        ("sink", "week"),
+        "moves",
+        (export(s3()), {**export(s3()), "interval": "week"}),
+    ),
+    Danger(
+        "other table in place of events",
+        ("sink", "in place of events"),
+        "updates",
+        (
+            export(aws(), model="hogql", hogql_query=_HOURLY),
+            export(aws(), model="hogql", hogql_query=_HOURLY, hogql_modifiers=_OTHER_TABLE),
+        ),
+        dialect=_V2026,
     ),
     Danger(
         "certificate of the server not checked",

@@ -22,7 +22,7 @@ from reconciler.model.run import BILLING, COMPLETED, FAILED, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
 from reconciler.model.text import command_text, listed, quoted, several, shortened
 from reconciler.model.times import moment_as_option, step_of
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, mapping_of, value_at
 
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
 _SUNDAY = datetime(1970, 1, 4, tzinfo=UTC)
@@ -42,15 +42,20 @@ def _in_config(*names: str) -> AbstractSet[Path]:
 _PLACES = _in_config(*(name for words in DESTINATION.places.values() for name in words))
 _EVENTS = _in_config("include_events", "exclude_events") | {("filters",)}
 _FORMATS = _in_config(
-    *("file_format", "compression", "encryption", "kms_key_id", "legacy_parquet_extension"),
-    *("use_json_type", "use_variant_type", "properties_data_type"),
-)
+    *("file_format", "compression", "legacy_parquet_extension", "use_json_type"),
+    *("use_variant_type", "use_automatic_schema_evolution", "properties_data_type"),
+) | {(name,) for name in ("incremental_mode", "primary_key", "version_key")}
+_ENCRYPTION = _in_config("encryption", "kms_key_id")
+_OTHER_TABLES = "dataWarehouseEventsModifiers"
+"""The modifier with the tables that a query reads in place of events."""
 _PERSONS = r"(?i)\b(?:raw_)?persons?\b|\bpoe\b"
 _LONGEST_ERROR = 121
 _MOST_NAMES = 10
 _DEGREES = (Severity.WARNING, Severity.INFO)
 _INTERVALS = {"hour": "hourly", "day": "daily", "week": "weekly"}
 _OTHERS = "all others"
+_LONG = 31
+"""Days without runs that count as lost data."""
 
 
 def live_value(context: RuleContext, *path: str) -> JSON:
@@ -226,13 +231,17 @@ def billing_limit(context: RuleContext) -> Outcome:
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are.
 
-    Readers of the destination see files or batches of other ranges from then on.
+    Readers of the destination see files or batches of other ranges from then on. With a longer
+    interval, data arrives later.
     """
     before, after = context.sides("interval")
-    return (
+    text = (
         f"the schedule changes immediately ({before} → {after}): new files or batches cover other "
         "ranges, past ones stay as they are"
     )
+    was, now = step_of(before), step_of(after)
+    is_shorter = was is not None and now is not None and now < was
+    return (Effect.FORM, text) if is_shorter else text
 
 
 @RULES.rule("destination-moved", Severity.WARNING, Effect.FORM, on=_CHANGES, of=_PLACES)
@@ -374,12 +383,18 @@ def events_changed(context: RuleContext) -> Outcome:
     )
     known = {_OTHERS, *only, *only_after, *but, *but_after}
     before, after = (only or known) - but, (only_after or known) - but_after
-    changes = {"no longer exported": before - after, "exported from now on": after - before}
-    texts = [
-        f"{now}: {listed(sorted(these), _MOST_NAMES)}" for now, these in changes.items() if these
-    ]
-    texts += ["other filters choose the events"] if context.field("filters") else []
-    return "; ".join(texts) or None
+    was, now = (side if isinstance(side, list) else [] for side in context.sides("filters"))
+    added, dropped = any(item not in was for item in now), any(item not in now for item in was)
+    texts = {
+        f"no longer exported: {listed(sorted(before - after), _MOST_NAMES)}": before - after,
+        f"exported from now on: {listed(sorted(after - before), _MOST_NAMES)}": after - before,
+        "more filters exclude events": added and not dropped,
+        "fewer filters exclude events": dropped and not added,
+        "other filters choose the events": added and dropped,
+    }
+    message = "; ".join(text for text, is_true in texts.items() if is_true)
+    effect = Effect.LOST if before - after or added else Effect.ELSEWHERE
+    return (effect, message) if message else None
 
 
 @RULES.rule("region-changed", Severity.WARNING, Effect.LOST, on=_CHANGES, of=_in_config("region"))
@@ -396,13 +411,45 @@ def region_changed(context: RuleContext) -> Outcome:
 
 @RULES.rule("format-changed", Severity.WARNING, Effect.FORM, on=_CHANGES, of=_FORMATS)
 def format_changed(context: RuleContext) -> Outcome:
-    """Another file format, compression, encryption or type of columns for new data.
+    """Another file format, compression, type of columns or way to write rows for new data.
 
     Exported data stays as it is. Check that the readers of the destination accept both.
     """
     changed = [change.path[-1] for change in context.change.fields if change.path in _FORMATS]
     text = f"{listed(changed, _MOST_NAMES)}: readers must accept new and exported data"
     return text if context.field(*_TYPE) is None else None
+
+
+@RULES.rule("encryption-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES, of=_ENCRYPTION)
+def encryption_changed(context: RuleContext) -> Outcome:
+    """New files are not encrypted in the same way, or with another key.
+
+    Check who can read them then, and that their readers have the key.
+    """
+    sides = context.sides(*_CONFIG, "encryption")
+    was, now = (side if isinstance(side, str) else "" for side in sides)
+    if context.field(*_TYPE) is not None or not (was or now):
+        return None
+    if was == now:
+        return f"new files are encrypted with another key of {now}"
+    text = f"new files are encrypted with {now}" if now else "new files are not encrypted"
+    return f"{text}, no longer with {was}" if was else text
+
+
+@RULES.rule(
+    "query-modifiers-changed", Severity.WARNING, Effect.FORM, on=_WRITES, of=["hogql_modifiers"]
+)
+def query_modifiers_changed(context: RuleContext) -> Outcome:
+    """The query has other results, or reads other tables in place of events.
+
+    Check the rows of a run, and that the destination may have the data of these tables.
+    """
+    before, after = map(mapping_of, context.sides("hogql_modifiers"))
+    if before.get(_OTHER_TABLES) != after.get(_OTHER_TABLES):
+        return Effect.ELSEWHERE, f"{_OTHER_TABLES}: the query reads other tables in place of events"
+    names = sorted(key for key in {**before, **after} if before.get(key) != after.get(key))
+    text = f"{listed(names, _MOST_NAMES)}: the query has other results"
+    return None if context.action is Action.CREATE else text
 
 
 @RULES.rule("secret-reference-changed", Severity.WARNING, Effect.ELSEWHERE, on=_CHANGES)
@@ -446,15 +493,33 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     return f"end_at {moment_as_option(end)} has passed: no more runs are scheduled"
 
 
-@RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_CHANGES, of=["start_at"])
+@RULES.rule("end-moved", Severity.WARNING, Effect.LOST, on=_CHANGES, of=["end_at"])
+def end_moved(context: RuleContext) -> Outcome:
+    """The export ends, or ends earlier.
+
+    Check that no reader needs later data.
+    """
+    before, end = map(moment, context.sides("end_at"))
+    if end is None or end <= context.now or (before is not None and before <= end):
+        return None
+    return f"no runs are scheduled after {moment_as_option(end)}"
+
+
+@RULES.rule("start-moved", _DEGREES, Effect.DELAYED, on=_WRITES, of=["start_at"])
 def start_moved(context: RuleContext) -> Outcome:
     """A later start skips runs; an earlier start does not run anything by itself.
 
-    For past ranges use a backfill.
+    A start in more than 31 days counts as lost data. For past ranges use a backfill.
     """
     start = moment(context.sides("start_at")[1])
-    if start is not None and start > context.now:
-        return f"no runs are scheduled before {moment_as_option(start)}"
+    days = (start - context.now).days if start is not None else -1
+    text = f"no runs are scheduled before {moment_as_option(start)}" if start is not None else ""
+    if days > _LONG:
+        return Effect.LOST, f"{text}, for {several(days, 'day')}"
+    if context.action is Action.CREATE:
+        return None
+    if days >= 0:
+        return text
     text = "an earlier start schedules no runs for past time; use a backfill for that"
     return Severity.INFO, text
 

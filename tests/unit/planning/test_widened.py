@@ -325,6 +325,111 @@ def test_plan_v5_region_and_format_are_consequences(
     assert {rule: item.message for rule, item in found.items()} == expected
 
 
+KMS = {"encryption": "aws:kms", "kms_key_id": "ours"}
+HOGQL = {"model": "hogql", "sql_query": "select 1 where {data_interval_start}"}
+FILTERS = [{"type": "event", "key": "a"}], [{"type": "event", "key": "b"}]
+SCHEDULE = "the schedule changes immediately"
+RANGES = "new files or batches cover other ranges, past ones stay as they are"
+SWAP = {"dataWarehouseEventsModifiers": [{"table_name": "partners"}]}
+DANGEROUS: list[tuple[dict[str, Any] | None, dict[str, Any], str, Effect, str]] = [
+    (
+        *({"destination": s3(**KMS)}, {"destination": s3(encryption=None, kms_key_id=None)}),
+        *("encryption-changed", Effect.ELSEWHERE),
+        "new files are not encrypted, no longer with aws:kms",
+    ),
+    (
+        *({"destination": s3(**KMS)}, {"destination": s3(encryption="AES256")}),
+        *("encryption-changed", Effect.ELSEWHERE),
+        "new files are encrypted with AES256, no longer with aws:kms",
+    ),
+    (
+        *({"destination": s3(**KMS)}, {"destination": s3(**KMS | {"kms_key_id": "theirs"})}),
+        *("encryption-changed", Effect.ELSEWHERE),
+        "new files are encrypted with another key of aws:kms",
+    ),
+    (
+        *({"destination": s3()}, {"destination": s3(**KMS)}),
+        *("encryption-changed", Effect.ELSEWHERE, "new files are encrypted with aws:kms"),
+    ),
+    (
+        *(HOGQL, HOGQL | {"hogql_modifiers": SWAP}),
+        *("query-modifiers-changed", Effect.ELSEWHERE),
+        "dataWarehouseEventsModifiers: the query reads other tables in place of events",
+    ),
+    (
+        *(None, HOGQL | {"hogql_modifiers": SWAP}),
+        *("query-modifiers-changed", Effect.ELSEWHERE),
+        "dataWarehouseEventsModifiers: the query reads other tables in place of events",
+    ),
+    (
+        *(HOGQL | {"hogql_modifiers": {"a": 1}}, HOGQL | {"hogql_modifiers": {"b": 1}}),
+        *("query-modifiers-changed", Effect.FORM, "a, b: the query has other results"),
+    ),
+    (
+        *({}, {"start_at": "2099-01-01"}, "start-moved", Effect.LOST),
+        "no runs are scheduled before 2099-01-01T00:00:00Z, for 26,511 days",
+    ),
+    (
+        *(None, {"start_at": "2099-01-01"}, "start-moved", Effect.LOST),
+        "no runs are scheduled before 2099-01-01T00:00:00Z, for 26,511 days",
+    ),
+    (
+        *({}, {"start_at": "2026-06-02"}, "start-moved", Effect.DELAYED),
+        "no runs are scheduled before 2026-06-02T00:00:00Z",
+    ),
+    (
+        *({"end_at": "2027-01-01"}, {"end_at": "2026-06-02"}, "end-moved", Effect.LOST),
+        "no runs are scheduled after 2026-06-02T00:00:00Z",
+    ),
+    (
+        *({}, {"interval": "week"}, "interval-changed", Effect.DELAYED),
+        f"{SCHEDULE} (hour → week): {RANGES}",
+    ),
+    (
+        *({}, {"interval": "every 5 minutes"}, "interval-changed", Effect.FORM),
+        f"{SCHEDULE} (hour → every 5 minutes): {RANGES}",
+    ),
+    (
+        *({"filters": []}, {"filters": FILTERS[0]}, "events-changed", Effect.LOST),
+        "more filters exclude events",
+    ),
+    (
+        *({"filters": FILTERS[0]}, {"filters": None}, "events-changed", Effect.ELSEWHERE),
+        "fewer filters exclude events",
+    ),
+    (
+        *({"filters": FILTERS[0]}, {"filters": FILTERS[1]}, "events-changed", Effect.LOST),
+        "other filters choose the events",
+    ),
+    (
+        *(HOGQL | {"incremental_mode": "MERGE"}, HOGQL | {"incremental_mode": "APPEND"}),
+        *("format-changed", Effect.FORM),
+        "incremental_mode: readers must accept new and exported data",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "rule", "effect", "message"), DANGEROUS)
+def test_r5_what_data_loses_or_shows_is_a_consequence(
+    before: dict[str, Any] | None,
+    after: dict[str, Any],
+    rule: str,
+    effect: Effect,
+    message: str,
+) -> None:
+    found = of_export(before, after)[rule]
+    assert (found.effect, found.message) == (effect, message)
+
+
+def test_r5_other_starts_and_ends_lose_nothing() -> None:
+    """Nor does a key without encryption."""
+    assert of_export({}, {"destination": s3(kms_key_id="k")}) == {}
+    for start in ("2026-01-01", "2026-06-30"):
+        assert of_export(None, {"start_at": start}) == {}
+    for end in ("2027-01-01", None):
+        assert of_export({"end_at": "2026-12-01"}, {"end_at": end}) == {}
+
+
 def test_a_certificate_that_is_no_longer_checked_is_a_consequence() -> None:
     rule, checked = "certificate-not-checked", _postgres()
     for unchecked in ({"has_self_signed_cert": True}, {"has_self_signed_cert": True, "port": 1}):
