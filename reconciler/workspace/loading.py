@@ -39,7 +39,6 @@ from reconciler.workspace.resource_files import (
 from reconciler.workspace.settings import (
     Deciding,
     Settings,
-    Unconnected,
     point_at_variables,
     report_unused,
     variable_places,
@@ -116,13 +115,13 @@ class Loaded(Settings, frozen=True, kw_only=True):
     @property
     def connection(self) -> Connection | None:
         """The connection, None without one."""
-        return self.connected if isinstance(self.connected, Connection) else None
+        return self.configured.connection
 
     def reachable(self) -> Connection:
         """Return the connection. Raises ReconcilerError that says why there is none."""
-        if isinstance(self.connected, Unconnected):
-            raise ReconcilerError(self.connected.message, hint=self.connected.hint)
-        return self.connected
+        if self.connection is None:
+            raise ReconcilerError(self.configured.message, hint=self.configured.hint)
+        return self.connection
 
 
 class LoadOptions(Struct, frozen=True):
@@ -375,8 +374,8 @@ class _Loader(Struct, frozen=True):
         references = context.references
         decided = deciding.settings(references)
         desired = self.desired(files, context)
-        if isinstance(decided.connected, Connection):
-            connection = decided.connected
+        connection = decided.configured.connection
+        if connection is not None:
             desired = desired.of_service(connection.base_url, connection.organization)
         settings = deciding.after_merge(decided, desired, references)
         point_at_variables(self.problems, since, files.documents, references.places)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -32,14 +32,7 @@ from reconciler.model.live import id_text
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.model.text import listed, quoted, several
-from reconciler.model.values import (
-    JSON,
-    Path,
-    SecretRef,
-    SecretValue,
-    path_text,
-    value_at,
-)
+from reconciler.model.values import Path, SecretRef, SecretValue, path_text, value_at
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.references import References, key_variables, readable_of
 from reconciler.workspace.schema.validation import shown
@@ -73,7 +66,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     policy, own_policy
         The policy that applies, and that of the loaded files, which may allow more.
-    connected
+    configured
         The connection, or why there is none.
     client
         How requests are made.
@@ -85,7 +78,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     policy: Policy
     own_policy: Policy
-    connected: Connected
+    configured: Configured
     client: ClientOptions
     literals: Mapping[str, SecretValue] = field(default_factory=dict)
     after_merge: tuple[Refusal, ...] = ()
@@ -127,17 +120,12 @@ class Deciding(Struct, frozen=True):
         """
         in_job = self.tip is not None and self.tip.in_job
         policy = policy_of(self.own, self.environment)
-        configured = connection_of(self.own, self.environment, references, in_job=in_job)
+        own = connection_of(self.own, self.environment, references, in_job=in_job)
         client = client_options_of(self.own, self.environment, references.problems)
-        if self.tip is None:
-            return Settings(
-                policy=policy, own_policy=policy, connected=configured.connected, client=client
-            )
-        return self._of_tip(self.tip, policy, configured, references)
+        settings = Settings(policy=policy, own_policy=policy, configured=own, client=client)
+        return settings if self.tip is None else self._of_tip(self.tip, settings, references)
 
-    def _of_tip(
-        self, tip: TrustedTip, policy: Policy, own: Configured, loaded: References
-    ) -> Settings:
+    def _of_tip(self, tip: TrustedTip, own: Settings, loaded: References) -> Settings:
         """Return the settings of the trusted branch, with what the loaded files change."""
         problems = DiagnosticCollector()
         references = replace(
@@ -157,33 +145,32 @@ class Deciding(Struct, frozen=True):
         client = client_options_of(self.trusted, self.environment, problems)
         if not loaded.problems.failed:
             tip.check(problems)
-        changes = changed_connection(self.own, self.environment, own, trusted)
-        connected = self._explained(own, trusted.connected, tip)
-        if isinstance(connected, Unconnected) and connected.is_untrusted:
-            loaded.problems.note("untrusted-setting", connected.message, hint=connected.hint)
-        return Settings(
-            policy=policy.stricter(self.policy),
-            own_policy=policy,
-            connected=connected,
+        changes = changed_connection(self.own, self.environment, own.configured, trusted)
+        return replace(
+            own,
+            policy=own.policy.stricter(self.policy),
+            configured=self._explained(own.configured, trusted, tip, loaded.problems),
             client=client,
             literals=references.literals or {},
             after_merge=tuple(changes),
         )
 
-    def _explained(self, own: Configured, connection: Connected, tip: TrustedTip) -> Connected:
+    def _explained(
+        self, own: Configured, trusted: Configured, tip: TrustedTip, problems: DiagnosticCollector
+    ) -> Configured:
         """Return the connection, or why there is none, with what to do about it."""
-        if isinstance(own.connected, Unconnected) and own.connected.disagrees:
-            return own.connected
-        missing = connection.missing if isinstance(connection, Unconnected) else {}
-        names = [f"`{name}`" for name in missing if name in own.written]
+        if own.disagrees:
+            return own
+        names = [f"`{name}`" for name in trusted.missing if name in own.written]
         if not names:
-            return connection
+            return trusted
         message = untrusted(f"{listed(names, 3)} of environment {self.environment}", tip.reason)
         # Outside of jobs the files are probably those of the user.
         trust = "use --trust-workspace to trust the files of this folder"
-        ways = [tip.fix or "merge it first", f"set {', '.join(missing.values())}"]
+        ways = [tip.fix or "merge it first", f"set {', '.join(trusted.missing.values())}"]
         hint = ", or ".join([*ways, trust] if tip.in_job else [trust, *ways])
-        return Unconnected(message, hint, is_untrusted=True)
+        problems.note("untrusted-setting", message, hint=hint)
+        return Configured(message=message, hint=hint)
 
     def after_merge(self, settings: Settings, desired: Desired, loaded: References) -> Settings:
         """Return the settings with all that the loaded files change, and the way to allow it."""
@@ -230,28 +217,27 @@ def _users(used: Mapping[str, set[Address]]) -> tuple[Address, ...]:
     return tuple(sorted(set().union(*used.values())))
 
 
-class Unconnected(Struct, frozen=True):
-    """Why an environment has no connection, and the fix. `disagrees`: a file and a variable do.
+class Configured(Struct, frozen=True):
+    """The connection of an environment, or why it has none.
 
-    `missing` are the settings that are missing, with their variables. `is_untrusted`: the loaded
-    files have them.
+    connection
+        The connection, None without one.
+    written
+        What the file sets: text by name of the setting.
+    message, hint
+        Why there is no connection, and the fix.
+    missing
+        The settings that are missing, with their variables.
+    disagrees
+        Whether a file and a variable contradict each other.
     """
 
-    message: str
-    hint: str
-    disagrees: bool = False
+    connection: Connection | None = None
+    written: Mapping[str, str] = field(default_factory=dict)
+    message: str = ""
+    hint: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
-    is_untrusted: bool = False
-
-
-Connected: TypeAlias = Connection | Unconnected
-
-
-class Configured(Struct, frozen=True):
-    """The connection of an environment, and what its file sets: text by name of the setting."""
-
-    connected: Connected
-    written: Mapping[str, str]
+    disagrees: bool = False
 
 
 def connection_of(
@@ -261,45 +247,48 @@ def connection_of(
 
     `in_job`: with the variable of the API key, the others are required.
     """
-    environ = references.environ
-    texts = {name: _text_of(workspace, environment, name, references) for name in ADDRESS}
-    written = {name: text for name, text in texts.items() if text}
-    key = _key_of(workspace, environment, references)
-    settings = dict(written)
+    environ, at = references.environ, ("environments", environment)
+    texts = {name: _text_of(workspace, (*at, name), references) for name in ADDRESS}
+    own = {name: text for name, text in texts.items() if text}
+    key = used_key = _key_of(workspace, environment, references)
+    written = own | ({"api_key": str(key)} if key is not None else {})
+    settings = dict(own)
     for name, variable in ADDRESS.items():
         value = environ.get(variable)
-        if value and (environ.get(API_KEY) or name not in written):
+        if value and (environ.get(API_KEY) or name not in own):
             settings[name] = value
     base_url, organization = settings.get("base_url"), settings.get("organization")
     if base_url and not isinstance(base_url, Unknown):
-        is_written = base_url == written.get("base_url")
-        at = workspace.mark(("environments", environment, "base_url")) if is_written else None
-        _check_url("base_url" if is_written else ADDRESS["base_url"], base_url, at, references)
-    connected: Connected | None = None
-    used_key = key
+        is_own = base_url == own.get("base_url")
+        mark = workspace.mark((*at, "base_url")) if is_own else None
+        _check_url("base_url" if is_own else ADDRESS["base_url"], base_url, mark, references)
+    problem = None
     if environ.get(API_KEY):
         used_key = SecretRef.of("env", API_KEY)
-        connected = _disagreement(workspace, environment, written, environ, in_job=in_job)
+        problem = _disagreement(workspace, environment, own, environ, in_job=in_job)
+    disagrees = problem is not None
     if organization and not isinstance(organization, Unknown) and id_text(organization) is None:
         message = f"environment {environment} has the organization {quoted(organization)}"
-        no_id = Unconnected(f"{message}: that is no id", _ID_HINT)
-        if organization == written.get("organization"):
-            at = workspace.mark(("environments", environment, "organization"))
-            references.problems.error("not-allowed", no_id.message, at=at, hint=no_id.hint)
-        connected = connected or no_id
-    if connected is None and base_url and organization and used_key is not None:
-        written_key = str(workspace.section("environments", environment).get("api_key", ""))
-        connected = Connection(
-            environment,
-            base_url.rstrip("/"),
-            organization,
-            used_key,
-            key_text=written_key if used_key is key and not used_key.is_literal else "",
+        no_id = f"{message}: that is no id", _ID_HINT
+        if organization == own.get("organization"):
+            mark = workspace.mark((*at, "organization"))
+            references.problems.error("not-allowed", no_id[0], at=mark, hint=no_id[1])
+        problem = problem or no_id
+    if problem is not None:
+        return Configured(None, written, *problem, disagrees=disagrees)
+    if base_url and organization and used_key is not None:
+        key_text = str(workspace.section(*at).get("api_key", "")) if used_key is key else ""
+        return Configured(
+            Connection(
+                environment,
+                base_url.rstrip("/"),
+                organization,
+                used_key,
+                key_text="" if used_key.is_literal else key_text,
+            ),
+            written,
         )
-    return Configured(
-        connected or _missing(workspace, environment, environ),
-        written | ({"api_key": str(key)} if key is not None else {}),
-    )
+    return _unconnected(workspace, environment, environ, written)
 
 
 def changed_connection(
@@ -309,17 +298,12 @@ def changed_connection(
     from reconciler.model.plan import Refusal
 
     for name, new in own.written.items():
-        used = (
-            "" if isinstance(trusted.connected, Unconnected) else getattr(trusted.connected, name)
-        )
-        old = trusted.written.get(name) or str(used)
-        if new.rstrip("/") not in (old.rstrip("/"), str(used)):
+        used = str(getattr(trusted.connection, name, ""))
+        old = trusted.written.get(name) or used
+        if new.rstrip("/") not in (old.rstrip("/"), used):
             before = f" from {quoted(old)}" if old else ""
-            yield Refusal(
-                "connection",
-                f"`{name}` changes{before} to {quoted(new)}",
-                at=workspace.mark(("environments", environment, name)),
-            )
+            at = workspace.mark(("environments", environment, name))
+            yield Refusal("connection", f"`{name}` changes{before} to {quoted(new)}", at=at)
 
 
 def _disagreement(
@@ -329,28 +313,25 @@ def _disagreement(
     environ: Mapping[str, str],
     *,
     in_job: bool,
-) -> Unconnected | None:
-    """Return why the API key of the variable has no address, None if it has one."""
+) -> tuple[str, str] | None:
+    """Return why the API key of the variable has no address and the fix, None if it has one."""
     for name, variable in ADDRESS.items():
         value, own = environ.get(variable), written.get(name)
         if not value and in_job:
-            return Unconnected(
-                f"{API_KEY} is set, but {variable} is not",
-                f"set {variable} in the job, next to the key: files do not decide where it is sent",
-                disagrees=True,
-            )
+            hint = "in the job, next to the key: files do not decide where it is sent"
+            return f"{API_KEY} is set, but {variable} is not", f"set {variable} {hint}"
         if value and own and not isinstance(own, Unknown) and own.rstrip("/") != value.rstrip("/"):
             at = workspace.mark(("environments", environment, name))
-            return Unconnected(
-                f"`{name}` of environment {environment} ({at}) is {quoted(own)}, but {variable} is "
-                f"{quoted(value)}",
-                f"correct one of them: {API_KEY} is sent only where both agree",
-                disagrees=True,
-            )
+            message = f"`{name}` of environment {environment} ({at}) is {quoted(own)}"
+            hint = f"correct one of them: {API_KEY} is sent only where both agree"
+            return f"{message}, but {variable} is {quoted(value)}", hint
     return None
 
 
-def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str]) -> Unconnected:
+def _unconnected(
+    workspace: Workspace, environment: str, environ: Mapping[str, str], written: Mapping[str, str]
+) -> Configured:
+    """Return what a connection lacks."""
     entry = workspace.section("environments", environment)
     missing = {
         name: variable
@@ -359,30 +340,22 @@ def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str])
     }
     names = " or ".join(f"`{name}`" for name in missing)
     keys = " (`api_key` as a reference: ${env:NAME})" if "api_key" in missing else ""
-    return Unconnected(
-        f"environment {environment} has no {names}",
-        f"set {', '.join(missing.values())}, or add {', '.join(missing)} to the environment in "
-        f"reconciler.yaml{keys}",
-        missing=missing,
-    )
+    message = f"environment {environment} has no {names}"
+    add = f"add {', '.join(missing)} to the environment in reconciler.yaml{keys}"
+    hint = f"set {', '.join(missing.values())}, or {add}"
+    return Configured(None, written, message, hint, missing)
 
 
-def _text_of(
-    workspace: Workspace, environment: str, name: str, references: References
-) -> str | None:
+def _text_of(workspace: Workspace, path: Path, references: References) -> str | None:
     """Return a setting of the file, empty or None without one."""
-    path = ("environments", environment, name)
     value = value_at(workspace.value, path)
-    resolved: JSON = None
-    if isinstance(value, str):
-        resolved = references.resolved(value, workspace.mark, path)
+    if not isinstance(value, str):
+        return None
+    resolved = references.resolved(value, workspace.mark, path)
     if isinstance(resolved, SecretRef):
-        references.problems.error(
-            "secret-in-plain-field",
-            f"`{name}` must not be a secret: plans print it",
-            at=workspace.mark(path),
-        )
-        resolved = None
+        message = f"`{path[-1]}` must not be a secret: plans print it"
+        references.problems.error("secret-in-plain-field", message, at=workspace.mark(path))
+        return None
     return resolved if resolved is None or isinstance(resolved, str) else str(resolved)
 
 
@@ -400,12 +373,10 @@ def _key_of(workspace: Workspace, environment: str, references: References) -> S
         return None
     literal = references.literal(f"environments.{environment}:api_key", resolved)
     if literal is None:
-        references.problems.error(
-            "literal-secret",
-            "`api_key` must not be written in a file",
-            at=workspace.mark(path),
-            hint="revoke it, and use a reference such as ${env:API_KEY}",
-        )
+        message = "`api_key` must not be written in a file"
+        hint = "revoke it, and use a reference such as ${env:API_KEY}"
+        at = workspace.mark(path)
+        references.problems.error("literal-secret", message, at=at, hint=hint)
     return literal
 
 
@@ -520,18 +491,11 @@ def report_unused(
     for section in (("vars",), *sections):
         for name in workspace.section(*section):
             defined.setdefault(name, []).append((*section, name))
-    unused = dict(defined)
-    for document in documents:
-        if not unused:
-            return
+    for document in documents if defined else ():
         for name in _USE.findall(document.text):
-            unused.pop(name, None)
-    for name, (first, *others) in unused.items():
-        problems.warning(
-            "unused-variable",
-            f"variable '{name}' is not used",
-            at=workspace.document.key_mark(first),
-            related=tuple(
-                (workspace.document.key_mark(path), f"also set here: {name}") for path in others
-            ),
-        )
+            defined.pop(name, None)
+    place = workspace.document.key_mark
+    for name, (first, *others) in defined.items():
+        related = tuple((place(path), f"also set here: {name}") for path in others)
+        message = f"variable '{name}' is not used"
+        problems.warning("unused-variable", message, at=place(first), related=related)
