@@ -18,11 +18,8 @@ def providers() -> Mapping[str, Provider]:
     """Return every provider by name, in the order of hints."""
     names = [module.name for module in iter_modules(__path__) if module.name not in _NOT_PROVIDERS]
     modules = [import_module(f"{__name__}.{name}") for name in names]
-    ordered = sorted(
-        (module.PROVIDER for module in modules),
-        key=lambda provider: (provider.position, provider.name),
-    )
-    return {provider.name: provider for provider in ordered}
+    found: list[Provider] = [module.PROVIDER for module in modules]
+    return {item.name: item for item in sorted(found, key=lambda p: (p.position, p.name))}
 
 
 def plain_names() -> tuple[str, ...]:
@@ -32,15 +29,11 @@ def plain_names() -> tuple[str, ...]:
 
 def plain_usage() -> str:
     """Return the plain references for a hint: `${var:NAME}, ${env:NAME}, …`."""
-    return ", ".join(
-        f"${{{p.name}:{p.argument}}}" for p in providers().values() if p.fill is not None
-    )
+    plain = (item for item in providers().values() if item.fill is not None)
+    return ", ".join(f"${{{item.name}:{item.argument}}}" for item in plain)
 
 
 def secret_usage() -> tuple[str, ...]:
     """Return the secret references for a hint."""
-    return tuple(
-        f"${{{SECRET}:{p.name}:{p.argument}}}"
-        for p in providers().values()
-        if p.accepts is not None
-    )
+    accepted = (item for item in providers().values() if item.accepts is not None)
+    return tuple(f"${{{SECRET}:{item.name}:{item.argument}}}" for item in accepted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from reconciler.errors import SecretUnavailable
 from reconciler.model.address import nearest
@@ -25,84 +26,78 @@ _RUNNER = (
 """Tokens of CI runners, and addresses that contain them."""
 
 
+_Refusal: TypeAlias = tuple[str, str, str]
+"""The code, the message and the hint of an error."""
+
+
 def _fill(argument: str, context: FillContext) -> JSON:
     rules, (name, default) = context.rules, with_default(argument)
     if not NAME.match(name):
-        return _refuse_name(name, context)
-    refused = (
-        _refused_as_reserved(name, context)
-        or _refused_as_secret(name, context)
-        or _refused_as_unlisted(name, context)
-    )
+        return context.refuse(*_bad_name(name))
+    refused = _reserved(name, context) or _secret(name, context) or _unlisted(name, context)
     if refused is not None:
-        return (
-            context.unknown_text(f"({name})")
-            if context.rules.of_commit
-            else context.refuse(*refused)
-        )
-    is_read = context.rules.of_commit or not context.rules.assume_env
-    value = context.rules.environ.get(name) if is_read else None
+        unknown = rules.of_commit
+        return context.unknown_text(f"({name})") if unknown else context.refuse(*refused)
+    is_read = rules.of_commit or not rules.assume_env
+    value = rules.environ.get(name) if is_read else None
     if value is not None and (value or default is None):
         return _read(name, value, context)
-    if default is None and rules.assume_env:
+    if default is not None:
+        return default
+    if rules.assume_env:
         return context.unknown_text(f"({name})")
-    return default if default is not None else _refuse_unset(name, context)
+    message = f"environment variable {name} is not set"
+    hint = f"set it, or add a default: ${{env:{name}:-default}}"
+    return context.refuse("unset-environment-variable", message, hint)
 
 
-def _refused_as_secret(name: str, context: FillContext) -> tuple[str, str, str] | None:
+def _secret(name: str, context: FillContext) -> _Refusal | None:
     """Return the error for a variable that may be secret, None for others."""
     secrets = context.rules.declared.secrets | context.rules.trusted.secrets
-    if name.startswith(SECRET_PREFIX) or name in secrets:
-        reason = "is a secret of this workspace"
-    elif looks_secret(name):
-        reason = "looks like a credential"
-    else:
+    is_secret = name.startswith(SECRET_PREFIX) or name in secrets
+    if not (is_secret or looks_secret(name)):
         return None
-    return (
-        "credential-in-plain-field",
-        f"environment variable {name} {reason}, and ${{env:NAME}} is for plain values",
-        f"use ${{secret:env:{name}}} in a secret field, or rename a variable that is not secret",
-    )
+    reason = "is a secret of this workspace" if is_secret else "looks like a credential"
+    message = f"environment variable {name} {reason}, and ${{env:NAME}} is for plain values"
+    hint = f"use ${{secret:env:{name}}} in a secret field, or rename a variable that is not secret"
+    return "credential-in-plain-field", message, hint
 
 
-def _refused_as_unlisted(name: str, context: FillContext) -> tuple[str, str, str] | None:
+def _unlisted(name: str, context: FillContext) -> _Refusal | None:
     """Return the error for a variable that `env:` does not list, None for others."""
-    trusted = context.rules.trusted
+    trusted, is_declared = context.rules.trusted, name in context.rules.declared.env
     if name.startswith(PLAIN_PREFIX) or name in trusted.env:
         return None
-    if context.rules.of_commit and not trusted.strict and name in context.rules.declared.env:
+    if not is_declared or not (context.rules.of_commit or trusted.strict):
+        return _not_in_list("env", name, trusted.env)
+    if not trusted.strict:
         return None
-    if trusted.strict and name in context.rules.declared.env:
-        hint = (
-            f"merge it to the trusted branch first, use a variable {PLAIN_PREFIX}…, or trust these "
-            "files with --trust-workspace"
-        )
-        return "unlisted-variable", untrusted(f"`env: [{name}]`", trusted.reason), hint
-    message = f"environment variable {name} is not listed in `env:`"
-    return "unlisted-variable", message, _how_to_list("env", name, trusted.env)
+    ways = f"merge it to the trusted branch first, use a variable {PLAIN_PREFIX}…"
+    hint = f"{ways}, or trust these files with --trust-workspace"
+    return "unlisted-variable", untrusted(f"`env: [{name}]`", trusted.reason), hint
 
 
-def _how_to_list(key: str, name: str, listed: frozenset[str]) -> str:
-    if not listed:
-        return f"add `{key}: [{name}]` to reconciler.yaml"
+def _not_in_list(key: str, name: str, listed: frozenset[str]) -> _Refusal:
+    hint = f"add {name} to the list `{key}:` of reconciler.yaml"
     close = nearest(name, listed)
-    suggestion = f"did you mean '{close}'? " if close is not None else ""
-    return f"{suggestion}add {name} to the list `{key}:` of reconciler.yaml"
+    if not listed:
+        hint = f"add `{key}: [{name}]` to reconciler.yaml"
+    elif close is not None:
+        hint = f"did you mean '{close}'? {hint}"
+    return "unlisted-variable", f"environment variable {name} is not listed in `{key}:`", hint
 
 
-def _refused_as_reserved(name: str, context: FillContext) -> tuple[str, str, str] | None:
+def _reserved(name: str, context: FillContext) -> _Refusal | None:
     """Return the error for the API key and for tokens of the CI runner, None for others."""
+    is_key = name == API_KEY or name in context.rules.key_variables
     if re.fullmatch(_RUNNER, name):
         content = "a token of the CI runner"
-    elif (name == API_KEY or name in context.rules.key_variables) and not context.rules.for_api_key:
+    elif is_key and not context.rules.for_api_key:
         content = "the API key"
     else:
         return None
-    return (
-        "reserved-variable",
-        f"environment variable {name} contains {content}",
-        "use a variable of its own for each value",
-    )
+    message = f"environment variable {name} contains {content}"
+    return "reserved-variable", message, "use a variable of its own for each value"
 
 
 def _read(name: str, value: str, context: FillContext) -> JSON:
@@ -110,77 +105,47 @@ def _read(name: str, value: str, context: FillContext) -> JSON:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return context.refuse(
-            "not-text", f"environment variable {name} is not valid UTF-8", "set it to UTF-8 text"
-        )
+        message = f"environment variable {name} is not valid UTF-8"
+        return context.refuse("not-text", message, "set it to UTF-8 text")
     return value
 
 
-def _refuse_unset(name: str, context: FillContext) -> JSON:
-    return context.refuse(
-        "unset-environment-variable",
-        f"environment variable {name} is not set",
-        f"set it, or add a default: ${{env:{name}:-default}}",
-    )
-
-
-def _refuse_name(name: str, context: FillContext) -> JSON:
-    return context.refuse(
-        "bad-reference",
-        f"invalid environment variable name '{name}'",
-        "use letters, digits and _ only; a default follows :- as in ${env:NAME:-default}",
-    )
+def _bad_name(name: str) -> _Refusal:
+    hint = "use letters, digits and _ only; a default follows :- as in ${env:NAME:-default}"
+    return "bad-reference", f"invalid environment variable name '{name}'", hint
 
 
 def _accepts(argument: str, context: FillContext) -> bool:
-    name, default = with_default(argument)
+    rules, (name, default) = context.rules, with_default(argument)
+    refused: _Refusal | None = None
     if default is not None:
         # The default may be a secret: do not show it.
-        context.refuse(
-            "bad-reference",
-            f"${{secret:env:{name}}} must not have a default",
-            "remove the default, and set the variable where it is needed",
-        )
-        return False
-    if not NAME.match(name):
-        _refuse_name(name, context)
-        return False
-    refused = _refused_secret(name, context)
-    if refused is None or context.rules.of_commit:
-        return True
-    context.refuse(*refused)
-    return False
-
-
-def _refused_secret(name: str, context: FillContext) -> tuple[str, str, str] | None:
-    """Return the error for a secret that may not be read, None for others."""
-    reserved = _refused_as_reserved(name, context)
-    if reserved is not None:
-        return reserved
-    listed = context.rules.declared.secrets
-    if context.rules.for_api_key or name.startswith(SECRET_PREFIX) or name in listed:
-        return None
-    return (
-        "unlisted-variable",
-        f"environment variable {name} is not listed in `secrets:`",
-        _how_to_list("secrets", name, listed),
-    )
+        message = f"${{secret:env:{name}}} must not have a default"
+        hint = "remove the default, and set the variable where it is needed"
+        refused = "bad-reference", message, hint
+    elif not NAME.match(name):
+        refused = _bad_name(name)
+    elif not rules.of_commit:
+        listed = rules.declared.secrets
+        allowed = rules.for_api_key or name.startswith(SECRET_PREFIX) or name in listed
+        refused = _reserved(name, context)
+        if refused is None and not allowed:
+            refused = _not_in_list("secrets", name, listed)
+    if refused is not None:
+        context.report(*refused)
+    return refused is None
 
 
 def _look_up(source: SecretSource, context: SecretContext) -> str:
     name, trusted = source.argument, context.settings.trusted
     allowed = name.startswith(SECRET_PREFIX) or context.for_api_key or name in trusted.secrets
     if trusted.strict and not allowed:
-        raise SecretUnavailable(
-            untrusted(f"`secrets: [{name}]`", trusted.reason),
-            hint="merge it to the trusted branch first, or trust these files with "
-            "--trust-workspace",
-        )
+        hint = "merge it to the trusted branch first, or trust these files with --trust-workspace"
+        raise SecretUnavailable(untrusted(f"`secrets: [{name}]`", trusted.reason), hint=hint)
     value = context.environ.get(name)
     if value is None:
-        raise SecretUnavailable(
-            f"secret {source} is not set", hint=f"set the environment variable {name}"
-        )
+        hint = f"set the environment variable {name}"
+        raise SecretUnavailable(f"secret {source} is not set", hint=hint)
     return value
 
 

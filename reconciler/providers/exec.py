@@ -16,9 +16,8 @@ _HOW_TO_ALLOW = "set `policy: {allow_exec_secrets: true}` in reconciler.yaml"
 
 def _accepts(_: str, context: FillContext) -> bool:
     if not context.rules.allow_exec:
-        context.refuse(
-            "exec-not-allowed", "secrets from commands are not allowed by the policy", _HOW_TO_ALLOW
-        )
+        message = "secrets from commands are not allowed by the policy"
+        context.report("exec-not-allowed", message, _HOW_TO_ALLOW)
     return context.rules.allow_exec
 
 
@@ -26,17 +25,18 @@ def _look_up(source: SecretSource, context: SecretContext) -> str:
     if not context.settings.allow_exec:
         raise SecretUnavailable(f"secret {source} is not allowed by the policy", hint=_HOW_TO_ALLOW)
     if context.environ.get(SWITCH) != "1":
-        raise SecretUnavailable(
-            f"secret {source} runs a command, and {SWITCH} is not set",
-            hint=f"set {SWITCH}=1 for `apply` if you trust the command",
-        )
+        hint = f"set {SWITCH}=1 for `apply` if you trust the command"
+        message = f"secret {source} runs a command, and {SWITCH} is not set"
+        raise SecretUnavailable(message, hint=hint)
     import shlex
     import subprocess
 
+    # The command of the API key also runs for a plan of a pull request, whose files must not run.
+    is_foreign = context.for_api_key and context.settings.trusted.strict
     try:
         result = subprocess.run(  # noqa: S603 - the policy allows it, and no shell is used
             shlex.split(source.argument),
-            cwd=_folder(context),
+            cwd=os.sep if is_foreign else context.settings.folder,
             env=dict(context.environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -53,16 +53,8 @@ def _look_up(source: SecretSource, context: SecretContext) -> str:
     else:
         return without_line_end(result.stdout)
     # The output may contain the secret: do not show it.
-    raise SecretUnavailable(
-        f"secret {source}: {reason}", hint=f"run it manually: {source.argument}"
-    )
-
-
-def _folder(context: SecretContext) -> str:
-    """Return the folder in which a command runs."""
-    # The command of the API key also runs for a plan of a pull request, whose files must not run.
-    is_foreign = context.for_api_key and context.settings.trusted.strict
-    return os.sep if is_foreign else context.settings.folder
+    hint = f"run it manually: {source.argument}"
+    raise SecretUnavailable(f"secret {source}: {reason}", hint=hint)
 
 
 PROVIDER = Provider("exec", "COMMAND", accepts=_accepts, look_up=_look_up, position=4)

@@ -25,13 +25,10 @@ _TEMPORARY = {"RUNNER_TEMP": "", "CI_PROJECT_DIR": ".tmp", "AGENT_TEMPDIRECTORY"
 
 def _fill(path: str, context: FillContext) -> JSON:
     if context.is_outside(path):
-        return context.refuse(
-            "outside-workspace",
-            f"{path} is outside the workspace",
-            "move the file into the workspace; for secrets use ${secret:file:PATH}",
-        )
+        hint = "move the file into the workspace; for secrets use ${secret:file:PATH}"
+        return context.refuse("outside-workspace", f"{path} is outside the workspace", hint)
     if is_hidden(path):
-        return _refuse_hidden(path, context)
+        return context.refuse("hidden-file", *_hidden(path))
     reason = "no such file in the workspace"
     try:
         raw = context.rules.read(path)
@@ -45,11 +42,8 @@ def _fill(path: str, context: FillContext) -> JSON:
     except UnreadableFile as error:
         hint = "use a regular file inside the workspace"
         return context.refuse("unreadable-file", error.message, hint)
-    return context.refuse(
-        "unreadable-file",
-        f"cannot read ${{file:{path}}}: {reason}",
-        "paths are relative to the folder of reconciler.yaml",
-    )
+    hint = "paths are relative to the folder of reconciler.yaml"
+    return context.refuse("unreadable-file", f"cannot read ${{file:{path}}}: {reason}", hint)
 
 
 def is_hidden(path: str) -> bool:
@@ -57,12 +51,10 @@ def is_hidden(path: str) -> bool:
     return any(part.startswith(".") and part not in (".", "..") for part in path.split("/"))
 
 
-def _refuse_hidden(path: str, context: FillContext) -> JSON:
-    return context.refuse(
-        "hidden-file",
-        f"{path} is hidden, and hidden files may contain credentials",
-        "move the file to a path without parts that start with a dot",
-    )
+def _hidden(path: str) -> tuple[str, str]:
+    """Return the message about a hidden file, and its hint."""
+    message = f"{path} is hidden, and hidden files may contain credentials"
+    return message, "move the file to a path without parts that start with a dot"
 
 
 def _accepts(path: str, context: FillContext) -> bool:
@@ -73,17 +65,14 @@ def _accepts(path: str, context: FillContext) -> bool:
     roots = _roots((*rules.declared.secret_files, *rules.trusted.secret_files), rules.environ)
     if any(_is_below(PurePosixPath(os.path.normpath(path)), root) for root in roots):
         return True
-    if context.is_outside(path):
-        context.refuse(
-            "outside-workspace",
-            f"{path} is outside the workspace and the folders of secrets",
-            f"add its folder to reconciler.yaml: `secret_files: [{PurePosixPath(path).parent}]`",
-        )
-        return False
-    if is_hidden(path):
-        _refuse_hidden(path, context)
-        return False
-    return True
+    is_outside = context.is_outside(path)
+    if is_outside:
+        message = f"{path} is outside the workspace and the folders of secrets"
+        hint = f"add its folder to reconciler.yaml: `secret_files: [{PurePosixPath(path).parent}]`"
+        context.report("outside-workspace", message, hint)
+    elif is_hidden(path):
+        context.report("hidden-file", *_hidden(path))
+    return not (is_outside or is_hidden(path))
 
 
 def _roots(listed: Iterable[str], environ: Mapping[str, str]) -> list[str]:
@@ -119,10 +108,8 @@ def _look_up(source: SecretSource, context: SecretContext) -> str:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         # Older Pythons raise RuntimeError for links in a circle.
         reason = "links in a circle" if isinstance(error, RuntimeError) else reason
-        raise SecretUnavailable(
-            f"cannot read secret {source}: {reason}",
-            hint=f"create the file {source.argument}, and make it readable",
-        ) from None
+        hint = f"create the file {source.argument}, and make it readable"
+        raise SecretUnavailable(f"cannot read secret {source}: {reason}", hint=hint) from None
 
 
 def _content(written: str, context: SecretContext) -> str:
@@ -133,25 +120,20 @@ def _content(written: str, context: SecretContext) -> str:
     inside = folder.resolve()
     if not any(_is_below(path, str(place)) for place in _places(inside, roots)):
         if not path.is_relative_to(inside):
-            raise SecretUnavailable(
-                f"{written} is outside the workspace and the folders of secrets",
-                hint="add its folder to `secret_files:` of reconciler.yaml",
-            )
+            message = f"{written} is outside the workspace and the folders of secrets"
+            hint = "add its folder to `secret_files:` of reconciler.yaml"
+            raise SecretUnavailable(message, hint=hint)
         if is_hidden(path.relative_to(inside).as_posix()):
-            raise SecretUnavailable(
-                f"{written} is hidden, and hidden files may contain credentials",
-                hint="move the file to a path without parts that start with a dot",
-            )
+            message, hint = _hidden(written)
+            raise SecretUnavailable(message, hint=hint)
     named = Path(os.path.normpath(inside / written))
     if named.is_relative_to(inside) and named != path:
         # Another name for a secret would hide that it is one that is known.
         raise SecretUnavailable(f"{written} is a link", hint="refer to the file itself")
     about = path.stat()
     if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
-        raise SecretUnavailable(
-            f"{written} is not a regular file of at most {MOST_BYTES >> 20} MB",
-            hint="use a file that contains only the secret",
-        )
+        message = f"{written} is not a regular file of at most {MOST_BYTES >> 20} MB"
+        raise SecretUnavailable(message, hint="use a file that contains only the secret")
     return path.read_text(encoding="utf-8-sig")
 
 

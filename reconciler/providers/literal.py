@@ -10,10 +10,8 @@ from reconciler.providers.provider import Provider, SecretContext
 def _look_up(source: SecretSource, context: SecretContext) -> str:
     value = context.settings.literals.get(source.argument)
     if value is None:
-        raise SecretUnavailable(
-            f"literal secret of {source.argument} is not in the files any more",
-            hint="make the plan again from these files",
-        )
+        message = f"literal secret of {source.argument} is not in the files any more"
+        raise SecretUnavailable(message, hint="make the plan again from these files")
     return value.reveal()
 
 

@@ -8,19 +8,15 @@ from reconciler.providers.provider import FillContext, Provider
 
 
 def _fill(name: str, context: FillContext) -> JSON:
+    variables = context.rules.variables
     if name in context.rules.expanding:
         cycle = " → ".join([*context.rules.expanding, name])
-        return context.refuse(
-            "variable-cycle",
-            f"variable cycle: {cycle}",
-            "set one of them to a value without a reference",
-        )
-    if name not in context.rules.variables:
-        hint = (
-            choice(name, frozenset(context.rules.variables) or ["none"], "variables")
-            if with_default(name)[1] is None
-            else "remove the default, and set the value in `vars:`"
-        )
+        hint = "set one of them to a value without a reference"
+        return context.refuse("variable-cycle", f"variable cycle: {cycle}", hint)
+    if name not in variables:
+        hint = choice(name, frozenset(variables) or ["none"], "variables")
+        if with_default(name)[1] is not None:
+            hint = "remove the default, and set the value in `vars:`"
         return context.refuse("unknown-variable", f"unknown variable '{name}'", hint)
     return context.expand(name)
 
