@@ -61,24 +61,17 @@ _REMOVED = {
     ),
 }
 """The hints for fields of the policy that were removed."""
+_NUMBER_HINT = "write a number, without quotes or a unit"
 _TYPES = {
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "a boolean",
-    "array": "a list",
-    "object": "a mapping",
-    "null": "null",
+    "integer": ("a whole number", _NUMBER_HINT),
+    "number": ("a number", _NUMBER_HINT),
+    "boolean": ("a boolean", "write true or false, without quotes"),
+    "array": ("a list", "write a list: `- item` lines, or [item, item]"),
+    "object": ("a mapping", "write `name: value` lines below it, indented, without dashes"),
+    "string": ("text", "write text, or `|` and indented lines"),
+    "null": ("null", "write null"),
 }
-_TYPE_HINTS = {
-    "integer": "write a number, without quotes or a unit",
-    "number": "write a number, without quotes or a unit",
-    "boolean": "write true or false, without quotes",
-    "array": "write a list: `- item` lines, or [item, item]",
-    "object": "write `name: value` lines below it, indented, without dashes",
-    "string": "write text, or `|` and indented lines",
-}
-"""The hints by the type that a field wants."""
+"""Each type in words, with the hint for a value of another type. The first one that fits counts."""
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {"true": True, "false": False}
@@ -171,7 +164,12 @@ def _check_parts(name: str, value: JSON, context: CheckContext, path: Path) -> N
 @cache
 def _validator(name: str) -> Validator | None:
     node = schema(name)
-    return validator(node) if node is not None else None
+    if node is None:
+        return None
+    try:
+        return fast(node)
+    except ModuleNotFoundError:
+        return portable(node)
 
 
 def _plain_text(value: JSON) -> JSON:
@@ -189,11 +187,6 @@ class _Violation(Struct, frozen=True):
     value: JSON
     path: Path
 
-    @property
-    def types(self) -> Sequence[str]:
-        """The types that the schema accepts."""
-        return types_of(self.node)
-
 
 def _violation(name: str, value: JSON, error: Error) -> _Violation:
     """Return the violation behind an error of the validator. Composed schemas have no `$ref`."""
@@ -209,7 +202,7 @@ def _is_reported(violation: _Violation) -> bool:
     if isinstance(violation.value, UnknownText):
         # An unknown input may be converted to the type that its field wants.
         is_input = isinstance(violation.value, UnknownInput)
-        return violation.keyword != "type" or (is_input and converts_to(violation.types))
+        return violation.keyword != "type" or (is_input and converts_to(types_of(violation.node)))
     # A secret where no text is valid is reported as a secret in a plain field.
     return isinstance(violation.value, (Unknown, SecretRef))
 
@@ -225,8 +218,9 @@ def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
                 if name not in value and name not in _intended(value, violation.node):
                     context.missing(name, path)
         case "type":
-            message = f"{named} must be {type_words(violation.types)}, not {shown(value)}"
-            hint = type_hint(value, violation.types, violation.node, context.written(path))
+            types = types_of(violation.node)
+            message = f"{named} must be {type_words(types)}, not {shown(value)}"
+            hint = type_hint(value, types, violation.node, context.written(path))
             context.error("wrong-type", path, message, hint)
         case "enum" | "const":
             allowed = [word(item) for item in (limit if isinstance(limit, list) else [limit])]
@@ -367,18 +361,21 @@ Error: TypeAlias = tuple[Path, Path]
 
 
 class Validator(Struct, frozen=True):
-    """A compiled schema."""
+    """A compiled schema. `path` is the attribute of its errors with the path to the value."""
 
-    is_valid: Callable[[JSON], bool]
-    errors: Callable[[JSON], Iterator[Error]]
+    compiled: Any
+    path: str
 
+    def is_valid(self, value: JSON) -> bool:
+        """Return whether a value has no error."""
+        return bool(self.compiled.is_valid(value))
 
-def validator(schema: Mapping[str, Any]) -> Validator:
-    """Return the fastest validator that is installed."""
-    try:
-        return fast(schema)
-    except ModuleNotFoundError:
-        return portable(schema)
+    def errors(self, value: JSON) -> Iterator[Error]:
+        """Yield the errors of a value."""
+        for error in self.compiled.iter_errors(value):
+            # For jsonschema, the path of an error in `then` includes `if`, which is not its parent.
+            keyword = tuple(part for part in error.schema_path if part != "if")
+            yield keyword, tuple(getattr(error, self.path))
 
 
 def fast(schema: Mapping[str, Any]) -> Validator:
@@ -386,28 +383,14 @@ def fast(schema: Mapping[str, Any]) -> Validator:
     # Imported here, since the import takes 45 ms and some commands need no validator.
     from jsonschema_rs import Draft202012Validator
 
-    compiled = Draft202012Validator(dict(schema))
-
-    def errors(value: JSON) -> Iterator[Error]:
-        for error in compiled.iter_errors(value):
-            yield tuple(error.schema_path), tuple(error.instance_path)
-
-    return Validator(compiled.is_valid, errors)
+    return Validator(Draft202012Validator(dict(schema)), "instance_path")
 
 
 def portable(schema: Mapping[str, Any]) -> Validator:
     """Return a validator of jsonschema, which is pure Python."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-    compiled = Draft202012Validator(schema)
-
-    def errors(value: JSON) -> Iterator[Error]:
-        for error in compiled.iter_errors(value):
-            # The path of an error in `then` includes `if`, which is not its parent.
-            path = tuple(part for part in error.absolute_schema_path if part != "if")
-            yield path, tuple(error.absolute_path)
-
-    return Validator(compiled.is_valid, errors)
+    return Validator(Draft202012Validator(schema), "path")
 
 
 def shown(value: JSON) -> str:
@@ -436,13 +419,11 @@ def shortened(text: str) -> str:
 
 def type_words(types: Sequence[str]) -> str:
     """Return the types that a field accepts, in words."""
-    *words, last = (_TYPES[type_name] for type_name in types)
+    *words, last = (_TYPES[type_name][0] for type_name in types)
     return f"{', '.join(words)} or {last}" if words else last
 
 
-def type_hint(
-    value: JSON, wanted: Sequence[str], node: Mapping[str, Any], written: JSON
-) -> str | None:
+def type_hint(value: JSON, wanted: Sequence[str], node: Mapping[str, Any], written: JSON) -> str:
     """Return a hint for a value of the wrong type.
 
     `node` is the schema of its field, `written` the value in the file, with its references.
@@ -460,7 +441,7 @@ def type_hint(
 
 def _hint_by_type(
     value: JSON, wanted: Sequence[str], node: Mapping[str, Any], written: JSON
-) -> str | None:
+) -> str:
     if value is None:
         return "add a value, or remove the line"
     if isinstance(value, Input):
@@ -471,7 +452,7 @@ def _hint_by_type(
         return _hint_to_quote(value, node)
     if "string" in wanted and isinstance(value, dict) and list(value.values()) == [None]:
         return f"quote a value that begins with {{: '{{{next(iter(value))}}}'"
-    return next((hint for kind, hint in _TYPE_HINTS.items() if kind in wanted), None)
+    return next(hint for name, (_, hint) in _TYPES.items() if name in wanted)
 
 
 def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:
