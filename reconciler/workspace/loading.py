@@ -34,7 +34,6 @@ from reconciler.workspace.resource_files import (
     declarations,
     files_by_glob,
     resource_globs,
-    undetermined_in,
 )
 from reconciler.workspace.settings import (
     Deciding,
@@ -165,22 +164,12 @@ def load(
     on_disk = FolderSource(folder, how.drafts)
     source = ReadSource(on_disk)
     loader = _Loader(folder, source, environ, problems, tip=how.trusted_tip, parsed=how.parsed)
-    texts: Mapping[str, Document] = {}
-    loaded = None
-    with collector_paused():
-        with suppress(LoadingStopped):
-            files = loader.read()
-            texts = files.documents
-            if files.workspace.value:
-                name = chosen_environment(files.workspace, environment, environ)
-                loaded = loader.resolve(files, name)
-                loader.check_variables(files)
-        diagnostics = with_lines(problems.in_order(), texts)
-    globs = loaded.globs if loaded is not None and not problems.failed else ()
+    loads, diagnostics = loader.run(lambda own: (chosen_environment(own, environment, environ),))
+    globs = loads[0].globs if loads and not problems.failed else ()
     on_disk.check_unchanged(files_by_glob(on_disk, globs).values())
-    if problems.failed or loaded is None:
+    if problems.failed or not loads:
         raise InvalidConfiguration(diagnostics)
-    return replace(loaded, diagnostics=diagnostics, files=source.contents, parsed=how.parsed)
+    return replace(loads[0], diagnostics=diagnostics, files=source.contents)
 
 
 def load_all(
@@ -200,23 +189,10 @@ def load_all(
     problems = DiagnosticCollector(strict=strict)
     source = FolderSource(folder, drafts or {})
     loader = _Loader(folder, source, environ, problems, assume_env=True, find_tip=find_tip)
-    texts: Mapping[str, Document] = {}
-    names: tuple[str, ...] = ()
-    with collector_paused():
-        with suppress(LoadingStopped):
-            files = loader.read()
-            texts = files.documents
-            if files.workspace.value:
-                names = files.workspace.environments
-                loaded = []
-                for name in names or (chosen_environment(files.workspace, None, environ),):
-                    problems.environment = name if len(names) > 1 else ""
-                    problems.lenient = frozenset()
-                    loaded.append(loader.resolve(files, name).desired)
-                problems.environment = ""
-                check_shared(files.workspace, loaded, problems)
-                loader.check_variables(files)
-        return with_lines(problems.in_order(names), texts)
+    _, diagnostics = loader.run(
+        lambda own: own.environments or (chosen_environment(own, None, environ),)
+    )
+    return diagnostics
 
 
 def load_at(
@@ -246,14 +222,14 @@ def load_at(
         if environment not in (files.workspace.environments or (environment,)):
             return empty
         context = loader.context(files, environment, trusted)
-        if wanted is None:
-            desired = loader.desired(files, context)
-        else:
+        declared = files.declared
+        if wanted is not None:
             above = containers(all_kinds())
-            declared = files.declared.items()
-            desired = resolve(
-                {at: item for at, item in declared if at in wanted or at.kind in above}, context
-            )
+            own = (at for at in declared if at in wanted or at.kind in above)
+            declared = {at: declared[at] for at in own}
+        desired = resolve(declared, context)
+        if wanted is None:
+            check_consistency(ResolvedWorkspace(context, declared, desired))
     if problems.failed:
         raise InvalidConfiguration(with_lines(problems.in_order(), files.documents))
     return desired
@@ -290,6 +266,34 @@ class _Loader(Struct, frozen=True):
     find_tip: Callable[[], TrustedTip | None] = lambda: None
     parsed: ParsedFiles = field(default_factory=ParsedFiles)
 
+    def run(
+        self, environments: Callable[[Workspace], tuple[str, ...]]
+    ) -> tuple[list[Loaded], tuple[Diagnostic, ...]]:
+        """Return the workspace for some of its environments, and all diagnostics.
+
+        If loading stopped, environments are missing, and the last diagnostic is an error.
+        """
+        documents: Mapping[str, Document] = {}
+        names: tuple[str, ...] = ()
+        loads: list[Loaded] = []
+        lenient = self.problems.lenient
+        with collector_paused():
+            with suppress(LoadingStopped):
+                files = self.read()
+                documents = files.documents
+                names = environments(files.workspace) if files.workspace.value else ()
+                for name in names:
+                    self.problems.environment = name if len(names) > 1 else ""
+                    self.problems.lenient = lenient
+                    loads.append(self.resolve(files, name))
+                self.problems.environment = ""
+                if len(names) > 1:
+                    check_shared(files.workspace, [item.desired for item in loads], self.problems)
+                # An error may hide the use of a variable.
+                if names and not self.problems.failed:
+                    report_unused(files.workspace, documents.values(), self.problems)
+            return loads, with_lines(self.problems.in_order(names), documents)
+
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
         parser = self.parsed.parse
@@ -301,8 +305,9 @@ class _Loader(Struct, frozen=True):
             resources.check_nested()
         resources.note_skipped()
         declared = declarations(files, self.problems)
-        failed = self.problems.failed
-        undetermined = undetermined_in(files, declared) if failed else Undetermined()
+        undetermined = Undetermined()
+        if self.problems.failed:
+            undetermined.add(files, declared)
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
 
@@ -348,19 +353,8 @@ class _Loader(Struct, frozen=True):
             references=references,
             problems=self.problems,
             documents=files.documents.values(),
-            undetermined=files.undetermined.copied(),
+            undetermined=Undetermined({*files.undetermined.kinds}, {*files.undetermined.addresses}),
         )
-
-    def desired(self, files: _Files, context: EnvironmentContext) -> Desired:
-        """Return the resources of one environment, checked. Errors go to `problems`."""
-        desired = resolve(files.declared, context)
-        check_consistency(ResolvedWorkspace(context, files.declared, desired))
-        return desired
-
-    def check_variables(self, files: _Files) -> None:
-        """Report unused variables, unless an error may hide their use."""
-        if not self.problems.failed:
-            report_unused(files.workspace, files.documents.values(), self.problems)
 
     def resolve(self, files: _Files, environment: str) -> Loaded:
         """Return the workspace for one environment. Errors go to `problems`."""
@@ -373,7 +367,8 @@ class _Loader(Struct, frozen=True):
         context = self.context(files, environment, deciding.readable)
         references = context.references
         decided = deciding.settings(references)
-        desired = self.desired(files, context)
+        desired = resolve(files.declared, context)
+        check_consistency(ResolvedWorkspace(context, files.declared, desired))
         connection = decided.configured.connection
         if connection is not None:
             desired = desired.of_service(connection.base_url, connection.organization)
@@ -395,6 +390,7 @@ class _Loader(Struct, frozen=True):
             declared=files.declared,
             defaults=_defaults(context),
             globs=resource_globs(workspace),
+            parsed=self.parsed,
             skipped=files.skipped,
             merge_hint=deciding.merge_hint,
         )

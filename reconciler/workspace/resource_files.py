@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import PurePosixPath
+from types import NoneType
 from typing import Any
 
 from msgspec import Struct, field
@@ -94,20 +95,16 @@ class ResourceFiles(Struct, frozen=True):
             with suppress(LoadingStopped):
                 document = parse(raw, name, DiagnosticCollector())
             for key in mapping_of(document.value).keys() & kinds_by_collection():
-                message = (
-                    f"{key} in a workspace file: its folder is another workspace, and not read"
-                )
-                self.problems.error("nested-workspace", message, at=document.key_mark((key,)))
+                what = "in a workspace file: its folder is another workspace, and not read"
+                at = document.key_mark((key,))
+                self.problems.error("nested-workspace", f"{key} {what}", at=at)
 
     def _is_skipped(self, name: str, raw: bytes) -> bool:
         if not _is_foreign(raw, name, self.parse):
             return False
         if is_misnamed(name):
-            self.problems.error(
-                "misnamed-workspace",
-                f"{name} is not read: a workspace file has the name {WORKSPACE_FILE}",
-                at=Mark(name),
-            )
+            message = f"{name} is not read: a workspace file has the name {WORKSPACE_FILE}"
+            self.problems.error("misnamed-workspace", message, at=Mark(name))
         return True
 
     def _read(self, name: str) -> bytes | None:
@@ -117,11 +114,8 @@ class ResourceFiles(Struct, frozen=True):
             self.problems.error(error.code, error.message, at=Mark(name))
             return None
         if raw is None:
-            self.problems.error(
-                "unreadable-file",
-                f"cannot read {name}: a link that is broken or leaves the folder",
-                at=Mark(name),
-            )
+            message = f"cannot read {name}: a link that is broken or leaves the folder"
+            self.problems.error("unreadable-file", message, at=Mark(name))
         return raw
 
 
@@ -369,13 +363,11 @@ def _check_by_workspace(document: Document, key: str, problems: DiagnosticCollec
     check("workspace", {"version": 1, key: fields}, context)
     for kind in all_kinds() if key == DEFAULTS else ():
         if kind.name in mapping_of(fields) and kind.collection not in mapping_of(document.value):
-            problems.warning(
-                "no-effect",
-                f"`defaults.{kind.name}` without effect: {document.file} has no "
-                f"`{kind.collection}`",
-                at=document.key_mark((DEFAULTS, kind.name)),
-                hint=f"move it to {WORKSPACE_FILE}, or to the file of the resources",
-            )
+            reason = f"{document.file} has no `{kind.collection}`"
+            message = f"`defaults.{kind.name}` without effect: {reason}"
+            hint = f"move it to {WORKSPACE_FILE}, or to the file of the resources"
+            at = document.key_mark((DEFAULTS, kind.name))
+            problems.warning("no-effect", message, at=at, hint=hint)
 
 
 def _report_no_mapping(document: Document, problems: DiagnosticCollector) -> None:
@@ -385,12 +377,9 @@ def _report_no_mapping(document: Document, problems: DiagnosticCollector) -> Non
         if not any(line.lstrip().startswith("#") for line in document.lines):
             problems.warning("empty-file", "empty file", at=Mark(document.file))
         return
-    problems.error(
-        "not-a-mapping",
-        "a resource file must be a mapping",
-        at=document.mark(()),
-        hint="start it with a line such as `batch_exports:`",
-    )
+    message, hint = "a resource file must be a mapping", "start it with a line such as"
+    at = document.mark(())
+    problems.error("not-a-mapping", message, at=at, hint=f"{hint} `batch_exports:`")
 
 
 def _collect(
@@ -430,7 +419,7 @@ class Undetermined(Struct):
     of those of `states` is unknown.
     """
 
-    kinds: frozenset[str] = frozenset()
+    kinds: set[str] = field(default_factory=set)
     addresses: set[Address] = field(default_factory=set)
     states: set[Address] = field(default_factory=set)
 
@@ -438,30 +427,19 @@ class Undetermined(Struct):
         """Return whether a resource may be declared although it is not in the result."""
         return address.kind in self.kinds or address in self.addresses
 
-    def copied(self) -> Undetermined:
-        """Return a copy to add to, since environments differ in what is unknown."""
-        return Undetermined(self.kinds, set(self.addresses), set(self.states))
-
-
-def undetermined_in(files: Sequence[Document], declared: Container[Address]) -> Undetermined:
-    """Return what the files may declare, besides what is declared without errors."""
-    collections = {name: kind.name for name, kind in kinds_by_collection().items()}
-    any_kind = frozenset(collections.values())
-    unclear: set[str] = set()
-    addresses: set[Address] = set()
-    for document in files:
-        if not isinstance(document.value, dict):
-            unclear |= any_kind if document.unread or document.value is not None else frozenset()
-            continue
-        for collection, members in document.value.items():
-            # Below an unknown collection there may be resources of any kind.
-            names = {collections[collection]} if collection in collections else any_kind
-            if collection in _OF_THE_WORKSPACE:
-                continue
-            if isinstance(members, dict):
-                addresses |= {Address(kind, key) for kind in names for key in members}
-            elif members is not None:
-                unclear |= names
-    return Undetermined(
-        frozenset(unclear), {address for address in addresses if address not in declared}
-    )
+    def add(self, files: Iterable[Document], declared: Container[Address]) -> None:
+        """Add what files may declare, besides what is declared without errors."""
+        collections = {name: {kind.name} for name, kind in kinds_by_collection().items()}
+        any_kind = {kind.name for kind in all_kinds()}
+        for document in files:
+            if document.unread or not isinstance(document.value, (dict, NoneType)):
+                self.kinds |= any_kind
+            for collection, members in mapping_of(document.value).items():
+                # Below an unknown collection there may be resources of any kind.
+                kinds = collections.get(collection, any_kind)
+                if collection in _OF_THE_WORKSPACE:
+                    continue
+                if not isinstance(members, (dict, NoneType)):
+                    self.kinds |= kinds
+                found = {Address(kind, key) for kind in kinds for key in mapping_of(members)}
+                self.addresses |= {address for address in found if address not in declared}
