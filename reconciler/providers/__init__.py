@@ -18,8 +18,8 @@ def providers() -> Mapping[str, Provider]:
     """Return every provider by name, in the order of hints."""
     names = [module.name for module in iter_modules(__path__) if module.name not in _NOT_PROVIDERS]
     modules = [import_module(f"{__name__}.{name}") for name in names]
-    found: list[Provider] = [module.PROVIDER for module in modules]
-    return {item.name: item for item in sorted(found, key=lambda p: (p.position, p.name))}
+    members: list[Provider] = [module.PROVIDER for module in modules]
+    return {item.name: item for item in sorted(members, key=lambda p: (p.position, p.name))}
 
 
 def plain_names() -> tuple[str, ...]:

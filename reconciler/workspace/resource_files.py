@@ -441,5 +441,5 @@ class Undetermined(Struct):
                     continue
                 if not isinstance(members, (dict, NoneType)):
                     self.kinds |= kinds
-                found = {Address(kind, key) for kind in kinds for key in mapping_of(members)}
-                self.addresses |= {address for address in found if address not in declared}
+                keys = {Address(kind, key) for kind in kinds for key in mapping_of(members)}
+                self.addresses |= {address for address in keys if address not in declared}
