@@ -15,7 +15,7 @@ from reconciler.authoring.placing import Place, Placing, edited_texts
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
-from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Mark
+from reconciler.diagnostics import InvalidConfiguration, Mark
 from reconciler.errors import BadUsage
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
@@ -99,7 +99,7 @@ async def pull(
     left out. No other resource and no other environment changes. Without `write`, nothing does.
 
     Raises:
-        InvalidConfiguration: the files have errors, or would have elsewhere.
+        InvalidConfiguration: the files have errors.
         ServiceError, GitUnavailable.
         BadUsage: neither names nor an inventory.
 
@@ -121,8 +121,8 @@ async def pull(
     ]
     try:
         differing = _differing(session, live, inventory, options, values)
-    except InvalidConfiguration as error:
-        values = [_without_errors(value, error.diagnostics) for value in values]
+    except InvalidConfiguration:
+        values = _without_errors(session, values)
         differing = _differing(session, live, inventory, options, values)
     values = [
         replace(value, reason=value.reason or _NO_EFFECT)
@@ -198,14 +198,19 @@ def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
     )
 
 
-def _without_errors(value: _Value, errors: Iterable[Diagnostic]) -> _Value:
-    """Return a value, left out if the edited files have errors where it is written."""
-    files = {place.document.file for place in value.places}
-    for error in errors:
-        marks = error.at, *(mark for mark, _ in error.related)
-        if any(mark and mark.file in files for mark in marks):
-            return replace(value, reason=value.reason or error.message)
-    return value
+def _without_errors(
+    session: Session, values: Sequence[_Value], before: Sequence[_Value] = ()
+) -> list[_Value]:
+    """Return values, without those that, after the values before, make the files invalid."""
+    try:
+        Session.open(session.workspace, drafts=_texts(session, (*before, *values)))
+    except InvalidConfiguration as error:
+        if len(values) == 1:
+            return [replace(values[0], reason=error.diagnostics[0].message)]
+        half = len(values) // 2
+        first = _without_errors(session, values[:half], before)
+        return first + _without_errors(session, values[half:], (*before, *first))
+    return [*values]
 
 
 def _differing(
