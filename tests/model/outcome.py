@@ -163,7 +163,8 @@ def recorded(plan: Planned, ids: Mapping[str, Live | None]) -> dict[str, Entry]:
     """Return the inventory after a run that did everything. `ids` are the new objects."""
     world, after = plan.world, dict(plan.world.record or {})
     head = declared(world.commits[world.head].files, world.environment)
-    deleted = {change.live.id for change in plan.of_action("delete") if change.live}
+    lost = {change.live.id for change in plan.of_action("delete") if change.live}
+    written = set[str]()
     for address, own in plan.now.items():
         item = ids.get(address) or plan.identity.matched.get(address)
         if address in plan.left_out or address not in plan.identity.matched:
@@ -179,11 +180,11 @@ def recorded(plan: Planned, ids: Mapping[str, Live | None]) -> dict[str, Entry]:
             sent = plan.record.entries[key].sent
         commit = world.head if head.get(address) == own else None
         after[address] = Entry(item.id, own.name, item.parent, commit, sent)
-    held = {key: entry.id for key, entry in after.items() if key in plan.now}
-    for address, entry in [*after.items()]:
-        is_taken = any(key != address and entry.id == own for key, own in held.items())
-        is_left = address in plan.leaving - plan.record.behind
-        if entry.id in deleted or is_taken or is_left:
+        written.add(address)
+    lost |= {after[address].id for address in written}
+    leaving = plan.leaving - plan.record.behind
+    for address in after.keys() - written:
+        if after[address].id in lost or address in leaving:
             del after[address]
     return after
 

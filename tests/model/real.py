@@ -148,9 +148,7 @@ class Clone:
             pulled = (await pull(self.workspace, options=self.options(plain=True))).report
         except ReconcilerError as error:
             return int(error.exit_code)
-        drifted = pulled.drift
-        is_partial = pulled.left_out or drifted.deleted or drifted.renamed
-        return 3 if is_partial else 2 if pulled.placed else 0
+        return 3 if pulled.left_out else 2 if pulled.placed else 0
 
     def compare(self) -> EnvironmentComparison:
         return compared(open_pair(self.workspace, ("one", "two")))

@@ -109,8 +109,12 @@ def _called(plan: Planned, identity: str | None, address: str | None) -> Iterato
 
 
 def _paths(plan: Planned, change: Change) -> set[str]:
-    """Return the fields that change, and the secrets that are sent."""
-    return {*change.fields, *change.secrets}
+    """Return the fields that change, and the secrets that are sent. A replacement sends all."""
+    paths, live = {*change.fields, *change.secrets}, change.live
+    if change.action != "replace" or live is None:
+        return paths
+    moved = {"project"} if live.parent != change.parent else set[str]()
+    return paths | plan.now[change.address].secrets | moved
 
 
 def _types(plan: Planned, change: Change) -> set[str]:
