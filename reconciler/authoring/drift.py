@@ -19,7 +19,7 @@ from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable
 from reconciler.model.kind import Action
-from reconciler.model.live import OTHER_TOOL, Live
+from reconciler.model.live import Live
 from reconciler.model.naming import Named, Names, check_clear
 from reconciler.model.plan import Change, FieldChange, Origin, Plan, PlanSource
 from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions
@@ -44,7 +44,6 @@ _REFUSED = {
 """Why the log cannot be read, by the status of the answer."""
 _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (service.md, 15.64)."""
-_NOTES = (OTHER_TOOL, PAUSED_BY_SERVICE)
 _DRIFT = (Origin.LIVE, Origin.BOTH, Origin.UNKNOWN)
 """Where nothing was recorded as applied, a difference from the files counts, too."""
 _MOST_LISTED = 5
@@ -208,7 +207,7 @@ def drift_of(
         unmanaged=len(plan.unmanaged),
         remarks=(
             *(refusal.message for refusal in plan.refusals if refusal in plan.unclear.values()),
-            *(note.message for note in plan.notes if note.code in _NOTES),
+            *(note.message for note in plan.notes if note.code == PAUSED_BY_SERVICE),
         ),
     )
 

@@ -34,7 +34,7 @@ from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import Adopted, Imported, Left
 from reconciler.model.kind import Dialect
-from reconciler.model.live import Identity, Live, LiveObject, other_tool_of
+from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_other_tool
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
@@ -214,15 +214,15 @@ def _reason_against(
     live: LiveObject, context: ImportContext, renamed: Mapping[Identity, Address] | None
 ) -> str | None:
     """Return why an object is not imported. `renamed` are resources; None if it is named."""
-    parent, other = context.parent_of(live), other_tool_of(live.name)
+    parent = context.parent_of(live)
     if live.identity in context.secret_names:
         return "its name contains the value of a secret of this workspace"
     if live.parent_id is not None and parent is None:
         return f"its {kinds_by_name()[live.kind].parent} (id {live.parent_id}) no longer exists"
     if renamed is None or live.identity in context.claims:
         return None
-    if other is not None:
-        return f"it is managed by {other}; to import it, pass --id {live.id}"
+    if is_of_other_tool(live.name):
+        return f"it is managed by {OTHER_TOOL}; to import it, pass --id {live.id}"
     address = renamed.get(live.identity) or (renamed.get(parent.identity) if parent else None)
     if address is None:
         return None

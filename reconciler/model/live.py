@@ -25,13 +25,8 @@ _ID = re.compile(r"[A-Za-z0-9_-]+")
 Identity: TypeAlias = tuple[str, str]
 """The kind and the id of a live object."""
 OTHER_TOOL = "posthog-definitions"
-"""Its name, which is the code of notes and violations about it, too."""
-_MARKER = re.compile(
-    r"(?P<name>.*?)\s*"
-    r"(?:<!--\s*iac:[\w-]+:(?P<key>\S+)\s+iac:hash:\S+\s*-->"
-    r"|\[iac:[\w-]+:(?P<fork>\S+)\s+iac:hash:[0-9a-f]+\])\s*",
-    re.DOTALL,
-)
+"""Its name, which is the code of violations about it, too."""
+_MARKER = re.compile(r"(?:<!--\s*|\[)iac:\S+\s+iac:hash:\S+?(?:\s*-->|\])\s*\Z")
 
 
 def id_text(value: JSON) -> str | None:
@@ -135,25 +130,11 @@ class Live(Struct, frozen=True, dict=True):
         return self.objects.get(kind, ())
 
 
-class OtherTool(Struct, frozen=True):
-    """The name of an object without the marker, and its key in the other tool."""
-
-    name: str
-    key: str
-
-    def __str__(self) -> str:
-        return f"{OTHER_TOOL} (key {self.key})"
-
-
-def other_tool_of(name: str) -> OtherTool | None:
-    """Return what the marker of a live name says, None without one at its end."""
-    if "iac:" not in name:
-        return None
-    match = _MARKER.fullmatch(name)
-    return OtherTool(match["name"].strip(), match["key"] or match["fork"]) if match else None
+def is_of_other_tool(name: str) -> bool:
+    """Return whether a live name ends with the marker."""
+    return _MARKER.search(name) is not None
 
 
 def plain_name(name: str) -> str:
-    """Return a live name without whitespace around it and without the marker."""
-    other = other_tool_of(name)
-    return other.name if other is not None else name.strip()
+    """Return a live name without the marker and without whitespace around it."""
+    return _MARKER.sub("", name).strip()

@@ -18,7 +18,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
-from reconciler.model.live import Identity, LiveObject, other_tool_of, plain_name
+from reconciler.model.live import Identity, LiveObject, is_of_other_tool, plain_name
 from reconciler.model.plan import Change, Note, Reason, Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
@@ -135,7 +135,7 @@ class _Finder:
         self.there: dict[_Work, list[LiveObject]] = defaultdict(list)
         for item in candidates:
             self.objects[item.identity] = item
-            self.named[item.kind, plain_name(item.name)].append(item)
+            self.named[item.kind, item.name.strip()].append(item)
             kind = kinds[item.kind]
             overlap = kind.behaviour().overlap
             if overlap.has_ended(item.body, now):
@@ -215,7 +215,7 @@ def _ways_on(duplicate: Duplicate) -> str:
     live, address = duplicate.live, duplicate.match.resource.address
     name = yaml_text(live.name)
     both = f"if both are wanted, set `lifecycle: {{beside: [{name}]}}`"
-    if other_tool_of(live.name):
+    if is_of_other_tool(live.name):
         return f"keep it out of one of the tools; {both}"
     first = "take it out of `policy.ignore`, then " if duplicate.is_ignored else ""
     inside = " and all that is in it" if duplicate.inside else ""
@@ -290,7 +290,7 @@ def _alike_note(draft: Draft, change: Change, items: Sequence[LiveObject], liken
 
 def _way_to(draft: Draft, change: Change, live: LiveObject) -> str:
     """Return how a resource becomes the one of an object, in all environments if possible."""
-    if live.parent_id == change.parent_id and not other_tool_of(live.name):
+    if live.parent_id == change.parent_id and not is_of_other_tool(live.name):
         return f"set `lifecycle: {{renamed_from: [{yaml_text(live.name)}]}}`"
     pin = f"id: {printable(live.id)}"
     if draft.environment:

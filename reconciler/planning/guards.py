@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from reconciler.model.address import Address, fits_any, joined, near_miss
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.kind import Action
-from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of
+from reconciler.model.live import OTHER_TOOL, LiveObject, is_of_other_tool
 from reconciler.model.plan import AMBIGUOUS, Change, Refusal, Unmanaged
 from reconciler.model.policy import (
     DEFAULT_DELETES,
@@ -327,15 +327,14 @@ def name_cycle(draft: Draft) -> Iterator[Refusal]:
 def name_of_another_tool(draft: Draft) -> Iterator[Refusal]:
     """Refuse to rename what another tool finds by its name: it would create a second object."""
     for change in draft.changes:
-        match = draft.matching.matches.get(change.address)
-        other = other_tool_of(match.live.name) if match is not None and match.live else None
-        is_renamed = change.action is Action.REPLACE or (
-            change.action is Action.UPDATE and any(item.path == ("name",) for item in change.fields)
-        )
-        if other is not None and is_renamed:
+        match, fields = draft.matching.matches.get(change.address), change.fields
+        if change.action in (Action.CREATE, Action.DELETE) or match is None or match.live is None:
+            continue
+        is_renamed = change.action is Action.REPLACE or any(f.path == ("name",) for f in fields)
+        if is_renamed and is_of_other_tool(match.live.name):
             yield Refusal(
                 OTHER_TOOL,
-                f"{change.address} would lose the name by which {other} finds it",
+                f"{change.address} would lose the name by which {OTHER_TOOL} finds it",
                 (change.address,),
                 draft.mark_of(change.address),
                 "set `name` to the whole live name, or `lifecycle: {ignore_changes: [name]}`",

@@ -12,7 +12,14 @@ from msgspec.structs import replace
 from reconciler.model.address import Address, fits_any
 from reconciler.model.inventory import Entry
 from reconciler.model.kind import Kind, containers
-from reconciler.model.live import Identity, Live, LiveObject, is_same_id, other_tool_of
+from reconciler.model.live import (
+    OTHER_TOOL,
+    Identity,
+    Live,
+    LiveObject,
+    is_of_other_tool,
+    is_same_id,
+)
 from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Refusal, Unmanaged
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
@@ -258,8 +265,8 @@ class _Matcher(Struct, dict=True):
             problem = self.inventory.problem_of(address, live, parent)
             if identity in self.ignored:
                 problem = "`policy.ignore` names it"
-            elif (other := other_tool_of(live.name)) is not None:
-                problem = f"{other} manages it, too"
+            elif is_of_other_tool(live.name):
+                problem = f"{OTHER_TOOL} manages it, too"
             if match is not None:
                 if match.resource.state is State.PRESENT:
                     self.replaced[address] = live
@@ -464,16 +471,10 @@ class _Matcher(Struct, dict=True):
         self.matches[address] = start
 
     def _of_entry(self, start: Match) -> LiveObject | None:
-        """Return the unclaimed object that the inventory has for a resource.
-
-        Another tool finds its objects by their names, so these are never renamed.
-        """
+        """Return the unclaimed object that the inventory has for a resource."""
         entry = self.inventory.entries.get(start.resource.address)
         live = self.names[start.kind.name].by_id.get(entry.id) if entry is not None else None
-        if live is None or not self.is_free(live):
-            return None
-        is_renamed = live.name.strip() != start.resource.name
-        return None if is_renamed and other_tool_of(live.name) is not None else live
+        return live if live is not None and self.is_free(live) else None
 
     def _recorded_in_place(self, start: Match, left: Sequence[Match]) -> list[LiveObject]:
         """Return the recorded object, if it is in the declared project.
@@ -526,7 +527,7 @@ class _Matcher(Struct, dict=True):
             item
             for item in objects
             if self.is_free(item)
-            and not other_tool_of(item.name)
+            and not is_of_other_tool(item.name)
             and not start.resource.lifecycle.is_beside(item.name, item.address)
         ]
 

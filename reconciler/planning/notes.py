@@ -9,7 +9,6 @@ from operator import attrgetter
 from reconciler.diagnostics import Diagnostic
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
-from reconciler.model.live import OTHER_TOOL, other_tool_of, plain_name
 from reconciler.model.pause import Cause, cause_of_pause
 from reconciler.model.plan import Leaving, Note, Plan
 from reconciler.model.resource import Desired, Resource, State
@@ -45,7 +44,6 @@ def notes_of(draft: Draft) -> Iterator[Note]:
         yield from _without_inventory(draft)
     else:
         yield from _of_inventory(draft, draft.matching.inventory)
-    yield from _of_other_tools(draft)
     yield from look_alike_notes(draft)
     yield from collision_notes(draft)
     kinds, judged = draft.matching.kinds.values(), filter(None, (draft, draft.after_merge))
@@ -205,23 +203,6 @@ def leaving(draft: Draft) -> Iterator[Leaving]:
         stays, reason = address in behind, "it was deleted in the service"
         items.append(Leaving(address, entry.id, entry.name, reason, stays=stays))
     yield from sorted(items, key=lambda item: (not item.protected, item.address))
-
-
-def _of_other_tools(draft: Draft) -> Iterator[Note]:
-    """Yield a note on the objects that another as-code tool manages, too."""
-    matches = draft.matching.matches.items()
-    managed = [(str(address), match.live) for address, match in matches if match.live is not None]
-    unmanaged = [(quoted(plain_name(item.name)), item) for item in draft.unmanaged]
-    objects = [
-        f"{shown} (key {printable(other.key)})"
-        for shown, item in (*managed, *unmanaged)
-        if (other := other_tool_of(item.name)) is not None
-    ]
-    if objects:
-        yield Note(
-            OTHER_TOOL,
-            f"managed by {OTHER_TOOL}, so neither renamed nor pruned: {listed(objects, _MOST)}",
-        )
 
 
 def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:

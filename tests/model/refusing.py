@@ -197,7 +197,7 @@ def doubled(plan: Planned) -> Refusals:
         others = [item for item in free if not item.is_beside(resource)]
         here = [item for item in others if item.kind == resource.kind]
         here = [item for item in here if not resource.parent or item.parent == change.parent]
-        names = set() if is_new else {item.plain_name for item in here}
+        names = set() if is_new else {item.name for item in here}
         is_recorded = is_new and plan.identity.replaced.get(key) in others
         if _has_twin(resource, here) or resource.name in names or is_recorded:
             yield "possible-duplicate", key

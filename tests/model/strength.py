@@ -158,12 +158,6 @@ FAULTS = {
     ),
     "reconciler/planning/matcher.py": (
         (
-            "I6 match",
-            "a recorded object of another tool is renamed",
-            "return None if is_renamed and other_tool_of(live.name) is not None else live",
-            "return live",
-        ),
-        (
             "F5",
             "of two former names that are both live, the first is taken",
             "self._renamable(start, {item.id: item for item in objects}.values())",
