@@ -249,17 +249,24 @@ class Place:
         return sorted(str(file) for file in self.workspace.rglob("*.yaml"))
 
 
-def write(workload: Workload, folder: Path, *, git: bool = True) -> Place:
-    """Write the workspace, in a repository with a commit if `git`, and the seed."""
+def write(workload: Workload, folder: Path, *, in_git: bool = True) -> Place:
+    """Write the workspace, in a repository with a commit if `in_git`, and the seed."""
     place = Place(folder / "workspace", folder / "seed.json")
     (place.workspace / "exports").mkdir(parents=True)
     for name, text in _texts(workload):
         (place.workspace / name).write_text(text, encoding="utf-8")
     _write_seed(workload, place.seed)
-    if git:
+    if in_git:
         for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Files"]):
-            subprocess.run([*_GIT, *words], cwd=place.workspace, env=environ(), check=True)
+            git(place.workspace, *words)
     return place
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run git in a workspace, and return what it prints."""
+    command = [*_GIT, *words]
+    ran = subprocess.run(command, cwd=folder, env=environ(), check=True, capture_output=True)
+    return ran.stdout.decode().strip()
 
 
 def environ(**others: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ _HOMES: Mapping[str, tuple[str, str]] = {
     "marginal": ("plans", "marginal"),
     "different": ("plans", "different"),
     "reviewed": ("plans", "reviewed"),
+    "commits": ("plans", "commits"),
     "creates": ("applies", "creates"),
     "creates-cpu": ("applies", "creates_cpu"),
     "projects-500": ("terraform", "projects_500"),

@@ -115,7 +115,7 @@ def emulator(settings: Settings) -> Result:
     ours, bare = gets(settings.rounds)
     empty, seeded = [], []
     with tempfile.TemporaryDirectory() as folder:
-        seed = write(Workload(EXPORTS, 20), Path(folder), git=False).seed
+        seed = write(Workload(EXPORTS, 20), Path(folder), in_git=False).seed
         for _ in range(settings.rounds):
             with running(None) as service:
                 empty.append(service.start)

@@ -21,7 +21,7 @@ def _measured(words: Sequence[str], settings: Settings, *, aim: float) -> Result
     workload = Workload(1_000, 20) if settings.quick else Workload(10_000, 200)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        place = write(workload, folder, git=False)
+        place = write(workload, folder, in_git=False)
         line = [*words, "-C", str(place.workspace)]
         tasks = {"command": Task(reconciler(*line)), **baselines(folder, place.files)}
         usages = alternating(tasks, settings)

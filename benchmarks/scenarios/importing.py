@@ -70,7 +70,7 @@ class Imported:
 @contextmanager
 def _service(workload: Workload, *options: str) -> Iterator[Imported]:
     with tempfile.TemporaryDirectory() as name:
-        place = write(workload, Path(name), git=False)
+        place = write(workload, Path(name), in_git=False)
         with running(place.seed, *options) as service:
             yield Imported(service, Path(name))
 

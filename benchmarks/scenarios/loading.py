@@ -17,7 +17,7 @@ def loading(settings: Settings) -> Result:
     """Load and check a workspace for one environment. The scenario validate has the stages."""
     workload = Workload(1_000, 20) if settings.quick else Workload(10_000, 200)
     with tempfile.TemporaryDirectory() as name:
-        place = write(workload, Path(name), git=False)
+        place = write(workload, Path(name), in_git=False)
         words = [str(place.workspace), ENVIRONMENT, str(settings.rounds)]
         ran = subprocess.run(
             [sys.executable, str(CHILDREN / "loading.py"), *words],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,7 +27,10 @@ from benchmarks.measuring import (
 from benchmarks.processes import Usage, run
 from benchmarks.results import Ratio, Result, ratio_of
 from benchmarks.service import Service, running
-from benchmarks.workspaces import Place, Workload, write
+from benchmarks.workspaces import Place, Workload, git, write
+from tests.support.inventories import write_inventory
+
+COMMITS = (1, 10, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,4 +206,38 @@ def reviewed(settings: Settings) -> Result:
         result.values[f"{name}, CPU s"] = min(cpu(rounds))
         result.values[f"{name}, peak MB"] = peak(rounds)
     del result.ratios["no change ÷ no change, CPU"]
+    return result
+
+
+def commits(settings: Settings) -> Result:
+    """Plan no change of what 1, 10 and 100 commits applied, relative to one commit."""
+    exports = 200 if settings.quick else 1_000
+    result = Result(f"plan of {exports:,} exports that several commits applied")
+    with prepared(Workload(exports, 20), settings) as plan:
+        folder, (first, *_) = plan.place.workspace, sorted((plan.place.workspace).glob("exports/*"))
+        text = first.read_text(encoding="utf-8")
+        applied = []
+        for number in range(COMMITS[-1]):
+            first.write_text(f"{text}# {number}\n", encoding="utf-8")
+            git(folder, "commit", "-q", "-a", "-m", "Change")
+            applied.append(git(folder, "rev-parse", "HEAD"))
+        words = ["apply", "--auto-approve", *plan.words[1:]]
+        apply = connected(plan.service, *[word for word in words if word != "--detailed-exitcode"])
+        run(apply.command, environ=apply.environ, checkout=settings.checkout)
+        ref = git(folder, "for-each-ref", "--format=%(refname)", "refs/reconciler")
+        lines = json.loads(git(folder, "show", f"{ref}:inventory.json"))
+        tasks = {}
+        for count in COMMITS:
+            for number, line in enumerate(lines.values()):
+                line["commit"] = applied[-1 - number % count]
+            write_inventory(folder, ref, applied[-1], lines)
+            point = partial(git, folder, "update-ref", ref, git(folder, "rev-parse", ref))
+            tasks[f"{count} commits"] = replace(plan.tasks["plan"], before=point)
+        usages = alternating(tasks, settings)
+    one = usages.pop("1 commits")
+    result.values["1 commit, wall s"] = min(wall(one))
+    for name, rounds in usages.items():
+        result.ratios[f"{name} ÷ 1 commit, wall"] = ratio_of(wall(rounds), wall(one))
+        result.values[f"{name}, wall s"] = min(wall(rounds))
+        result.values[f"{name}, peak MB"] = peak(rounds)
     return result

@@ -26,8 +26,8 @@ from reconciler.planning.inventory import Inventory, Record, entries_after, hash
 from reconciler.workspace.elsewhere import declared_in_others
 from reconciler.workspace.git.base import TrustedBranch, shallow_hint, trusted_branch
 from reconciler.workspace.git.ci import head_branch_of, is_job
-from reconciler.workspace.git.inventory import REMOTE, read_entries, record, ref_of
-from reconciler.workspace.git.repository import HEAD, Blobs, GitSource, Repository
+from reconciler.workspace.git.inventory import REMOTE, damaged, read_entries, record, ref_of
+from reconciler.workspace.git.repository import HEAD, GitSource, Objects, Repository
 from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.paths import content_id
 from reconciler.workspace.resource_files import files_by_glob
@@ -106,19 +106,21 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         if head is None or tip is None:
             return today
         every, newest = read_entries(repository, tip), repository.commit(f"{tip}^1")
-        if newest is None:
+        if newest is None and repository.is_shallow:
             raise _lacking(f"the newest applied commit, the parent of {tip[:7]}")
+        if newest is None:
+            raise damaged(tip, "this clone lacks the newest applied commit, its parent")
         times = repository.times({newest, *(one.commit for one in every.values() if one.commit)})
         uncounted = dict(self._uncounted(every, times))
         entries = {at: entry for at, entry in every.items() if at not in uncounted}
-        self._find_trees([*times, head])
         former, applied, parents = self._applied(entries, newest, times)
         behind = {} if rollback else dict(self._behind(entries, applied, head))
         unsure = [commit for at in (*uncounted, *behind) if (commit := every[at].commit)]
         if unsure and repository.is_shallow:
             raise _lacking(f"the history of the applied commit {unsure[0][:7]}")
         used = ((entries[at].commit, was) for at, was in applied.items()) if own else ()
-        is_newer = self._trees[head] != self._trees[newest] and repository.is_ancestor(head, newest)
+        is_other = self._objects.tree(head) != self._objects.tree(newest)
+        is_newer = is_other and repository.is_ancestor(head, newest)
         return replace(
             today,
             entries=entries,
@@ -209,11 +211,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         loaded or kept: many commits of many resources need no more memory.
         """
         applied, parents = dict[Address, Resource](), dict[Address, Resource]()
-        first = {self._trees[commit]: commit for commit in (*times, newest)}
+        tree = self._objects.tree
+        first = {tree(commit): commit for commit in (*times, newest)}
         wanted = defaultdict[str, list[Address]](list)
         for address, entry in entries.items():
             if entry.commit is not None:
-                wanted[first[self._trees[entry.commit]]].append(address)
+                wanted[first[tree(entry.commit)]].append(address)
         former = self.configuration(newest, wanted[newest])
         # Neighbours have most files in common.
         for commit in sorted(wanted, key=lambda commit: times[commit], reverse=True):
@@ -305,8 +308,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             return loaded.desired
         if len(loaded.parsed) > _MOST_VERSIONS * len(loaded.files):
             loaded.parsed.clear()
-            vars(self).pop("_blobs", None)
-            source = self._source(commit)
+            self._objects.contents.clear()
         try:
             return load_at(
                 source,
@@ -324,23 +326,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 hint="use --no-inventory to plan without what was applied",
             ) from None
 
-    def _find_trees(self, commits: Iterable[str]) -> None:
-        unknown = [commit for commit in dict.fromkeys(commits) if commit not in self._trees]
-        if unknown:
-            self._trees.update(zip(unknown, self.repository.trees(unknown), strict=True))
-
     @cached_property
-    def _trees(self) -> dict[str, str | None]:
-        """The trees of the workspace by commit, as far as they were needed."""
-        return {}
-
-    @cached_property
-    def _blobs(self) -> Blobs:
-        return Blobs(self.repository)
+    def _objects(self) -> Objects:
+        return Objects(self.repository)
 
     def _source(self, commit: str) -> GitSource:
-        self._find_trees([commit])
-        return GitSource(self._blobs, self._trees[commit])
+        return GitSource(self._objects, commit)
 
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""

@@ -19,7 +19,7 @@ from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.text import quoted
 from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
-from reconciler.workspace.git.repository import Blobs, GitSource, Repository
+from reconciler.workspace.git.repository import GitSource, Objects, Repository
 from reconciler.workspace.paths import WORKSPACE_FILE, content_id
 from reconciler.workspace.workspace_file import Workspace, checked_workspace
 from reconciler.workspace.yaml.construct import AMBIGUOUS
@@ -52,8 +52,7 @@ class TrustedTip(Struct, frozen=True, dict=True):
         """The files of the workspace at the tip. Git runs when they are needed, which is seldom."""
         if self.repository is None or self.commit is None:
             return None
-        (tree,) = self.repository.trees([self.commit])
-        return GitSource(Blobs(self.repository), tree)
+        return GitSource(Objects(self.repository), self.commit)
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file of the workspace at the tip, None without one."""
@@ -81,7 +80,7 @@ class TrustedTip(Struct, frozen=True, dict=True):
             return Workspace(Document(WORKSPACE_FILE), {})
         if raw is not None and content_id(raw) == blob:
             return own
-        content = repository.blobs([blob])[blob]
+        content = Objects(repository).content(blob)
         if content == raw:  # In a repository with SHA-256.
             return own
         problems = DiagnosticCollector(lenient=AMBIGUOUS)

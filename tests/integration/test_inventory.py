@@ -435,7 +435,23 @@ def test_a_shallow_clone_that_lacks_applied_commits_is_an_error(repo: Repo, tmp_
     assert "fetch-depth: 0" in ran.err
 
 
-@pytest.mark.parametrize("text", ["no json", '{"batch_export.a": 1}', '{"a": {}}'])
+def test_a_shallow_clone_that_lacks_the_newest_applied_commit_is_an_error(
+    repo: Repo, tmp_path: Path
+) -> None:
+    if not repo.env:
+        pytest.skip("only jobs push")
+    repo.commit(a={})
+    repo.apply()
+    repo.commit(a={}, b={})
+    git = repo.origin.clone(tmp_path / "other", "--depth", "1")
+    git.run("fetch", "--quiet", "--depth", "1", "origin", "+refs/reconciler/*:refs/reconciler/*")
+    ran = replace(repo, git=git, folder=tmp_path / "other/w").run("plan")
+    assert ran.code == 1, ran.out
+    assert "this shallow clone lacks the newest applied commit" in ran.err
+    assert "fetch-depth: 0" in ran.err
+
+
+@pytest.mark.parametrize("text", ["no json", '{"batch_export.a": 1}', '{"a": {}}', "{}"])
 def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str) -> None:
     repo.commit(a={})
     repo.apply()
@@ -453,7 +469,8 @@ def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str)
         capture_output=True,
         check=True,
     ).stdout.strip()
-    commit = where.run("commit-tree", tree, "-p", repo.git.head(), "-m", "damaged")
+    parents = [] if text == "{}" else ["-p", repo.git.head()]
+    commit = where.run("commit-tree", tree, *parents, "-m", "damaged")
     where.run("update-ref", repo.ref, commit)
     blob.unlink()
     tree_file.unlink()

@@ -25,7 +25,7 @@ from reconciler.model.address import PathGlob, TooComplex
 from reconciler.render.ci_reports import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace import paths as limits
-from reconciler.workspace.git.repository import Blobs, GitSource, Repository
+from reconciler.workspace.git.repository import GitSource, Objects, Repository
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.references import Expansion
 from reconciler.workspace.sources import FolderSource
@@ -179,8 +179,7 @@ def test_security_13_a_commit_is_read_within_the_same_limits(
     git.commit()
     repository = Repository.containing(git.folder)
     assert repository is not None
-    (tree,) = repository.trees(["HEAD"])
-    source = GitSource(Blobs(repository), tree)
+    source = GitSource(Objects(repository), "HEAD")
     assert source.read("a.yaml") == b"a: 1\n"
     assert source.read("c.yaml") is source.read("d.yaml") is None
     with pytest.raises(UnreadableFile, match=r"b\.yaml has 43 bytes"):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from reconciler.errors import GitUnavailable
 from reconciler.model.address import Address
 from reconciler.model.inventory import Entry
-from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.git.repository import Objects, Repository
 
 REMOTE = "origin"
 REFS = "refs/reconciler"
@@ -45,14 +45,16 @@ def read_entries(repository: Repository, commit: str | None) -> dict[Address, En
         return {}
     blob = repository.entry(commit, _FILE)[2]
     try:
-        lines = msgspec.json.decode(repository.blobs([blob])[blob], type=_Lines)
+        lines = msgspec.json.decode(Objects(repository).content(blob), type=_Lines)
         return {Address.parse(text): entry for text, entry in lines.items()}
     except (KeyError, ValueError) as error:
-        raise GitUnavailable(
-            f"the inventory {commit[:7]} cannot be read: {error}",
-            hint="delete its reference (`doctor` prints the commands); the next apply writes it "
-            "again",
-        ) from None
+        raise damaged(commit, str(error)) from None
+
+
+def damaged(commit: str, reason: str) -> GitUnavailable:
+    """Return the error of an inventory that cannot be used."""
+    hint = "delete its reference (`doctor` prints the commands); the next apply writes it again"
+    return GitUnavailable(f"the inventory {commit[:7]} cannot be read: {reason}", hint=hint)
 
 
 def record(

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from posixpath import dirname, join, normpath
+from typing import IO, TypeAlias, cast
 
 from msgspec import Struct, field
 
@@ -34,11 +37,9 @@ from reconciler.workspace.paths import (
 
 HEAD = "HEAD"
 _SECONDS = 60.0
-_MOST_BYTES = 200_000_000
-"""The size of files that are read ahead."""
-_LINK = "120000"
-"""The mode of links in a tree."""
-_SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
+_LINK, _FOLDER, _SUBMODULE = "120000", "40000", "160000"
+"""Modes of entries of a tree that are no files."""
+_IN_SUPERPROJECT = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _EXPRESSION = re.compile(r"[~^:]|@\{")
@@ -63,13 +64,19 @@ _DROPPED = ("GIT_", API_KEY, SECRET_PREFIX)
 _FOR_PUSH = ("GIT_ASKPASS", "GIT_SSH", "GIT_CONFIG")
 """Prefixes of variables that say how to log in, which a push needs."""
 _MOST_LINKS = 10
+_Pipes: TypeAlias = tuple[IO[bytes], IO[bytes]]
 
 
 class Entry(Struct, frozen=True):
     """A file in a commit: a regular one, or a link whose content is its target."""
 
     blob: str
-    is_link: bool
+    mode: str
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a link."""
+        return self.mode == _LINK
 
 
 class Repository(Struct, frozen=True):
@@ -123,7 +130,7 @@ class Repository(Struct, frozen=True):
         git = self.root / ".git"
         link = git.read_text(errors="replace") if git.is_file() else ""
         inside = any((parent / ".git").exists() for parent in self.root.parents)
-        return inside or _SUBMODULE.search(link) is not None
+        return inside or _IN_SUPERPROJECT.search(link) is not None
 
     def blob(self, commit: str, name: str) -> str | None:
         """Return the id of the content of a file of the workspace in a commit.
@@ -139,7 +146,7 @@ class Repository(Struct, frozen=True):
     def link(self, commit: str, path: str) -> bytes | None:
         """Return the target of a link in a commit, None if there is no link at this path."""
         mode, _, blob = self.entry(commit, path)
-        return self.blobs([blob])[blob] if mode == _LINK else None
+        return Objects(self).read(blob, path) if mode == _LINK else None
 
     def entry(self, commit: str, path: str) -> Sequence[str]:
         """Return the mode, the type and the id of an entry in a commit, empty without one."""
@@ -214,61 +221,11 @@ class Repository(Struct, frozen=True):
         count = ["--count", "--first-parent", f"{base}..{head}"]
         return int(_line(_checked(self._run("rev-list", *count, *below))))
 
-    def trees(self, commits: Sequence[str]) -> list[str | None]:
-        """Return the tree of the workspace in each commit, None where it does not exist."""
-        names = [
-            f"{commit}:{self.path}" if self.path else f"{commit}^{{tree}}" for commit in commits
-        ]
-        check = "--batch-check=%(objecttype) %(objectname)"
-        output = _checked(self._run("cat-file", check, stdin="\n".join(names).encode() + b"\n"))
-        lines = [line.decode().split(" ") for line in output.stdout.splitlines()]
-        return [line[1] if line[0] == "tree" and len(line) == 2 else None for line in lines]
-
-    def entries(self, tree: str) -> Mapping[str, Entry]:
-        """Return the files and links below a tree by path. Submodules are left out."""
-        entries = {}
-        listed = _checked(self._run("ls-tree", "-r", "-z", tree)).stdout
-        for line in listed.split(b"\0")[:-1]:
-            about, _, path = line.partition(b"\t")
-            mode, kind, blob = about.decode().split()
-            if kind == "blob":
-                entries[os.fsdecode(path)] = Entry(blob, mode == _LINK)
-        return entries
-
     @property
     def is_sparse(self) -> bool:
         """Whether a sparse checkout leaves out YAML files."""
         listed = os.fsdecode(_checked(self._run("ls-files", "-t", "-z")).stdout).split("\0")
         return any(line[:2] == "S " and line.lower().endswith(YAML_SUFFIXES) for line in listed)
-
-    def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """Return the sizes of blobs in bytes by id."""
-        listed = self._objects("--batch-check=%(objectname) %(objectsize)", ids)
-        sizes = dict(line.decode().split(" ") for line in listed.splitlines())
-        return {blob: int(size) for blob, size in sizes.items() if size.isdigit()}
-
-    def blobs(self, ids: Iterable[str]) -> Mapping[str, bytes]:
-        """Return the contents of blobs by id."""
-        output = self._objects("--batch", ids)
-        contents = {}
-        start = 0
-        while start < len(output):
-            end = output.index(b"\n", start)
-            blob, kind, *size = output[start:end].decode().split(" ")
-            if kind == "missing":
-                raise _partial_clone()
-            start = end + 1 + int(size[0])
-            contents[blob] = output[end + 1 : start]
-            start += 1
-        return contents
-
-    def _objects(self, how: str, ids: Iterable[str]) -> bytes:
-        """Return what git prints about blobs, which a partial clone may lack."""
-        wanted = "".join(f"{blob}\n" for blob in ids)
-        ended = self._run("cat-file", how, stdin=wanted.encode())
-        if b"promisor" in ended.stderr:
-            raise _partial_clone()
-        return _checked(ended).stdout
 
     def update_ref(self, ref: str, commit: str, former: str | None) -> None:
         """Move a reference from its former commit, None to create it."""
@@ -310,6 +267,17 @@ class Repository(Struct, frozen=True):
         lease = f"--force-with-lease={ref}:{former or ''}"
         options = ["--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", lease]
         _checked(self._run("push", *options, remote, f"{commit}:{ref}", network=True))
+
+    def reading(self) -> subprocess.Popen[bytes]:
+        """Return a git process that prints the objects whose names are written to it."""
+        return subprocess.Popen(  # noqa: S603 - no shell
+            ["git", "--no-pager", *_SETTINGS, "cat-file", "--batch"],  # noqa: S607 - git of the PATH
+            cwd=self.root,
+            env=self._environment(network=False),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
     def _run(
         self, *arguments: str, stdin: bytes = b"", network: bool = False, author: bool = False
@@ -367,53 +335,112 @@ def _line(ended: subprocess.CompletedProcess[bytes]) -> str:
     return os.fsdecode(ended.stdout).strip()
 
 
-class Blobs(Struct):
-    """The contents of blobs, by id. Raises GitUnavailable."""
+# With a dict, since cached properties need one.
+class Objects(Struct, dict=True, weakref=True):
+    """The files and folders in commits, by id, which one git process reads."""
 
     repository: Repository
-    _contents: dict[str, bytes] = field(default_factory=dict)
-    _sizes: dict[str, int] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
+    _trees: dict[str, str | None] = field(default_factory=dict)
+    _folders: dict[str, Sequence[tuple[str, Entry]]] = field(default_factory=dict)
 
-    def is_prepared(self, blob: str) -> bool:
-        """Return whether a blob was read, or was too large."""
-        return blob in self._sizes
+    @cached_property
+    def _process(self) -> subprocess.Popen[bytes]:
+        process = self.repository.reading()
+        weakref.finalize(self, _end, process)
+        return process
 
-    def prepare(self, ids: Iterable[str]) -> None:
-        """Read several blobs at once, without those that are too large, alone or together."""
-        missing = sorted({blob for blob in ids if blob not in self._sizes})
-        if not missing:
-            return
-        sizes = {**dict.fromkeys(missing, 0), **self.repository.sizes(missing)}
-        self._sizes |= sizes
-        small = [blob for blob in missing if sizes[blob] <= MAX_FILE_BYTES]
-        if sum(sizes[blob] for blob in small) <= _MOST_BYTES:
-            self._contents |= self.repository.blobs(small)
+    def tree(self, commit: str) -> str | None:
+        """Return the tree of the workspace in a commit, None where it does not exist."""
+        if commit not in self._trees:
+            path = self.repository.path
+            kind, tree, _ = self._object(f"{commit}:{path}" if path else f"{commit}^{{tree}}")
+            self._trees[commit] = tree if kind == "tree" else None
+        return self._trees[commit]
+
+    def entries(self, tree: str) -> Mapping[str, Entry]:
+        """Return the files and links below a tree by path. Submodules are left out."""
+        entries, left = dict[str, Entry](), [("", tree)]
+        while left:
+            folder, item = left.pop()
+            if item not in self._folders:
+                self._folders[item] = [*_entries(self.content(item), len(item) // 2)]
+            for name, entry in self._folders[item]:
+                if entry.mode == _FOLDER:
+                    left.append((f"{folder}{name}/", entry.blob))
+                elif entry.mode != _SUBMODULE:
+                    entries[f"{folder}{name}"] = entry
+        return entries
 
     def read(self, blob: str, name: str) -> bytes:
         """Return the content of a blob, the file `name`. Raises UnreadableFile if it is large."""
-        self.prepare((blob,))
-        if self._sizes[blob] > MAX_FILE_BYTES:
-            raise too_large(name, self._sizes[blob])
-        if blob not in self._contents:
-            self._contents |= self.repository.blobs((blob,))
-        return self._contents[blob]
+        if blob not in self.contents:
+            self.contents[blob] = self.content(blob, name)
+        return self.contents[blob]
+
+    def content(self, item: str, name: str = "") -> bytes:
+        """Return the content of an object, which a partial clone may lack."""
+        kind, _, content = self._object(item, name)
+        if kind == "missing":
+            raise _partial_clone()
+        return content
+
+    def _object(self, name: str, file: str = "") -> tuple[str, str, bytes]:
+        """Return the type, the id and the content of an object, a file that must not be large."""
+        stdin, stdout = cast("_Pipes", (self._process.stdin, self._process.stdout))
+        with suppress(BrokenPipeError):
+            stdin.write(os.fsencode(name.replace("\n", "")) + b"\n")
+            stdin.flush()
+        line = os.fsdecode(stdout.readline())
+        if not line:
+            raise _partial_clone()
+        item, kind, *sizes = line.rsplit(maxsplit=2)
+        if not sizes or not sizes[0].isdigit():
+            return "missing", "", b""
+        size = int(sizes[0])
+        if file and size > MAX_FILE_BYTES:
+            for start in range(0, size + 1, MAX_FILE_BYTES):
+                stdout.read(min(MAX_FILE_BYTES, size + 1 - start))
+            raise too_large(file, size)
+        return kind, item, stdout.read(size + 1)[:-1]
+
+
+def _entries(tree: bytes, size: int) -> Iterator[tuple[str, Entry]]:
+    """Yield the entries of a folder by name, whose ids have so many bytes."""
+    start = 0
+    while start < len(tree):
+        end = tree.index(b"\0", start)
+        mode, _, name = tree[start:end].partition(b" ")
+        start = end + 1 + size
+        yield os.fsdecode(name), Entry(tree[end + 1 : start].hex(), mode.decode())
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.communicate()
 
 
 # Without slots, since cached properties need a dict.
 class GitSource(Struct, frozen=True, dict=True):
-    """The files of a workspace in a tree, None for a workspace that does not exist there."""
+    """The files of a workspace in a commit, none for a workspace that does not exist there."""
 
-    blobs: Blobs
-    tree: str | None
+    objects: Objects
+    commit: str
+
+    @property
+    def tree(self) -> str | None:
+        """The tree of the workspace."""
+        return self.objects.tree(self.commit)
 
     @cached_property
     def _entries(self) -> Mapping[str, Entry]:
-        return self.blobs.repository.entries(self.tree) if self.tree is not None else {}
+        return self.objects.entries(self.tree) if self.tree is not None else {}
 
     @cached_property
     def _names(self) -> Sequence[str]:
         # Folders are not among the entries, and links to them are not files.
-        folders = {str(parent) for name in self._entries for parent in PurePosixPath(name).parents}
+        has_links = any(entry.is_link for entry in self._entries.values())
+        names = self._entries if has_links else ()
+        folders = {str(parent) for name in names for parent in PurePosixPath(name).parents}
         nested = {dirname(name) for name in self._entries if name.endswith(f"/{WORKSPACE_FILE}")}
         return sorted(
             name
@@ -431,14 +458,7 @@ class GitSource(Struct, frozen=True, dict=True):
         Raises UnreadableFile for a file that is too large.
         """
         blob = self._blob(name)
-        if blob is None:
-            return None
-        if not self.blobs.is_prepared(blob):
-            entries = self._entries.items()
-            self.blobs.prepare(
-                entry.blob for path, entry in entries if path.endswith(YAML_SUFFIXES)
-            )
-        return self.blobs.read(blob, name)
+        return self.objects.read(blob, name) if blob is not None else None
 
     def contains(self, name: str) -> bool:
         """Return whether there is a file of a name."""
@@ -447,7 +467,7 @@ class GitSource(Struct, frozen=True, dict=True):
     def id_of(self, name: str) -> str | None:
         """Return the id of the content of a file, None for an unknown file."""
         blob = self._blob(name)
-        return content_id(self.blobs.read(blob, name)) if blob is not None else None
+        return content_id(self.objects.read(blob, name)) if blob is not None else None
 
     def has(self, name: str, content: str) -> bool:
         """Return whether a file has the content of an id. Git reads it only if its own id differs.
@@ -472,5 +492,5 @@ class GitSource(Struct, frozen=True, dict=True):
         return None
 
     def _target(self, link: str) -> str:
-        text = self.blobs.read(self._entries[link].blob, link).decode(errors="replace")
+        text = self.objects.read(self._entries[link].blob, link).decode(errors="replace")
         return normpath(join(dirname(link), text))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import GitUnavailable
-from reconciler.workspace.git.repository import Blobs, GitSource, Repository
+from reconciler.workspace.git.repository import GitSource, Objects, Repository
 from tests.support.cli import write
 from tests.support.git import Git
 
@@ -24,9 +24,7 @@ def head_of(folder: Path) -> str | None:
 
 
 def source_at(folder: Path, commit: str) -> GitSource:
-    repository = repository_of(folder)
-    (tree,) = repository.trees([commit])
-    return GitSource(Blobs(repository), tree)
+    return GitSource(Objects(repository_of(folder)), commit)
 
 
 def test_the_repository_is_the_first_one_upwards(tmp_path: Path) -> None:
@@ -198,7 +196,7 @@ def test_a_workspace_that_is_a_submodule_is_not_in_the_outer_repository(tmp_path
     outer.run(*allowed, "submodule", "add", "--quiet", str(inner.folder), "w")
     commit = outer.commit()
     repository = Repository(outer.folder, "w")
-    assert repository.trees([commit]) == [None]
+    assert Objects(repository).tree(commit) is None
     assert repository_of(tmp_path / "outer/w").root == tmp_path / "outer/w"
 
 

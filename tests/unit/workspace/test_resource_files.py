@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
 from reconciler.model.connection import Readable
-from reconciler.workspace.git.repository import Blobs, GitSource, Repository
+from reconciler.workspace.git.repository import GitSource, Objects, Repository
 from reconciler.workspace.loading import LoadOptions, load, load_all, load_at
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.loader import ParsedFiles
@@ -37,7 +37,7 @@ def reported(folder: Path, files: Mapping[str, str], *, strict: bool = False) ->
 def source_of(git: Git, ref: str = "HEAD") -> GitSource:
     repository = Repository.containing(git.folder)
     assert repository is not None
-    return GitSource(Blobs(repository), repository.trees([git.head(ref)])[0])
+    return GitSource(Objects(repository), git.head(ref))
 
 
 def only(diagnostics: list[Diagnostic], code: str) -> list[Diagnostic]:
