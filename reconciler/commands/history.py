@@ -10,19 +10,18 @@ from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.event import Report
-from reconciler.model.inventory import Entry
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import listed, printable, shortened
 from reconciler.model.values import SecretRef, leaves_of
-from reconciler.planning.inventory import Inventory, Record, entries_after, hash_of_secrets
+from reconciler.planning.inventory import Applied, Inventory, Record, entries_after, hash_of_secrets
 from reconciler.workspace.elsewhere import declared_in_others
 from reconciler.workspace.git.base import TrustedBranch, shallow_hint, trusted_branch
 from reconciler.workspace.git.ci import head_branch_of, is_job
@@ -36,7 +35,6 @@ _LONGEST_REF = 80
 _MOST_LISTED = 5
 _MOST_VERSIONS = 4
 """Of each file, on average, that are kept while commits are loaded."""
-_Entries = Mapping[Address, Entry]
 
 
 # Without slots, since cached properties need a dict.
@@ -94,10 +92,10 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         """
         repository, head, desired = self.repository, self.head, self.loaded.desired
         secret = {at for users in desired.secret_users.values() for at in users}
-        own = dict(self._contents((None, desired.resources[at]) for at in secret))
-        by_origin = {origin: content for (_, origin), content in own.items()}
+        contents = self._contents(desired.resources[at] for at in secret)
         today = Inventory(
-            hashes={at: hash_of_secrets(desired.resources[at], by_origin) for at in secret},
+            hashes={at: hash_of_secrets(desired.resources[at], contents) for at in secret},
+            contents=contents,
             trusted=self._trusted(),
         )
         tip = None
@@ -105,40 +103,33 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             tip = repository.fetched(REMOTE, self.ref) if push else repository.tip(self.ref)
         if head is None or tip is None:
             return today
-        every, newest = read_entries(repository, tip), repository.commit(f"{tip}^1")
+        entries, newest = read_entries(repository, tip), repository.commit(f"{tip}^1")
         if newest is None and repository.is_shallow:
             raise _lacking(f"the newest applied commit, the parent of {tip[:7]}")
         if newest is None:
             raise damaged(tip, "this clone lacks the newest applied commit, its parent")
-        times = repository.times({newest, *(one.commit for one in every.values() if one.commit)})
-        uncounted = dict(self._uncounted(every, times))
-        entries = {at: entry for at, entry in every.items() if at not in uncounted}
-        former, applied, parents = self._applied(entries, newest, times)
-        behind = {} if rollback else dict(self._behind(entries, applied, head))
-        unsure = [commit for at in (*uncounted, *behind) if (commit := every[at].commit)]
-        if unsure and repository.is_shallow:
-            raise _lacking(f"the history of the applied commit {unsure[0][:7]}")
-        used = ((entries[at].commit, was) for at, was in applied.items()) if own else ()
+        times = repository.times({newest, *(one.commit for one in entries.values() if one.commit)})
+        every = {
+            at: Applied(
+                **asdict(entry),
+                time=times.get(entry.commit or ""),
+                uncounted=self._doubt(entry.commit, times),
+            )
+            for at, entry in entries.items()
+        }
+        former = self._add_declarations(every, newest, times, with_contents=bool(contents))
+        if not rollback:
+            self._add_behind(every, head)
+        unsure = (item.commit for item in every.values() if item.uncounted or item.behind)
+        if (commit := next(filter(None, unsure), None)) is not None and repository.is_shallow:
+            raise _lacking(f"the history of the applied commit {commit[:7]}")
+        for address, why in self._elsewhere(every):
+            every[address] = replace(every[address], elsewhere=why)
         is_other = self._objects.tree(head) != self._objects.tree(newest)
-        is_newer = is_other and repository.is_ancestor(head, newest)
-        return replace(
-            today,
-            entries=entries,
-            applied=applied,
-            parents=parents,
-            uncounted=uncounted,
-            behind=behind,
-            elsewhere=dict(self._elsewhere(entries, parents)),
-            contents={**own, **dict(self._contents(used))},
-            former=former,
-            times=times,
-            every=every,
-            record=Record(
-                *(self.ref, tip, newest, times[newest]),
-                commits=repository.count_since(newest, head),
-                is_newer=is_newer and not rollback,
-            ),
-        )
+        is_newer = is_other and not rollback and repository.is_ancestor(head, newest)
+        commits = repository.count_since(newest, head)
+        record = Record(self.ref, tip, newest, times[newest], commits, is_newer)
+        return replace(today, every=every, former=former, record=record)
 
     def _trusted(self) -> Mapping[Address, Resource]:
         """Return the resources of the trusted branch, none if it is unknown or has errors.
@@ -149,73 +140,73 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             return self.configuration(self._branch.commit).resources if self._branch else {}
         return {}
 
-    def _uncounted(
-        self, entries: _Entries, known: Collection[str]
-    ) -> Iterator[tuple[Address, str]]:
-        """Yield entries whose commit cannot be believed or is missing, with the reason."""
-        in_job, line, branch = is_job(self.environ), frozenset[str](), "the trusted branch"
-        if in_job and self._branch is not None:
-            line, branch = self.repository.first_parents(self._branch.commit), self._branch.ref
-        for address, entry in entries.items():
-            commit = entry.commit
-            if commit is None:
-                if in_job:
-                    yield address, "it was applied from files that were not committed"
-            elif commit not in known or (in_job and commit not in line):
-                where = f"the first parents of {branch}" if commit in known else "this clone"
-                yield address, f"its commit {commit[:7]} is not in {where}"
+    @cached_property
+    def _line(self) -> Collection[str]:
+        """The commits of the trusted branch."""
+        branch = self._branch
+        return self.repository.first_parents(branch.commit) if branch is not None else ()
 
-    def _contents(
-        self, resources: Iterable[tuple[str | None, Resource]]
-    ) -> Iterator[tuple[tuple[str | None, str], str]]:
-        """Yield the ids of the contents of tracked files that secrets of resources come from.
+    def _doubt(self, commit: str | None, known: Collection[str]) -> str:
+        """Return why the commit of an entry cannot be believed, "" if it can."""
+        in_job = is_job(self.environ)
+        if commit is None:
+            return "it was applied from files that were not committed" if in_job else ""
+        if commit not in known:
+            return f"its commit {commit[:7]} is not in this clone"
+        if in_job and commit not in self._line:
+            branch = self._branch.ref if self._branch is not None else "the trusted branch"
+            return f"its commit {commit[:7]} is not in the first parents of {branch}"
+        return ""
 
-        They are given and found by commit, None for the files of today.
+    def _contents(self, resources: Iterable[Resource], commit: str | None = None) -> dict[str, str]:
+        """Return the ids of the contents of tracked files that secrets come from, by reference.
+
+        The files are those at a commit, else those of today.
         """
-        refs = (
-            (commit, ref) for commit, one in resources for ref in leaves_of(one.spec, SecretRef)
-        )
-        for commit, source in {(commit, source) for commit, ref in refs for source in ref.sources}:
-            if source.source != "file":
-                continue
-            content = self._source(commit or self.head or HEAD).id_of(source.argument)
+        contents, at = dict[str, str](), self._source(commit or self.head or HEAD)
+        refs = (ref for resource in resources for ref in leaves_of(resource.spec, SecretRef))
+        for source in {source for ref in refs for source in ref.sources if source.source == "file"}:
+            content = at.id_of(source.argument)
             if content is not None and commit is None:
                 file = self.folder / source.argument
                 content = content_id(file.read_bytes()) if file.is_file() else None
             if content is not None:
-                yield (commit, source.origin), content
+                contents[source.origin] = content
+        return contents
 
-    def _elsewhere(
-        self, entries: _Entries, parents: Mapping[Address, Resource]
-    ) -> Iterator[tuple[Address, str]]:
+    def _elsewhere(self, every: Mapping[Address, Applied]) -> Iterator[tuple[Address, str]]:
         """Yield removed addresses that other files may declare, with the reason."""
         loaded, names = self.loaded, dict[Address, tuple[str, str | None]]()
-        for address in entries.keys() - loaded.desired.resources.keys():
+        for address, entry in every.items():
+            if entry.uncounted or address in loaded.desired.resources:
+                continue
             if address in loaded.declared:
                 yield address, f"its `environments` leave out {loaded.desired.environment}"
             else:
-                parent = parents[address].name if address in parents else None
-                names[address] = entries[address].name, parent
-        read = {self.folder / name for name in loaded.files.keys() - loaded.skipped}
+                names[address] = entry.name, entry.above.name if entry.above is not None else None
         if names:
+            read = {self.folder / name for name in loaded.files.keys() - loaded.skipped}
             yield from declared_in_others(
                 self.repository, self.folder, read, names, service=loaded.desired
             )
 
-    def _applied(
-        self, entries: _Entries, newest: str, times: Mapping[str, datetime]
-    ) -> tuple[Desired, dict[Address, Resource], dict[Address, Resource]]:
-        """Return how the commits of entries declare them, and the project of each, if it has a key.
+    def _add_declarations(
+        self,
+        every: dict[Address, Applied],
+        newest: str,
+        times: Mapping[str, datetime],
+        *,
+        with_contents: bool,
+    ) -> Desired:
+        """Add to entries how the files at their commits declare them.
 
-        Before that, the configuration of the newest applied commit. Nothing else of a commit is
-        loaded or kept: many commits of many resources need no more memory.
+        Return the configuration of the newest applied commit. Nothing else of a commit is loaded
+        or kept: many commits of many resources need no more memory.
         """
-        applied, parents = dict[Address, Resource](), dict[Address, Resource]()
-        tree = self._objects.tree
+        tree, wanted = self._objects.tree, defaultdict[str, list[Address]](list)
         first = {tree(commit): commit for commit in (*times, newest)}
-        wanted = defaultdict[str, list[Address]](list)
-        for address, entry in entries.items():
-            if entry.commit is not None:
+        for address, entry in every.items():
+            if entry.commit is not None and not entry.uncounted:
                 wanted[first[tree(entry.commit)]].append(address)
         former = self.configuration(newest, wanted[newest])
         # Neighbours have most files in common.
@@ -225,34 +216,35 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                 was, kind = desired.resources.get(address), kinds_by_name()[address.kind]
                 if was is None or was.state is not State.PRESENT:
                     continue
-                # Places of fields keep the whole file.
-                applied[address] = replace(was, marks={})
                 key = was.parent.key if was.parent is not None else None
-                above = desired.resources.get(Address(kind.parent or "", key or ""))
-                if above is not None:
-                    parents[address] = above
-        return former, applied, parents
+                every[address] = replace(
+                    every[address],
+                    was=replace(was, marks={}),  # Places of fields keep the whole file.
+                    above=desired.resources.get(Address(kind.parent or "", key or "")),
+                    contents=self._contents([was], commit) if with_contents else {},
+                )
+        return former
 
-    def _behind(
-        self, entries: _Entries, applied: Mapping[Address, Resource], head: str
-    ) -> Iterator[tuple[Address, str]]:
-        """Yield the entries that are not current, with their commits.
+    def _add_behind(self, every: dict[Address, Applied], head: str) -> None:
+        """Mark the entries that are not current.
 
         Current are those whose commit HEAD contains, those that are declared today as they were
         applied, and those that the files at the merge base declare so.
         """
-        today, left = self.loaded.desired.resources, defaultdict[str | None, list[Address]](list)
-        commits = {at: commit for at in applied if (commit := entries[at].commit) is not None}
-        lacking = self.repository.lacking({*commits.values()}, head)
+        today = self.loaded.desired.resources
+        left = defaultdict[str | None, list[tuple[Address, Resource]]](list)
+        known = [(at, entry, entry.was) for at, entry in every.items() if entry.was is not None]
+        lacking = self.repository.lacking({entry.commit or "" for _, entry, _ in known}, head)
         bases = {commit: self.repository.merge_base(commit, head) for commit in lacking}
-        for address, commit in commits.items():
-            if commit in bases and not applied[address].declares_as(today.get(address)):
-                left[bases[commit]].append(address)
-        for base, addresses in left.items():
-            former = self.configuration(base, addresses).resources if base is not None else {}
-            for address in addresses:
-                if not applied[address].declares_as(former.get(address)):
-                    yield address, commits[address]
+        for address, entry, was in known:
+            if entry.commit in bases and not was.declares_as(today.get(address)):
+                left[bases[entry.commit]].append((address, was))
+        for base, pairs in left.items():
+            wanted = {address for address, _ in pairs}
+            former = self.configuration(base, wanted).resources if base is not None else {}
+            for address, was in pairs:
+                if not was.declares_as(former.get(address)):
+                    every[address] = replace(every[address], behind=True)
 
     def check_direction(self, inventory: Inventory, plan: Plan) -> None:
         """Raise StalePlan if the files are older than what was applied."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
@@ -31,79 +31,87 @@ class Declared(Struct, frozen=True):
     resend: bool = False
 
 
-# With a dict, since cached properties need one.
-class Inventory(Struct, frozen=True, dict=True):
-    """What was applied, as far as it counts.
+class Applied(Entry, frozen=True):
+    """One entry, with what git and the files at its commit say of it.
 
-    entries
-        The entries by address.
-    applied
-        How the files at the commits of entries declare their resources.
-    parents
-        The projects that these declarations name by key, by the address of the entry.
-    hashes
-        The hashes of the secrets of today's resources.
-    uncounted
-        Entries that do not count, with the reason.
-    behind
-        Entries whose commit HEAD lacks, with that commit, if they are not current.
-    elsewhere
-        Removed addresses that other files may declare, with the reason.
-    trusted
-        The resources of the trusted branch, none if it is unknown.
+    was, above
+        How these files declare the resource, and the project that it names by key.
     contents
-        The ids of the contents of tracked files that secrets come from, by commit and reference,
-        those of today's files without a commit.
-    former, times
-        The configuration of the newest applied commit, and the times of the commits of entries.
-    every
-        All recorded entries, also those that do not count.
+        The ids of the contents of tracked files that its secrets come from, by reference.
+    time
+        The time of the commit.
+    behind
+        Whether HEAD lacks the commit, and the entry is not current.
+    elsewhere
+        Why its removed address may be declared by other files, "" if it is not.
+    uncounted
+        Why it does not count, "" if it does.
     """
 
-    entries: Mapping[Address, Entry] = field(default_factory=dict)
-    applied: Mapping[Address, Resource] = field(default_factory=dict)
-    parents: Mapping[Address, Resource] = field(default_factory=dict)
-    hashes: Mapping[Address, str | None] = field(default_factory=dict)
-    uncounted: Mapping[Address, str] = field(default_factory=dict)
-    behind: Mapping[Address, str] = field(default_factory=dict)
-    elsewhere: Mapping[Address, str] = field(default_factory=dict)
-    trusted: Mapping[Address, Resource] = field(default_factory=dict)
-    contents: Mapping[tuple[str | None, str], str] = field(default_factory=dict)
+    was: Resource | None = None
+    above: Resource | None = None
+    contents: Mapping[str, str] = {}
+    time: datetime | None = None
+    behind: bool = False
+    elsewhere: str = ""
+    uncounted: str = ""
+
+
+# With a dict, since cached properties need one.
+class Inventory(Struct, frozen=True, dict=True):
+    """What was applied.
+
+    every
+        All recorded entries, also those that do not count.
+    hashes, contents
+        The hashes of the secrets of today's resources, and the ids of the contents of the tracked
+        files that they come from, by reference.
+    trusted
+        The resources of the trusted branch, none if it is unknown.
+    former
+        The configuration of the newest applied commit.
+    """
+
+    every: Mapping[Address, Applied] = {}
+    hashes: Mapping[Address, str | None] = {}
+    contents: Mapping[str, str] = {}
+    trusted: Mapping[Address, Resource] = {}
     former: Desired | None = None
-    times: Mapping[str, datetime] = field(default_factory=dict)
     record: Record | None = None
-    every: Mapping[Address, Entry] = field(default_factory=dict)
+
+    @cached_property
+    def entries(self) -> Mapping[Address, Applied]:
+        """The entries that count."""
+        return {at: entry for at, entry in self.every.items() if not entry.uncounted}
+
+    @cached_property
+    def behind(self) -> Mapping[Address, str]:
+        """The commits of the entries that are not current."""
+        return {at: entry.commit or "" for at, entry in self.entries.items() if entry.behind}
 
     @cached_property
     def by_object(self) -> Mapping[Identity, Address]:
         """The address of each recorded object."""
         return {(address.kind, entry.id): address for address, entry in self.entries.items()}
 
-    def ids_of(self, source: SecretSource, at: str | None = None) -> tuple[SecretSource | str, ...]:
-        """Return what a secret is known by: its reference, and the content of a tracked file."""
-        content = self.contents.get((at, source.origin))
-        return (source, content) if content is not None else (source,)
-
     def counted(self, live: Live, kinds: Mapping[str, Kind]) -> Inventory:
         """Return it without entries that the files at their commit do not declare."""
-        uncounted = dict(self.uncounted)
+        every = dict(self.every)
         for address, entry in self.entries.items():
-            was = self.applied.get(address)
             if entry.commit is None:
                 continue
-            if was is None or was.name != entry.name.strip():
-                uncounted[address] = f"the files at {entry.commit[:7]} do not declare it so"
-            elif not self._is_placed(was, entry, kinds[address.kind].parent or "", live):
-                uncounted[address] = f"the files at {entry.commit[:7]} have it in another project"
-        entries, applied, behind = (
-            {at: item for at, item in items.items() if at not in uncounted}
-            for items in (self.entries, self.applied, self.behind)
-        )
-        return replace(self, entries=entries, applied=applied, uncounted=uncounted, behind=behind)
+            if entry.was is None or entry.was.name != entry.name.strip():
+                why = f"the files at {entry.commit[:7]} do not declare it so"
+            elif not self._is_placed(entry.was, entry, kinds[address.kind].parent or "", live):
+                why = f"the files at {entry.commit[:7]} have it in another project"
+            else:
+                continue
+            every[address] = replace(entry, uncounted=why)
+        return replace(self, every=every)
 
-    def _is_placed(self, was: Resource, entry: Entry, parent_kind: str, live: Live) -> bool:
+    def _is_placed(self, was: Resource, entry: Applied, parent_kind: str, live: Live) -> bool:
         """Return whether a declaration is in the recorded project."""
-        above, identity = self.parents.get(was.address), (parent_kind, entry.parent or "")
+        above, identity = entry.above, (parent_kind, entry.parent or "")
         if above is not None:
             # The key of a project may have changed since: then another key has its id.
             recorded = self.entries.get(above.address)
@@ -115,13 +123,11 @@ class Inventory(Struct, frozen=True, dict=True):
 
     def declared(self, address: Address, live: LiveObject | None) -> Declared:
         """Return how the object of a resource was applied, under any address."""
-        own = self.entries.get(address)
         at = self.by_object.get(live.identity) if live is not None else None
         if at is None:
-            return Declared(resend=own is not None)
-        return Declared(
-            self.applied.get(at), resend=self.entries[at].secrets != self.hashes.get(address)
-        )
+            return Declared(resend=address in self.entries)
+        entry = self.entries[at]
+        return Declared(entry.was, resend=entry.secrets != self.hashes.get(address))
 
     def was(self, address: Address, live: LiveObject | None) -> Resource | None:
         """Return how a resource was declared: as applied, or else on the trusted branch."""
@@ -151,14 +157,14 @@ class Inventory(Struct, frozen=True, dict=True):
 
     def problem_of(self, address: Address, live: LiveObject, parent: LiveObject | None) -> str:
         """Return why the object of a removed entry is not deleted, "" if it may be."""
-        entry, was = self.entries[address], self.applied.get(address)
-        if address in self.elsewhere:
-            return self.elsewhere[address]
-        if was is None:
+        entry = self.entries[address]
+        if entry.elsewhere:
+            return entry.elsewhere
+        if (was := entry.was) is None:
             return "it was applied from files that were not committed"
-        above = _name_of_parent(was, self.parents.get(address))
+        above = _name_of_parent(was, entry.above)
         problems = {
-            f"HEAD lacks the applied commit {(entry.commit or '')[:7]}": address in self.behind,
+            f"HEAD lacks the applied commit {(entry.commit or '')[:7]}": entry.behind,
             f"its live name is not {quoted(was.name)}": live.name.strip() != was.name,
             "it is in another project": live.parent_id != entry.parent,
             f"the live name of its project is not {quoted(above or '')}": (
@@ -166,6 +172,11 @@ class Inventory(Struct, frozen=True, dict=True):
             ),
         }
         return next((text for text, applies in problems.items() if applies), "")
+
+
+def ids_of(source: SecretSource, contents: Mapping[str, str]) -> Sequence[SecretSource | str]:
+    """Return what a secret is known by: its reference, and the content of a tracked file."""
+    return (source, contents[source.origin]) if source.origin in contents else (source,)
 
 
 def _is_inside(
@@ -241,7 +252,7 @@ def entries_after(
         live_id = ids.get(address) or change.live_id
         if address in undone:
             if address in sent and (entry := inventory.entries.get(address)) is not None:
-                written[address] = replace(entry, secrets=None)
+                written[address] = Entry(entry.id, entry.name, entry.parent, entry.commit)
         elif live_id is None or resource is None or resource.state is State.ABSENT:
             if live_id is None and resource is not None:
                 written[address] = None

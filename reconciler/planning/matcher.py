@@ -274,7 +274,7 @@ class _Matcher(Struct, dict=True):
                     if is_moved and match.resource.pinned_id is None and not problem:
                         self.left_by_moves[address] = live
                 continue
-            was = self.inventory.applied.get(address) or Resource(address, {"name": live.name})
+            was = entry.was or Resource(address, {"name": live.name})
             self.claims[identity] = [address]
             self.removed[address] = Match(was, kind, live, live.parent_id)
             if problem:

@@ -82,8 +82,12 @@ def _of_inventory(draft: Draft, inventory: Inventory) -> Iterator[Note]:
             f"{'it' if count == 1 else 'them'}, or use --rollback if "
             f"{'it was' if count == 1 else 'they were'} squashed",
         )
-    if inventory.uncounted:
-        items = [f"{address} ({why})" for address, why in sorted(inventory.uncounted.items())]
+    items = [
+        f"{address} ({entry.uncounted})"
+        for address, entry in sorted(inventory.every.items())
+        if entry.uncounted
+    ]
+    if items:
         yield Note(
             "not-counted", f"entries of the inventory that do not count: {listed(items, _MOST)}"
         )
@@ -116,7 +120,7 @@ def _deleted_in_service(draft: Draft, inventory: Inventory) -> Iterator[Note]:
         if address not in draft.selected or match.resource.state is State.ABSENT:
             continue
         text = f"deleted in the service (id {printable(entry.id)}"
-        time = inventory.times.get(entry.commit or "")
+        time = entry.time
         text += f", applied {time:%Y-%m-%d})" if time is not None else ")"
         if match.live is not None:
             text += f"; id {printable(match.live.id)} has its name and takes its place"

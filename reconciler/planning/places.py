@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
-from reconciler.model.inventory import Entry
 from reconciler.model.kind import Action, Kind, Variant, filled
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, NewPlace, Novelty
@@ -39,7 +38,7 @@ from reconciler.model.values import (
 )
 from reconciler.planning.differ import with_live_values
 from reconciler.planning.integrations import resolved
-from reconciler.planning.inventory import Inventory
+from reconciler.planning.inventory import Applied, Inventory, ids_of
 from reconciler.planning.matcher import Match, Matching
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
@@ -256,7 +255,7 @@ class _Applied(NamedTuple):
     """An applied declaration, with its entry, its live object if there is one, and its reach."""
 
     resource: Resource
-    entry: Entry
+    entry: Applied
     live: LiveObject | None
     reach: Reach
     runs: bool
@@ -285,9 +284,9 @@ class Known(Struct, frozen=True, dict=True):
         matching, applied = self.matching, []
         pairs = {**matching.removed, **matching.matches}.values()
         owners = {pair.live.identity: pair for pair in pairs if pair.live is not None}
-        for address, was in self.inventory.applied.items():
-            places, entry = self.of_kind[address.kind], self.inventory.entries[address]
-            if places.name:
+        for address, entry in self.inventory.entries.items():
+            places, was = self.of_kind[address.kind], entry.was
+            if places.name and was is not None:
                 pair = owners.get((address.kind, entry.id))
                 live = matching.live.by_identity.get((address.kind, entry.id))
                 spec = resolved(pair, was, matching.live, as_live=True).spec if pair else was.spec
@@ -320,7 +319,7 @@ class Known(Struct, frozen=True, dict=True):
             own = _reach_of(self.of_kind[was.address.kind], live) if live is not None else reach
             texts = dict.fromkeys((reach.receiver, replace(own, tokens=reach.tokens).receiver))
             for source in (source for _, ref in secret_refs(was.spec) for source in ref.sources):
-                for item in self.inventory.ids_of(source, entry.commit):
+                for item in ids_of(source, entry.contents):
                     receivers[item] |= texts
         return receivers
 
@@ -430,7 +429,7 @@ class _Judge(Struct, frozen=True):
         known, reach, own = self.known, self.reach, self.own
         if known.inventory.record is None:
             return [own.address] if own.address != reach.address and own.secrets else ()
-        ids = known.inventory.ids_of(source)
+        ids = ids_of(source, known.inventory.contents)
         receivers = [text for item in ids for text in known.receivers.get(item, ())]
         return () if reach.receiver in receivers else receivers
 
@@ -442,7 +441,9 @@ class _Judge(Struct, frozen=True):
         """
         known, reach, parent = self.known, self.reach, self.change.parent_id or ""
         for note in self.change.secrets if known.inventory.record is not None else ():
-            ids = (item for ref in note.ref.sources for item in known.inventory.ids_of(ref))
+            ids = (
+                item for ref in note.ref.sources for item in ids_of(ref, known.inventory.contents)
+            )
             if (
                 note.use.sent
                 and note.ref.sources

@@ -26,7 +26,7 @@ from tests.support.cli import reconciler
 def test_live_state_of_a_workload(
     tmp_path: Path, service_of: StartService, workload: Workload, summary: str
 ) -> None:
-    place = write(workload, tmp_path, git=False)
+    place = write(workload, tmp_path, in_git=False)
     service = service_of(json.loads(place.seed.read_bytes()))
     ran = reconciler(
         *("plan", "-C", place.workspace, "-e", ENVIRONMENT, "--no-inventory", "--trust-workspace"),

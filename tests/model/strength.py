@@ -31,8 +31,8 @@ FAULTS = {
         (
             "N6",
             "a job believes entries that the trusted branch never had",
-            "elif commit not in known or (in_job and commit not in line):",
-            "elif commit not in known:",
+            "if in_job and commit not in self._line:",
+            "if False:",
         ),
         (
             "N10",
@@ -122,8 +122,8 @@ FAULTS = {
         (
             "N2",
             "a removed object is deleted although HEAD lacks its commit",
-            "address in self.behind,",
-            "False,",
+            ": entry.behind,",
+            ": False,",
         ),
         (
             "N3",
@@ -134,13 +134,13 @@ FAULTS = {
         (
             "N4",
             "a removed object is deleted although another file declares it",
-            "if address in self.elsewhere:",
+            "if entry.elsewhere:",
             "if False:",
         ),
         (
             "N5",
             "secrets that changed are not sent",
-            "resend=self.entries[at].secrets != self.hashes.get(address)",
+            "resend=entry.secrets != self.hashes.get(address)",
             "resend=False",
         ),
         (

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from reconciler.applying.checks import modifications
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.inventory import Entry
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
@@ -22,7 +21,7 @@ from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
 from reconciler.planning.draft import PlanContext
-from reconciler.planning.inventory import Inventory, Record, hash_of_secrets
+from reconciler.planning.inventory import Applied, Inventory, Record, hash_of_secrets
 from reconciler.planning.matcher import match
 from reconciler.planning.planner import make_plan
 
@@ -30,6 +29,7 @@ KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 COMMIT = "c0ffee" + "0" * 34
+NONE = ParentRef()
 
 
 def plan_context(
@@ -55,25 +55,19 @@ def inventory_of(applied: Desired, live: Live | None, now: Desired | None = None
     was = replace(applied, resources=present)
     matches = match(was, live, policy=Policy(), kinds=KINDS).matches if live else {}
     entries = {
-        address: Entry(
+        address: Applied(
             pair.live.id if pair.live else f"gone-{address.key}",
             pair.resource.name,
             pair.live.parent_id if pair.live else pair.parent_id,
             COMMIT,
             hash_of_secrets(pair.resource, {}),
+            was=present[address],
+            above=present.get(Address("project", (pair.resource.parent or NONE).key or "")),
         )
         for address, pair in matches.items()
     }
     return Inventory(
         entries,
-        applied={address: present[address] for address in entries},
-        parents={
-            at: present[Address("project", r.parent.key)]
-            for at, r in present.items()
-            if r.parent is not None
-            and r.parent.key is not None
-            and Address("project", r.parent.key) in present
-        },
         hashes=hashes_of(now or applied),
         former=applied,
         record=Record("refs/reconciler/test", "f" * 40, COMMIT, NOW, 3),

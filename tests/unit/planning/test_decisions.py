@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
-from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Origin, Plan, Reason, Refusal, SecretUse
@@ -698,9 +697,10 @@ def test_a_project_with_a_protected_export_is_not_deleted_by_a_partial_plan() ->
 
 
 def test_a_project_with_a_kept_or_ignored_export_is_not_deleted() -> None:
-    elsewhere = {Address("batch_export", "lake"): "other.yaml may declare it"}
     base = inventory_of(desired_of(WEB, project("app"), export()), LAKE_IN_WEB)
-    assert of_web(GIT, replace(base, elsewhere=elsewhere)) == ["kept"]
+    lake = replace(base.every[export().address], elsewhere="other.yaml may declare it")
+    base = replace(base, every={**base.every, export().address: lake})
+    assert of_web(GIT, base) == ["kept"]
     assert of_web(replace(GIT, ignore=("La*",)), desired_of(WEB, project("app"))) == ["ignore"]
 
 

@@ -14,7 +14,6 @@ from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource
 from reconciler.model.values import SecretRef, SecretSource
 from tests.support.worlds import (
-    COMMIT,
     desired_of,
     export,
     inventory_of,
@@ -567,8 +566,10 @@ def test_the_content_of_a_secret_file_is_known_under_another_name() -> None:
     live = live_of(live_project(), live_of_export(lake))
     base = inventory_of(desired_of(WEB, lake), live, desired_of(WEB, lake, pond))
     for content, expected in (("same", ["secret file:copy.txt -> evil.example:5432"]), ("new", [])):
-        contents = {(COMMIT, "file:eu.txt"): "same", (None, "file:copy.txt"): content}
-        plan = planned(desired_of(WEB, lake, pond), live, base=replace(base, contents=contents))
+        entry = replace(base.every[lake.address], contents={"file:eu.txt": "same"})
+        every = {**base.every, lake.address: entry}
+        known = replace(base, every=every, contents={"file:copy.txt": content})
+        plan = planned(desired_of(WEB, lake, pond), live, base=known)
         assert texts(plan, Novelty.SECRET) == expected
 
 
