@@ -81,8 +81,8 @@ class Reach(Struct, frozen=True):
         Where its data goes, the main place first.
     data
         What it exports, compared and shown: what differs from everything of the default.
-    address, tokens
-        Where its credentials are sent, as far as answers have it, and the secret rest.
+    address
+        Where its credentials are sent.
     inside
         Where it writes inside of the first place, such as `prefix web/`.
     secrets
@@ -92,7 +92,6 @@ class Reach(Struct, frozen=True):
     places: Mapping[str, Novelty] = {}
     data: Mapping[str, str] = {}
     address: str = ""
-    tokens: Sequence[str] = ()
     inside: Sequence[str] = ()
     secrets: AbstractSet[str] = frozenset()
 
@@ -100,11 +99,6 @@ class Reach(Struct, frozen=True):
     def exported(self) -> str:
         """What it exports, as text."""
         return ", ".join(self.data.values()) or "everything"
-
-    @property
-    def receiver(self) -> str:
-        """Where its credentials are sent, with secret addresses."""
-        return ", ".join((self.address, *self.tokens))
 
     @property
     def keys(self) -> Iterator[_Key]:
@@ -187,7 +181,6 @@ class Places(Struct, frozen=True):
             places if places or is_known else {tag: Novelty.HOST},
             data,
             ", ".join(filter(None, address)) or tag,
-            [text for novelty, text in others if novelty is Novelty.SECRET],
             [f"{word} {text}" for word, text in parts.items() if word in INSIDE],
             {item.name for item in variant.fields_of(value) if item.secret} if is_known else _ALL,
         )
@@ -195,8 +188,7 @@ class Places(Struct, frozen=True):
     def _others(self, tag: str, config: JSONObject) -> Iterator[tuple[Novelty, str]]:
         """Yield the addresses, buckets and roles that are no parts, at any depth.
 
-        Those of an unknown type are in any field, and in keys. An address that is secret is in no
-        answer of the service.
+        Those of an unknown type are in any field, and in keys. Secret addresses do not count.
         """
         names = self.others.get(tag, config.keys()) & config.keys()
         for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
@@ -205,11 +197,12 @@ class Places(Struct, frozen=True):
             yield from ((Novelty.HOST, _shown(word)) for word in words if _ADDRESS.search(word))
             if leaf in (None, "") or leaf.__class__ is bool:
                 continue
-            if looks_like_address(name):
-                yield Novelty.SECRET if looks_secret(name) else Novelty.HOST, text
-            elif looks_secret(name):
-                if len(path) > 1 and not isinstance(leaf, SecretRef):
+            is_address = looks_like_address(name)
+            if looks_secret(name):
+                if len(path) > 1 and not (is_address or isinstance(leaf, SecretRef)):
                     yield Novelty.INTEGRATION, f"{name} {text}"
+            elif is_address:
+                yield Novelty.HOST, text
             elif "bucket" in name:
                 yield Novelty.BUCKET, f"s3://{text}"
             elif _ADDRESS.search(text) and not isinstance(leaf, (int, float)):
@@ -252,9 +245,9 @@ def _shown(value: JSON) -> str:
 
 
 class _Applied(NamedTuple):
-    """An applied declaration, with its entry, its live object if there is one, and its reach."""
+    """An applied declaration of an entry, its live object if there is one, and its reach."""
 
-    resource: Resource
+    was: Resource
     entry: Applied
     live: LiveObject | None
     reach: Reach
@@ -317,7 +310,7 @@ class Known(Struct, frozen=True, dict=True):
         receivers: dict[SecretSource | str, dict[str, None]] = defaultdict(dict)
         for was, entry, live, reach, _ in self._applied:
             own = _reach_of(self.of_kind[was.address.kind], live) if live is not None else reach
-            texts = dict.fromkeys((reach.receiver, replace(own, tokens=reach.tokens).receiver))
+            texts = dict.fromkeys((reach.address, own.address))
             for source in (source for _, ref in secret_refs(was.spec) for source in ref.sources):
                 for item in ids_of(source, entry.contents):
                     receivers[item] |= texts
@@ -342,10 +335,8 @@ class Known(Struct, frozen=True, dict=True):
         fields, own = _fields(places, live), _reach_of(places, live)
         was = places.reach(applied.spec) if applied is not None else Reach()
         after = _after(change, match, fields)
-        # Neither an answer nor a PATCH of other fields has the secret addresses.
-        tokens = places.reach(match.resource.spec).tokens or was.tokens
         reach = places.reach(after)
-        reach = replace(reach, address=reach.address or str(change.address), tokens=tokens)
+        reach = replace(reach, address=reach.address or str(change.address))
         again = live is not None and not self._runs(places, fields)
         again = again and (change.action is Action.UNPAUSE or self._runs(places, after))
         judge = _Judge(self, change, match, reach, own, was)
@@ -405,14 +396,13 @@ class _Judge(Struct, frozen=True):
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""
-        has_new_token = bool(self.was.places) and self.reach.tokens != self.was.tokens
-        notes = [note for note in self.change.secrets if note.use.sent or has_new_token]
+        notes = [note for note in self.change.secrets if note.use.sent]
         sources = dict.fromkeys(source for note in notes for source in note.ref.sources)
         former = {source.origin: self._former(source) for source in sources}
         sent = [origin for origin, texts in former.items() if texts]
         what = [f"{'secret' if len(sent) == 1 else 'secrets'} {', '.join(sent)}"] if sent else []
         # The service uses at another address what it stores.
-        given = {str(note.path[-1]) for note in self.change.secrets if note.use.sent}
+        given = {str(note.path[-1]) for note in notes}
         kept = (self.own.secrets & self.reach.secrets) - given - (_ALL if given else set())
         is_moved = self.reach.address not in (self.own.address, self.was.address)
         if self.change.action is Action.UPDATE and kept and is_moved:
@@ -421,7 +411,7 @@ class _Judge(Struct, frozen=True):
             others = dict.fromkeys(text for texts in former.values() for text in texts)
             is_moved = self.own.address not in ("", self.reach.address)
             before = self.own.address if is_moved else ", ".join([*others][:_MOST_FORMER])
-            text = f"{' and '.join(what)}{_TO}{self.reach.receiver}"
+            text = f"{' and '.join(what)}{_TO}{self.reach.address}"
             yield NewPlace(Novelty.SECRET, text, self.reach.address, before)
 
     def _former(self, source: SecretSource) -> Collection[str]:
@@ -431,7 +421,7 @@ class _Judge(Struct, frozen=True):
             return [own.address] if own.address != reach.address and own.secrets else ()
         ids = ids_of(source, known.inventory.contents)
         receivers = [text for item in ids for text in known.receivers.get(item, ())]
-        return () if reach.receiver in receivers else receivers
+        return () if reach.address in receivers else receivers
 
     def references(self) -> Iterator[NewPlace]:
         """Yield the references of secrets that differ from the applied ones.
@@ -439,25 +429,16 @@ class _Judge(Struct, frozen=True):
         Where a place is a mere address, a secret says where behind it: one that no applied
         declaration uses, by its reference or its content, counts, too.
         """
-        known, reach, parent = self.known, self.reach, self.change.parent_id or ""
-        for note in self.change.secrets if known.inventory.record is not None else ():
-            ids = (
-                item for ref in note.ref.sources for item in ids_of(ref, known.inventory.contents)
-            )
-            if (
-                note.use.sent
-                and note.ref.sources
-                and (
-                    note.former
-                    or (
-                        not reach.inside
-                        and (parent, reach.address) in known.users
-                        and any(item not in known.receivers for item in ids)
-                    )
-                )
-            ):
+        known, reach, inventory = self.known, self.reach, self.known.inventory
+        is_address = (
+            not reach.inside and (self.change.parent_id or "", reach.address) in known.users
+        )
+        for note in self.change.secrets if inventory.record is not None else ():
+            ids = {item for ref in note.ref.sources for item in ids_of(ref, inventory.contents)}
+            is_other = note.former or (is_address and ids - known.receivers.keys())
+            if note.use.sent and note.ref.sources and is_other:
                 names = ", ".join(source.origin for source in note.ref.sources)
-                text = f"{note.path[-1]} {names}{_TO}{reach.receiver}"
+                text = f"{note.path[-1]} {names}{_TO}{reach.address}"
                 yield NewPlace(Novelty.REFERENCE, text, reach.address, note.former)
 
 

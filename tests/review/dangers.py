@@ -379,7 +379,6 @@ _LONG = {
 _PARTNER = "acme-partner"
 _COLUMNS = ", ".join(f"properties.campaign_{number:03}" for number in range(40))
 _HOST = "${var:host}"
-_LITERAL = {"policy": {"allow_literal_secrets": True}}
 _IGNORED = {"ignore_changes": ["destination"]}
 _CARELESS = (
     Danger(
@@ -390,17 +389,6 @@ _CARELESS = (
             export(bigquery("acme-dwh", **_LONG)),
             export(bigquery("acme-dwh", **_LONG, token_uri=secret("NEW_USER"))),
         ),
-    ),
-    Danger(
-        "address that issues tokens changed, written in the file",
-        (_EVIL,),
-        "moves",
-        (
-            export(bigquery("acme-dwh", token_uri="https://oauth2.acme.example/token")),
-            export(bigquery("acme-dwh", token_uri="https://oauth2.evil.example/token")),
-        ),
-        workspace=(_LITERAL, _LITERAL),
-        live=export(bigquery("acme-dwh")),
     ),
     Danger(
         "role of copies changed",

@@ -175,30 +175,6 @@ TYPES: dict[str, tuple[tuple[Resource, ...], tuple[Resource, ...], Dialect]] = {
         ),
         Dialect.INTERFACE,
     ),
-    "a token address": (
-        (
-            export(
-                destination={
-                    "type": "BigQuery",
-                    "config": {"project_id": "p", "dataset_id": "d", "private_key": PASSWORD},
-                }
-            ),
-        ),
-        (
-            export(
-                destination={
-                    "type": "BigQuery",
-                    "config": {
-                        "project_id": "p",
-                        "dataset_id": "d",
-                        "private_key": PASSWORD,
-                        "token_uri": SecretRef.of("env", "EVIL"),
-                    },
-                }
-            ),
-        ),
-        Dialect.INTERFACE,
-    ),
 }
 
 
@@ -221,16 +197,6 @@ def test_plan_v1_without_a_base_the_address_of_the_object_counts(case: str) -> N
     assert len(dangers(changed(*after, before=before, dialect=dialect, base=False))) == 1
     beside = (LAKE, export("pond", destination=postgres()))
     assert dangers(changed(*beside, before=(LAKE,), base=False)) == []
-
-
-@pytest.mark.parametrize("change", [{"interval": "day"}, {"destination": {"dataset_id": "other"}}])
-def test_an_unchanged_secret_address_is_no_new_one(change: dict[str, Any]) -> None:
-    config = {"project_id": "p", "dataset_id": "d", "private_key": PASSWORD, "token_uri": USER}
-    was = export(destination={"type": "BigQuery", "config": config})
-    after = {"type": "BigQuery", "config": {**config, **change.pop("destination", {})}}
-    plan = changed(export(destination=after, **change), before=(was,))
-    assert plan.effective
-    assert new_in(plan) == []
 
 
 def test_plan_v1_both_addresses_and_all_secrets_are_named() -> None:
