@@ -31,13 +31,12 @@ from reconciler.cli.output import render_options, style_of
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.errors import ExitCode
 from reconciler.kinds import kinds_by_name
-from reconciler.model.connection import ADDRESS, API_KEY
+from reconciler.model.connection import ADDRESS
 from reconciler.model.text import printable
-from reconciler.render.formats import DEFAULT, writer_of
+from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
     from reconciler.authoring.initialising import InitOptions
-    from reconciler.commands.runtime import Workspace
 
 
 _KINDS = ", ".join(kinds_by_name())
@@ -85,6 +84,8 @@ def import_command(*, output_format: str, **options: Any) -> int:
     listed. Exits with 1 if an object can't be imported; the others are.
     """
     from reconciler.authoring.import_choice import Choice
+    from reconciler.authoring.importing import import_live, remarks_on_import
+    from reconciler.cli.running import run_shown
 
     choice = Choice(
         names=options["name"],
@@ -93,15 +94,7 @@ def import_command(*, output_format: str, **options: Any) -> int:
         kinds=options["kind"],
     )
     how = {name: options[name] for name in ("into", "dry_run", "share_secrets")}
-    return import_and_print(workspace_of(options), output_format, choice=choice, **how)
-
-
-def import_and_print(workspace: Workspace, output_format: str = DEFAULT, **how: Any) -> int:
-    """Import, print what was done and what was not, and return the exit code."""
-    from reconciler.authoring.importing import import_live, remarks_on_import
-    from reconciler.cli.running import run_shown
-
-    imported = run_shown(partial(import_live, **how), workspace)
+    imported = run_shown(partial(import_live, choice=choice, **how), workspace_of(options))
     write_result(writer_of(output_format, "imported")(imported, render_options()))
     write_message(remarks_on_import(imported))
     return ExitCode.ERROR if imported.refused else ExitCode.FINE
@@ -114,7 +107,6 @@ def import_and_print(workspace: Workspace, output_format: str = DEFAULT, **how: 
             "init --base-url https://eu.posthog.com --organization 0188461e-…",
             "Create a workspace in the current folder",
         ),
-        ("init -C pipelines --import", "Create one in a folder, from live state"),
         ("init --ci github -C pipelines", "Add workflows for a workspace to its repository"),
     ),
     page="docs/importing.md",
@@ -141,15 +133,6 @@ def import_and_print(workspace: Workspace, output_format: str = DEFAULT, **how: 
     help=f"Id of the organization. [{ADDRESS['organization']}]",
 )
 @option(
-    "--api-key-variable",
-    "key_variable",
-    default=API_KEY,
-    show_default=True,
-    metavar="VARIABLE",
-    help="Environment variable with the API key.",
-)
-@option("--import", "with_import", is_flag=True, help="Also import live state.")
-@option(
     "--ci",
     "host",
     type=click.Choice(tuple(RECIPES)),
@@ -172,7 +155,6 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
         initialise,
         refresh_schemas,
     )
-    from reconciler.commands.runtime import Workspace
 
     workspace = InitOptions(**options)
     if schemas:
@@ -184,15 +166,9 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
     _print_files(initialise(workspace, runtime()))
     if host is not None:
         _print_recipe(host, workspace)
-    if not workspace.with_import:
-        importing, planning = next_command("import"), next_command("plan")
-        write_note(f"next: add resources or run `{importing}`, then `{planning}`\n")
-        return ExitCode.FINE
-    # Its reconciler.yaml contains only what the options say.
-    created = Workspace(
-        workspace.folder, workspace.environment, trust_workspace=True, runtime=runtime()
-    )
-    return import_and_print(created)
+    importing, planning = next_command("import"), next_command("plan")
+    write_note(f"next: add resources or run `{importing}`, then `{planning}`\n")
+    return ExitCode.FINE
 
 
 def _print_recipe(host: str, workspace: InitOptions) -> None:

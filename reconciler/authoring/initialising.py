@@ -16,7 +16,7 @@ from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.connection import ADDRESS
+from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.schemas import schema
 from reconciler.workspace.paths import WORKSPACE_FILE
 from reconciler.workspace.writing import write_files
@@ -27,22 +27,16 @@ _IGNORED = {".reconciler/.gitignore": "*\n"}
 _SAVED = ("plan", "event")
 """Schemas of JSON that other programs read. Files do not refer to them."""
 _RESOURCES_FILE = "resources.yaml"
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class InitOptions(Struct, frozen=True):
-    """The content of a new workspace.
-
-    Without `with_import`, an example of resources is added, all commented out.
-    """
+    """The content of a new workspace."""
 
     folder: Path
     environment: str
     base_url: str | None
     organization: str | None
-    key_variable: str
-    with_import: bool
 
 
 def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
@@ -50,8 +44,8 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
 
     Raises:
         ReconcilerError: a workspace already exists; nothing is overwritten.
-        BadUsage: an invalid name, or nothing to import from.
-        InvalidConfiguration: an invalid base URL, or an error in existing files.
+        BadUsage: an invalid name or base URL.
+        InvalidConfiguration: an error in the new files.
 
     """
     if has_workspace(options.folder):
@@ -60,11 +54,13 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
             hint="add live objects with `reconciler import`, or update only the schemas for "
             "editors with --schemas",
         )
-    _check_names(options)
-    if options.with_import:
-        _check_reachable(options, runtime.environ)
+    if not _ENVIRONMENT.fullmatch(options.environment):
+        raise BadUsage(
+            f"invalid environment name '{options.environment}'",
+            hint="use letters, digits, _ - and . only",
+        )
     files = {WORKSPACE_FILE: _workspace_text(options), **_schemas(), **_IGNORED}
-    if not options.with_import and not (options.folder / _RESOURCES_FILE).exists():
+    if not (options.folder / _RESOURCES_FILE).exists():
         files[_RESOURCES_FILE] = _template(_RESOURCES_FILE)
     new = not options.folder.exists()
     _make(options.folder)
@@ -99,19 +95,6 @@ def refresh_schemas(folder: Path) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _check_reachable(options: InitOptions, environ: Mapping[str, str]) -> None:
-    """Raise BadUsage that lists what is missing to read live state."""
-    missing = [
-        f"--{name.replace('_', '-')} (or the variable {variable})"
-        for name, variable in ADDRESS.items()
-        if not getattr(options, name)
-    ]
-    if not environ.get(options.key_variable):
-        missing.append(f"an API key in the variable {options.key_variable}")
-    if missing:
-        raise BadUsage(f"missing for --import: {', '.join(missing)}")
-
-
 def _template(name: str) -> str:
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
 
@@ -122,7 +105,7 @@ def _workspace_text(options: InitOptions) -> str:
         environment=yaml_text({options.environment: 1}).removesuffix(": 1\n"),
         base_url=_line("base_url", options.base_url, "https://eu.posthog.com"),
         organization=_line("organization", options.organization, "id-from-its-settings"),
-        key_variable=options.key_variable,
+        key_variable=API_KEY,
     )
 
 
@@ -130,20 +113,6 @@ def _line(name: str, value: str | None, example: str) -> str:
     if value is not None:
         return yaml_text({name: value}).rstrip("\n")
     return f"# {name}: {example} # or the variable {ADDRESS[name]}"
-
-
-def _check_names(options: InitOptions) -> None:
-    if not _VARIABLE.fullmatch(options.key_variable) or options.key_variable.startswith("phx_"):
-        # The value may be an API key, so it is not printed.
-        raise BadUsage(
-            "--api-key-variable takes the name of an environment variable, not a key",
-            hint="use a name such as PRODUCTION_API_KEY",
-        )
-    if not _ENVIRONMENT.fullmatch(options.environment):
-        raise BadUsage(
-            f"invalid environment name '{options.environment}'",
-            hint="use letters, digits, _ - and . only",
-        )
 
 
 def _schemas() -> dict[str, str]:

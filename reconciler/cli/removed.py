@@ -44,7 +44,11 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--layout": "use --into, or move the resources afterwards",
     },
     "logs": {"--follow": "use `watch reconciler logs NAME`", "--until": "use --to"},
-    "init": {"--layout": "run `import --into` afterwards"},
+    "init": {
+        "--api-key-variable": "set `api_key:` in reconciler.yaml",
+        "--import": "run `reconciler import` afterwards",
+        "--layout": "run `import --into` afterwards",
+    },
     "mv": {
         "--format": "leave it out: mv prints the changed files, and --diff a patch",
         "--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`",

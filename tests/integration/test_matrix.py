@@ -55,7 +55,6 @@ reads    0   show orders --format json
 reads    1   init
 files    0   init --schemas
 reads    0   init -C {out}/new
-reads    0   init -C {out}/new --import
 files    0   init --ci github
 reads    0   validate
 reads    0   validate --strict
@@ -173,7 +172,6 @@ EXCEPTIONS = [
         "the workspace has no environments",
     ),
     Exceptional(("defaults",), ("compare *",), 2, "its environments differ"),
-    Exceptional(("organizations",), ("init *--import",), 64, "no variable has a key"),
     Exceptional(("calendar",), ("gaps {Orders}",), 0, "Orders starts in the year 9999"),
     Exceptional(("2025",), ("logs *",), 1, "the server refuses logs to API keys"),
     Exceptional(
@@ -182,7 +180,6 @@ EXCEPTIONS = [
         1,
         "the server refuses it to API keys",
     ),
-    Exceptional(("limited-key",), ("init *--import",), 1, "the key may not list projects"),
     Exceptional(
         ("reading-key",),
         ("apply ?*", "show {log}*", "*pause *--auto-approve*", "backfill *--auto-approve"),

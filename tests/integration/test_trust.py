@@ -486,20 +486,6 @@ def test_without_a_terminal_the_trusted_branch_decides_outside_of_ci(job: Job) -
     assert job.evil.requests == []
 
 
-def test_init_with_import_uses_its_options_in_a_repository(job: Job) -> None:
-    running = job.running
-    names = {"--base-url": running.base_url, "--organization": running.organization}
-    options = [word for pair in names.items() for word in pair]
-    ran = reconciler(
-        "init", "-C", job.git.folder / "new", "--import", "--api-key-variable", KEY, *options,
-        environ=job.environ(),
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
-    job.propose({"reconciler.yaml": job.settings(base_url=job.evil.url)})
-    assert reconciler("init", "-C", job.folder, "--import", environ=job.environ()).code == 1
-    assert job.evil.requests == []
-
-
 def test_a_plan_in_a_job_warns_about_a_key_that_may_write(
     tmp_path: Path, service_of: StartService
 ) -> None:
