@@ -18,12 +18,13 @@ from reconciler.model.comparison import (
     field_leaves,
     is_default,
     is_identical,
+    live_fields,
     live_leaves,
     live_values,
     stamp_of,
 )
-from reconciler.model.field_types import time_text
-from reconciler.model.kind import Action, Field, Kind
+from reconciler.model.field_types import canonical_text, time_text
+from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import (
     Change,
@@ -43,8 +44,10 @@ from reconciler.model.values import (
     JSONObject,
     Path,
     SecretRef,
+    mapping_of,
     path_text,
     put_at,
+    secret_refs,
     value_at,
 )
 from reconciler.planning.differ import (
@@ -148,23 +151,41 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
     if is_literal and not (rotate or match.moved or declared.resend):
         return (_unchanged(match, context),), ()
     differs = difference(kind, resource, live, declared)
-    notes = tuple(
-        Note(
-            "stays-as-it-is",
-            f"{printable(path_text(path))} was removed from the configuration, but is not reset: "
-            f"it keeps its live value{_how_to_clear(kind.field_at(path, resource.spec))}",
-            about=resource.address,
-        )
-        for path in differs.unreset
-    )
+    notes = tuple(_no_longer_managed(match, live, was, differs)) if was is not None else ()
     reasons = tuple(_reasons_to_replace(match, differs, context))
     if reasons:
         return (_replacement(match, live, differs, reasons, context),), notes
     return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
 
 
-def _how_to_clear(field: Field | None) -> str:
-    return "; write null to clear it" if field and field.secret and field.clearable else ""
+def _no_longer_managed(
+    match: Match, live: LiveObject, was: Resource, differs: Difference
+) -> Iterator[Note]:
+    """Yield a note on each field that keeps its live value, and was managed."""
+    kind, resource, fields = match.kind, match.resource, live_fields(match.kind, live.body)
+    left = {
+        path: "unmanaged-field"
+        for path in resource.unset
+        if value_at(was.spec, path) is not MISSING and value_at(resource.spec, path) is MISSING
+    }
+    for path, code in {**left, **dict.fromkeys(differs.unreset, "stays-as-it-is")}.items():
+        field, applied = kind.field_at(path, was.spec), value_at(was.spec, path)
+        shown = canonical_text(_with_keys_of(applied, value_at(fields, path)))
+        if any(secret_refs({"": applied})) or (field and field.secret):
+            shown = "its live value"
+        why = "was removed from the configuration, but is not reset"
+        why = "is no longer managed (`${unset}`)" if path in left else why
+        fix = "; write null to clear it" if field and field.secret and field.clearable else ""
+        text = f"{path_text(path)} {why}: it keeps {shortened(shown)}"
+        yield Note(code, f"{printable(text)}{fix}", about=resource.address)
+
+
+def _with_keys_of(applied: JSON, live: JSON) -> JSON:
+    """Return a live value without keys that were not applied: those may hold a token."""
+    if isinstance(applied, Mapping):
+        values = mapping_of(live)
+        return {key: _with_keys_of(value, values.get(key)) for key, value in applied.items()}
+    return None if live is MISSING or isinstance(live, Mapping) else live
 
 
 def _updates(

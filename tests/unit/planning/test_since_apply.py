@@ -27,6 +27,8 @@ from tests.support.worlds import (
 )
 
 WEB = project()
+MASKS = "session_recording_masking_config"
+KEEPS_SECRET = "it keeps its live value; write null to clear it"
 
 
 def origins(plan: Plan) -> dict[str, str]:
@@ -81,6 +83,61 @@ def test_plan_d6_a_removed_secret_stays_and_the_plan_says_so() -> None:
     assert plan.empty
     (message,) = messages(plan, "stays-as-it-is")
     assert message.startswith("destination.config.aws_access_key_id was removed")
+
+
+@pytest.mark.parametrize(
+    ("was", "unset", "live", "code", "expected"),
+    [
+        (
+            *({"anonymize_ips": True}, (), True, "stays-as-it-is"),
+            "anonymize_ips was removed from the configuration, but is not reset: it keeps true",
+        ),
+        (
+            *({"anonymize_ips": True}, ("anonymize_ips",), True, "unmanaged-field"),
+            "anonymize_ips is no longer managed (`${unset}`): it keeps true",
+        ),
+        (
+            *({"recording_domains": ["https://a"]}, ("recording_domains",), ["https://b"]),
+            "unmanaged-field",
+            'recording_domains is no longer managed (`${unset}`): it keeps ["https://b"]',
+        ),
+        (
+            *({"modifiers": {"a": 1, "b": 2}}, ("modifiers", "a"), {"a": 1, "b": 2}),
+            *("unmanaged-field", "modifiers.a is no longer managed (`${unset}`): it keeps 1"),
+        ),
+        (
+            *({"access_control": True}, ("access_control",), False, "unmanaged-field"),
+            "access_control is no longer managed (`${unset}`): it keeps false",
+        ),
+        (
+            *({MASKS: {"maskAllInputs": True}}, (MASKS,), {"maskAllInputs": True, "new": "token"}),
+            "unmanaged-field",
+            f'{MASKS} is no longer managed (`${{unset}}`): it keeps {{"maskAllInputs":true}}',
+        ),
+        (
+            {"slack_incoming_webhook": SecretRef.of("env", "HOOK")},
+            *(("slack_incoming_webhook",), "https://hooks.example/x", "unmanaged-field"),
+            f"slack_incoming_webhook is no longer managed (`${{unset}}`): {KEEPS_SECRET}",
+        ),
+        ({}, ("anonymize_ips",), True, "unmanaged-field", None),
+    ],
+)
+def test_r8_what_is_no_longer_managed_is_named_with_its_value(
+    was: dict[str, Any], unset: tuple[str, ...], live: Any, code: str, expected: str | None
+) -> None:
+    field = next(iter(was), "anonymize_ips")
+    now = replace(project(), unset=(unset,) if unset else ())
+    at_service = live_of(live_project(**{field: live}))
+    plan = planned(desired_of(now), at_service, base=desired_of(project(**was)))
+    assert messages(plan, code) == ([expected] if expected is not None else [])
+
+
+def test_r8_what_is_set_again_above_is_managed() -> None:
+    """`${unset}` of a lower layer leaves nothing to the service."""
+    web = replace(project(anonymize_ips=True), unset=(("anonymize_ips",),))
+    live = live_of(live_project(anonymize_ips=True))
+    plan = planned(desired_of(web), live, base=desired_of(project(anonymize_ips=False)))
+    assert messages(plan, "unmanaged-field") == []
 
 
 # What is loosened
