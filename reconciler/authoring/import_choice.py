@@ -53,8 +53,25 @@ class ImportContext(Struct, frozen=True, dict=True):
         }
 
     @cached_property
-    def _name_counts(self) -> Counter[Identity]:
-        return Counter((live.kind, live.name.strip()) for live in self.live.by_identity.values())
+    def ambiguous(self) -> AbstractSet[Identity]:
+        """Return the objects that their name alone does not identify below their parent.
+
+        Where names must be unique, names that differ in case only are ambiguous, too.
+        """
+        ambiguous: set[Identity] = set()
+        for kind in all_kinds():
+            scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
+            for live in self.live.of(kind.name):
+                name = live.name.strip()
+                name = name.casefold() if kind.unique_names else name
+                scopes.setdefault((live.parent_id, name), []).append(live)
+                if kind.parent is not None and live.parent_id is not None:
+                    # A resource of the organization matches objects below every parent.
+                    scopes.setdefault((None, name), []).append(live)
+            for (scope, name), members in scopes.items():
+                if len(members) > 1 or not name:
+                    ambiguous |= {live.identity for live in members if live.parent_id == scope}
+        return ambiguous
 
     def parent_of(self, live: LiveObject) -> LiveObject | None:
         """Return the live object that contains another one, None without one."""
@@ -66,10 +83,6 @@ class ImportContext(Struct, frozen=True, dict=True):
     def name_of(self, live: LiveObject) -> str:
         """Return the name as files may contain it, "" if it contains a known secret."""
         return "" if live.identity in self.secret_names else live.name.strip()
-
-    def shares_name(self, live: LiveObject) -> bool:
-        """Return whether another object of its kind has the same name, below any parent."""
-        return self._name_counts[live.kind, live.name.strip()] > 1
 
 
 class Choice(Struct, frozen=True):
@@ -162,7 +175,6 @@ def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Ad
     for kind in all_kinds():
         new = [live for live in objects if live.kind == kind.name and live.identity not in keys]
         keys |= _keys(kind, new, keys, context)
-    ambiguous = _ambiguous(context)
     kinds = kinds_by_name()
     return tuple(
         Adoption(
@@ -170,7 +182,7 @@ def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Ad
             live=live,
             address=Address(live.kind, keys[live.identity]),
             parent=_parent(live, keys, context),
-            pinned=live.identity in ambiguous
+            pinned=live.identity in context.ambiguous
             or (live.parent_id is None and live.kind in context.live.unlisted)
             or _unlisted(live, kinds[live.kind]),
         )
@@ -241,30 +253,9 @@ def _parent(
     if key is not None:
         return ParentRef(key=key)
     parent = context.parent_of(live)
-    if parent is None or not context.name_of(parent) or context.shares_name(parent):
+    if parent is None or not context.name_of(parent) or parent.identity in context.ambiguous:
         return ParentRef(id=live.parent_id)
     return ParentRef(name=context.name_of(parent))
-
-
-def _ambiguous(context: ImportContext) -> frozenset[Identity]:
-    """Return the objects that their name alone does not identify below their parent.
-
-    Where names must be unique, names that differ in case only are ambiguous, too.
-    """
-    ambiguous: set[Identity] = set()
-    for kind in all_kinds():
-        scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
-        for live in context.live.of(kind.name):
-            name = live.name.strip()
-            name = name.casefold() if kind.unique_names else name
-            scopes.setdefault((live.parent_id, name), []).append(live)
-            if kind.parent is not None and live.parent_id is not None:
-                # A resource of the organization matches objects below every parent.
-                scopes.setdefault((None, name), []).append(live)
-        for (scope, name), members in scopes.items():
-            if len(members) > 1 or not name:
-                ambiguous |= {live.identity for live in members if live.parent_id == scope}
-    return frozenset(ambiguous)
 
 
 def _unlisted(live: LiveObject, kind: Kind) -> bool:
