@@ -24,6 +24,7 @@ SECRETS = {
     "RECONCILER_SECRET_ID": "an-access-key",
 }
 JOB = {"CI": "true", "CI_DEFAULT_BRANCH": "main"}
+KIND = '{"cohort.a": {"id": "1", "name": "a"}}'
 
 
 @dataclass(frozen=True)
@@ -451,7 +452,9 @@ def test_a_shallow_clone_that_lacks_the_newest_applied_commit_is_an_error(
     assert "fetch-depth: 0" in ran.err
 
 
-@pytest.mark.parametrize("text", ["no json", '{"batch_export.a": 1}', '{"a": {}}', "{}"])
+@pytest.mark.parametrize(
+    "text", ["no json", '{"batch_export.a": 1}', '{"a": {}}', "{}", "no file", KIND]
+)
 def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str) -> None:
     repo.commit(a={})
     repo.apply()
@@ -460,7 +463,8 @@ def test_a_damaged_inventory_is_an_error_with_the_way_out(repo: Repo, text: str)
     where = repo.origin if repo.env else repo.git
     sha = where.run("hash-object", "-w", str(blob))
     tree_file = repo.git.folder / "tree"
-    tree_file.write_text(f"100644 blob {sha}\tinventory.json\n")
+    name = "other.json" if text == "no file" else "inventory.json"
+    tree_file.write_text(f"100644 blob {sha}\t{name}\n")
     tree = subprocess.run(
         ["git", "mktree"],
         cwd=where.folder,

@@ -15,8 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from reconciler.errors import GitUnavailable
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.inventory import Entry
+from reconciler.model.text import quoted
 from reconciler.workspace.git.repository import Objects, Repository
 
 REMOTE = "origin"
@@ -44,11 +46,16 @@ def read_entries(repository: Repository, commit: str | None) -> dict[Address, En
     if commit is None:
         return {}
     blob = repository.entry(commit, _FILE)[2]
+    if not blob:
+        raise damaged(commit, f"it has no {_FILE}")
     try:
         lines = msgspec.json.decode(Objects(repository).content(blob), type=_Lines)
-        return {Address.parse(text): entry for text, entry in lines.items()}
-    except (KeyError, ValueError) as error:
+        entries = {Address.parse(text): entry for text, entry in lines.items()}
+    except ValueError as error:
         raise damaged(commit, str(error)) from None
+    if unknown := sorted({at.kind for at in entries} - kinds_by_name().keys()):
+        raise damaged(commit, f"unknown kind {quoted(unknown[0])}")
+    return entries
 
 
 def damaged(commit: str, reason: str) -> GitUnavailable:
