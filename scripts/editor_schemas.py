@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import available_timezones
 
+from reconciler.kinds import behaviour_of
 from reconciler.model.kind import Action, Dialect, Kind, Variant
 from reconciler.model.plan import Severity
 from reconciler.model.schemas import known_schema
@@ -114,7 +115,7 @@ def _match(kinds: Sequence[Kind]) -> Schema:
         "kind": [kind.name for kind in kinds],
         "action": [action.value for action in Action if action is not Action.NO_OP],
         "severity": [severity.value for severity in Severity],
-        "consequence": sorted({rule.id for kind in kinds for rule in kind.rules}),
+        "consequence": sorted({rule.id for kind in kinds for rule in behaviour_of(kind).rules}),
     }
     for name, values in words.items():
         _offer(properties[name], values)
@@ -127,8 +128,11 @@ def _complete_policy(policy: Schema, kinds: Sequence[Kind]) -> None:
     rule = properties["rules"]["additionalProperties"]
     rule["properties"]["match"] = {"$ref": f"#/$defs/{_MATCH}"}
     _offer(properties["prune"], [True, False, "git"])
-    _offer(properties["deny"]["items"], sorted({rule.id for kind in kinds for rule in kind.rules}))
-    refusals = {refusal.id for kind in kinds for refusal in kind.refusals}
+    _offer(
+        properties["deny"]["items"],
+        sorted({rule.id for kind in kinds for rule in behaviour_of(kind).rules}),
+    )
+    refusals = {refusal.id for kind in kinds for refusal in behaviour_of(kind).refusals}
     _offer(properties["attempt"]["items"], sorted(refusals))
 
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reconciler.codes import codes  # noqa: E402
-from reconciler.kinds import all_kinds  # noqa: E402
+from reconciler.kinds import all_kinds, behaviour_of  # noqa: E402
 from reconciler.model.behaviour import Rule  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
 from reconciler.model.plan import Effect, Severity  # noqa: E402
@@ -107,13 +107,16 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
     for kind in reversed(kinds):
         parts.append(f"\n## {known_schema(kind.name)['title']}s\n")
         parts += (
-            _rule_entry(rule.id, f" ({_severity(rule)}): ", rule.meaning) for rule in kind.rules
+            _rule_entry(rule.id, f" ({_severity(rule)}): ", rule.meaning)
+            for rule in behaviour_of(kind).rules
         )
         if kind.name == "project":
             parts += _decisions(kind)
-        if kind.refusals:
+        if behaviour_of(kind).refusals:
             parts.append(f"\n{_REFUSALS_HEAD}")
-            parts += (_rule_entry(known.id, ": ", known.meaning) for known in kind.refusals)
+            parts += (
+                _rule_entry(known.id, ": ", known.meaning) for known in behaviour_of(kind).refusals
+            )
     return "".join(parts)
 
 
@@ -121,7 +124,7 @@ def _decisions(kind: Kind) -> Iterator[str]:
     """Yield a table of the fields of projects, with the rules about them."""
     yield _DECISIONS_HEAD
     for field in kind.fields:
-        rules = [f"`{rule.id}`" for rule in kind.rules if (field.name,) in rule.of]
+        rules = [f"`{rule.id}`" for rule in behaviour_of(kind).rules if (field.name,) in rule.of]
         yield f"| `{field.name}` | {', '.join(rules) or 'none'} |\n"
 
 
@@ -132,7 +135,7 @@ def _ranking(kinds: Sequence[Kind]) -> Iterator[str]:
         ranked = sorted(
             (rule.severities[0].rank, rule.id)
             for kind in kinds
-            for rule in kind.rules
+            for rule in behaviour_of(kind).rules
             if rule.effect is effect
         )
         item = f"- {effect.meaning} {', '.join(f'`{rule_id}`' for _, rule_id in ranked)}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.program import COMMANDS
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, behaviour_of
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator
@@ -36,8 +36,8 @@ def test_the_table_of_commands_is_complete() -> None:
 def test_every_consequence_is_documented() -> None:
     page = (ROOT / "docs/consequences.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\*\*`([\w-]+)`\*\*", page, re.MULTILINE))
-    refusals = {refusal.id for kind in all_kinds() for refusal in kind.refusals}
-    rules = {rule for kind in all_kinds() for rule in kind.consequences}
+    refusals = {refusal.id for kind in all_kinds() for refusal in behaviour_of(kind).refusals}
+    rules = {rule.id for kind in all_kinds() for rule in behaviour_of(kind).rules}
     assert documented == rules | refusals
 
 

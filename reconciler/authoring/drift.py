@@ -15,7 +15,7 @@ from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import Mark
 from reconciler.errors import ServiceError
-from reconciler.kinds import kinds_by_name
+from reconciler.kinds import behaviour_of, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable
 from reconciler.model.kind import Action
@@ -255,7 +255,9 @@ async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
     try:
         for position, item in enumerate(objects):
             kind = kinds_by_name()[item.address.kind]
-            if _OPERATION in {operation.name for operation in kind.operations if operation.scope}:
+            if _OPERATION in {
+                operation.name for operation in behaviour_of(kind).operations if operation.scope
+            }:
                 body = live.by_identity[kind.name, item.live_id]
                 calls = ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
                 objects[position] = await _attributed(item, calls)

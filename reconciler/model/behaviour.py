@@ -55,6 +55,10 @@ class Behaviour(Struct, frozen=True, dict=True):
     backfill_warnings: Callable[[JSONObject], Iterable[Consequence]] = lambda _: ()
     overlap: Overlap = field(default_factory=Overlap)
 
+    def operation(self, name: str) -> Operation:
+        """Return the operation of a name. Raises KeyError."""
+        return {operation.name: operation for operation in self.operations}[name]
+
     @cached_property
     def rules_on(self) -> Mapping[Action, Sequence[Rule]]:
         """The rules that apply to changes with an action."""

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from enum import StrEnum
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -31,10 +31,6 @@ from reconciler.model.field_types import (
 from reconciler.model.public import Term
 from reconciler.model.schemas import known_schema, looks_secret, own_properties, types_of
 from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, mapping_of, value_at
-
-if TYPE_CHECKING:
-    from reconciler.model.behaviour import Behaviour, KnownRefusal, Rule
-    from reconciler.model.request import Operation
 
 _PLAIN: Mapping[str, FieldType] = {
     "string": Text(),
@@ -399,12 +395,6 @@ class Paths(Struct, frozen=True):
     integrations: str = ""
 
 
-def _plain() -> Behaviour:
-    from reconciler.model.behaviour import Behaviour
-
-    return Behaviour()
-
-
 class Kind(Struct, frozen=True, dict=True):
     """One kind of resource.
 
@@ -439,9 +429,6 @@ class Kind(Struct, frozen=True, dict=True):
     stamp
         The field of a live body in which two objects differ that had the same id, one after the
         other: a service that is restored from a backup gives ids again.
-    behaviour
-        Return its rules, operations and copies. Their modules are imported by the first call, since
-        loading files needs none of them.
     page
         The path of an object's page on the service, with `{parent}` and `{id}`; "" if unknown.
     """
@@ -465,37 +452,12 @@ class Kind(Struct, frozen=True, dict=True):
     integration_of: Callable[[JSONObject], Integration | None] = lambda _: None
     activity: Path = ()
     page: str = ""
-    behaviour: Callable[[], Behaviour] = _plain
-
-    @property
-    def operations(self) -> tuple[Operation, ...]:
-        """The operations besides create, read, update and delete."""
-        return self.behaviour().operations
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that find consequences of changes."""
-        return self.behaviour().rules
-
-    @property
-    def refusals(self) -> tuple[KnownRefusal, ...]:
-        """The changes that the server is known to refuse."""
-        return self.behaviour().refusals
 
     def is_deleted(self, body: JSONObject) -> bool:
         """Return whether a readable object is deleted, or pending deletion."""
         marks = self.deleted_by or {}
         is_marked = bool(marks) and all(body.get(name) == value for name, value in marks.items())
         return is_marked or self.pending_deletion(body)
-
-    def operation(self, name: str) -> Operation:
-        """Return the operation of a name. Raises KeyError."""
-        return {operation.name: operation for operation in self.operations}[name]
-
-    @property
-    def consequences(self) -> tuple[str, ...]:
-        """The ids of its rules, for `policy.deny`."""
-        return tuple(rule.id for rule in self.rules)
 
     def field_named(self, name: str) -> Field | None:
         """Return the field of a name or alias."""

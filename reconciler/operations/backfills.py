@@ -18,6 +18,7 @@ from reconciler.commands.lock import only_apply
 from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.kinds import behaviour_of
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -177,7 +178,7 @@ async def _attempted(
     tried = with_trial(schedule, chosen.backfills, latest)
     warnings = consequences_of(tried, schedule, chosen.gaps, latest) if tried else ()
     if tried:
-        warnings += (*target.kind.behaviour().backfill_warnings(target.live.body),)
+        warnings += (*behaviour_of(target.kind).backfill_warnings(target.live.body),)
     return ObjectBackfills(
         target.address,
         target.live.name,

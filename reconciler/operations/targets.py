@@ -13,7 +13,7 @@ from reconciler.client import Transport
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
@@ -134,7 +134,9 @@ class Targets(Struct, frozen=True):
 def kind_with(operation: str) -> Kind:
     """Return the kind that has an operation."""
     return next(
-        kind for kind in all_kinds() if any(item.name == operation for item in kind.operations)
+        kind
+        for kind in all_kinds()
+        if any(item.name == operation for item in behaviour_of(kind).operations)
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.kinds import behaviour_of
 from reconciler.model.address import Address
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.comparison import (
@@ -255,7 +256,7 @@ def _change(
         children=context.children(deleted) if deleted is not None else (),
         environment=context.environment,
     )
-    rules_on = match.kind.behaviour().rules_on
+    rules_on = behaviour_of(match.kind).rules_on
     items = fields if action is Action.REPLACE else ()
     toggled = (act for item in items for act in match.kind.toggled_to(item.path, item.after))
     more = [rule for what in toggled for rule in rules_on[what] if action not in rule.actions]

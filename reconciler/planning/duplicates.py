@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
+from reconciler.kinds import behaviour_of
 from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, field_leaves
 from reconciler.model.field_types import canonical_text
@@ -137,7 +138,7 @@ class _Finder:
             self.objects[item.identity] = item
             self.named[item.kind, item.name.strip()].append(item)
             kind = kinds[item.kind]
-            overlap = kind.behaviour().overlap
+            overlap = behaviour_of(kind).overlap
             if overlap.has_ended(item.body, now):
                 continue
             paths = (*overlap.source, *overlap.selection)
@@ -146,7 +147,7 @@ class _Finder:
 
     def doubled_by(self, match: Match) -> Iterable[LiveObject]:
         """Return the objects, in any parent, whose work a resource would do again."""
-        overlap = match.kind.behaviour().overlap
+        overlap = behaviour_of(match.kind).overlap
         paths = (*overlap.source, *overlap.selection)
         doubled: dict[str, LiveObject] = {}
         spec = resolved(match, match.resource, self.live).spec

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from reconciler.kinds import behaviour_of
 from reconciler.model.address import Address, fits_any, joined, near_miss
 from reconciler.model.behaviour import RuleContext
 from reconciler.model.kind import Action
@@ -368,7 +369,7 @@ def known_refusal(draft: Draft) -> Iterator[Refusal]:
     kinds = draft.matching.kinds
     for rule_context in _rule_contexts(draft):
         address = rule_context.change.address
-        for known in kinds[address.kind].behaviour().refusals_on[rule_context.action]:
+        for known in behaviour_of(kinds[address.kind]).refusals_on[rule_context.action]:
             objection = known.judge(rule_context)
             if objection is None or known.id in draft.policy.attempt:
                 continue

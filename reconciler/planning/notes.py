@@ -7,6 +7,7 @@ from itertools import chain
 from operator import attrgetter
 
 from reconciler.diagnostics import Diagnostic
+from reconciler.kinds import behaviour_of
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.pause import Cause, cause_of_pause
@@ -132,7 +133,7 @@ def _deleted_in_service(draft: Draft, inventory: Inventory) -> Iterator[Note]:
             ]
             text += f"; unmanaged there: {listed(beside, 3)}" if beside else ""
             if time is not None and any(
-                operation.name == "backfill" for operation in match.kind.operations
+                operation.name == "backfill" for operation in behaviour_of(match.kind).operations
             ):
                 command = command_text(
                     "backfill",

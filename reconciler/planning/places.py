@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.kinds import behaviour_of
 from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Action, Kind, Variant, filled
@@ -154,7 +155,7 @@ class Places(Struct, frozen=True):
 
     def reach(self, body: JSONObject) -> Reach:
         """Return where an object sends and what, by a body with the names of fields."""
-        overlap, variant = self.kind.behaviour().overlap, self.variant
+        overlap, variant = behaviour_of(self.kind).overlap, self.variant
         exported = (self._exported(path, body) for path in (*overlap.source, *overlap.selection))
         data = dict(sorted(filter(None, exported), key=lambda item: len(item[1])))
         if (value := body.get(self.name)) is None:
@@ -320,7 +321,7 @@ class Known(Struct, frozen=True, dict=True):
         """Return whether an object runs, as far as a body says."""
         switches = (item.name for item in places.kind.fields if item.toggle is not None)
         is_off = any(body.get(name) is True for name in switches)
-        return not (is_off or places.kind.behaviour().overlap.has_ended(body, self.now))
+        return not (is_off or behaviour_of(places.kind).overlap.has_ended(body, self.now))
 
     def reached(
         self, change: Change, match: Match, applied: Resource | None

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.errors import InvalidResponse, ReconcilerError
+from reconciler.kinds import behaviour_of
 from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.request import Operation, Paging, Query, Request, Routes
@@ -41,7 +42,7 @@ class ObjectCalls(Struct, frozen=True):
 
     def offered(self, name: str) -> bool:
         """Return whether the server offers an operation to API keys."""
-        return self.kind.operation(name).offered_by(self.dialect)
+        return behaviour_of(self.kind).operation(name).offered_by(self.dialect)
 
     def command(self, *words: str) -> str:
         """Return a command to paste into a shell that ends with the object."""
@@ -49,7 +50,7 @@ class ObjectCalls(Struct, frozen=True):
 
     def check(self, name: str) -> None:
         """Raise NotOffered if the server does not offer an operation to API keys."""
-        self._check_offered(self.kind.operation(name))
+        self._check_offered(behaviour_of(self.kind).operation(name))
 
     async def send(
         self,
@@ -74,7 +75,7 @@ class ObjectCalls(Struct, frozen=True):
         Raises NotOffered, ServiceError, and InvalidResponse for an answer that is no page.
         """
         request = self._request(name, query=query, **names)
-        paging = self.kind.operation(name).paging
+        paging = behaviour_of(self.kind).operation(name).paging
         yielded, seen = 0, set[str]()
         for _ in range(MOST_PAGES):
             body = (await self.transport.send(request)).body
@@ -89,7 +90,7 @@ class ObjectCalls(Struct, frozen=True):
         raise InvalidResponse(f"{request.label}: the list does not end")
 
     def _request(self, name: str, **parts: object) -> Request:
-        operation = self.kind.operation(name)
+        operation = behaviour_of(self.kind).operation(name)
         self._check_offered(operation)
         below_parent = operation.below_parent or not self.below_organization
         parent_id = self.live.parent_id if below_parent else None

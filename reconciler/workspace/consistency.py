@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.diagnostics import Details, DiagnosticCollector, Mark
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import all_kinds, behaviour_of, kinds_by_name
 from reconciler.model.address import Address, choice, joined, nearest
 from reconciler.model.kind import containers
 from reconciler.model.policy import UNKNOWN_VALUE
@@ -121,7 +121,7 @@ def _check_defaults(context: EnvironmentContext) -> None:
 
 def _refusal_ids() -> tuple[str, ...]:
     """Return the ids that `attempt` may list. The behaviours of kinds are imported."""
-    refusals = (known.id for kind in all_kinds() for known in kind.refusals)
+    refusals = (known.id for kind in all_kinds() for known in behaviour_of(kind).refusals)
     return (*refusals, UNKNOWN_VALUE)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import BadUsage, UnreadableFile
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import all_kinds, behaviour_of, kinds_by_name
 from reconciler.model.address import choice, fits_any
 from reconciler.model.policy import RULE_PREFIX, Policy
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
@@ -191,7 +191,7 @@ def _known_words() -> Mapping[str, Collection[str]]:
 
 def consequence_ids() -> tuple[str, ...]:
     """Return the ids of all consequences. The behaviours of kinds are imported."""
-    return tuple(rule for kind in all_kinds() for rule in kind.consequences)
+    return tuple(rule.id for kind in all_kinds() for rule in behaviour_of(kind).rules)
 
 
 def check_rules(rules: JSON, context: CheckContext, path: Path) -> None:

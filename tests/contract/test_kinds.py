@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from reconciler import kinds
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.schemas import schema, schema_names
@@ -57,8 +57,8 @@ def test_normalising_twice_is_once(kind: Kind, value: object) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_rule_explains_itself(kind: Kind) -> None:
-    assert all(rule.meaning.strip() and rule.severities for rule in kind.rules)
-    assert len(set(kind.consequences)) == len(kind.consequences)
+    assert all(rule.meaning.strip() and rule.severities for rule in behaviour_of(kind).rules)
+    assert len({rule.id for rule in behaviour_of(kind).rules}) == len(behaviour_of(kind).rules)
 
 
 def test_every_module_of_a_kind_is_that_of_a_schema() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.codes import codes
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, behaviour_of
 from tests.conftest import ROOT
 from tests.docs.questions import QUESTIONS
 from tests.unit.render.test_codes_in_docs import codes_of_plans
@@ -120,7 +120,9 @@ def test_issue_35_a_search_finds_the_answer_first(question: str) -> None:
 PAGES = {
     **dict.fromkeys(codes_of_plans(), "glossary.md"),
     **{
-        rule.id: "consequences.md" for kind in all_kinds() for rule in (*kind.rules, *kind.refusals)
+        rule.id: "consequences.md"
+        for kind in all_kinds()
+        for rule in (*behaviour_of(kind).rules, *behaviour_of(kind).refusals)
     },
     **dict.fromkeys(codes(), "reference/diagnostics.md"),
 }

@@ -9,7 +9,7 @@ import pytest
 from reconciler.cli.reference import explain
 from reconciler.codes import codes
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
+from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.schemas import known_schema
 from tests.conftest import ROOT
 from tests.support.cli import reconciler
@@ -71,7 +71,7 @@ def test_every_field_code_and_rule_has_an_entry() -> None:
     for kind in all_kinds():
         for field in known_schema(kind.name)["properties"]:
             assert explain(f"{kind.name}.{field}")[0].text
-        for rule in (*kind.rules, *kind.refusals):
+        for rule in (*behaviour_of(kind).rules, *behaviour_of(kind).refusals):
             assert explain(rule.id)[0].text
     for code in codes():
         assert explain(code)[0].text

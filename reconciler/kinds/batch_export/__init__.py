@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from reconciler.kinds.batch_export.destinations import DESTINATION, integration_of
@@ -12,9 +9,6 @@ from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.field_types import Text
 from reconciler.model.kind import Action, Dialect, Field, Toggle, kind_of
 from reconciler.model.values import JSONObject
-
-if TYPE_CHECKING:
-    from reconciler.model.behaviour import Behaviour
 
 _SCHEDULE = ("interval", "timezone", "offset_day", "offset_hour")
 """Sent together: an offset without the interval is a 500 (service.md 1.2)."""
@@ -61,19 +55,11 @@ def _dialect_of(body: JSONObject) -> Dialect | None:
     return Dialect.V2025 if "schema" in body or "interval" in body else None
 
 
-@cache
-def _behaviour() -> Behaviour:
-    from reconciler.kinds.batch_export.behaviour import BEHAVIOUR
-
-    return BEHAVIOUR
-
-
 KIND = replace(
     kind_of("batch_export", _SPECIAL),
     dialect_of=_dialect_of,
     integration_of=integration_of,
     activity=("latest_runs", 0, "created_at"),
-    behaviour=_behaviour,
     # service.md 13
     page="/project/{parent}/pipeline/batch-exports/{id}",
 )

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
 from reconciler.model.kind import Field, kind_of
 from reconciler.model.values import JSONObject
-
-if TYPE_CHECKING:
-    from reconciler.model.behaviour import Behaviour
 
 _SPECIAL = (
     Field("name", Text(trimmed=True)),
@@ -41,17 +35,9 @@ def _pending_deletion(body: JSONObject) -> bool:
     return body.get("is_pending_deletion") is True
 
 
-@cache
-def _behaviour() -> Behaviour:
-    from reconciler.kinds.project.behaviour import BEHAVIOUR
-
-    return BEHAVIOUR
-
-
 KIND = replace(
     kind_of("project", _SPECIAL),
     # service.md 13
     page="/project/{id}/settings/project-details",
     pending_deletion=_pending_deletion,
-    behaviour=_behaviour,
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.kinds import behaviour_of
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.field_types import Boolean, Integer
 from reconciler.model.kind import Action, Dialect, Field
@@ -337,6 +338,9 @@ def test_no_consequence_of_another_action_is_shown() -> None:
     deleted = [change for change in plan.effective if change.action is Action.DELETE]
     reached = {consequence.rule for change in deleted for consequence in change.consequences}
     allowed = {
-        rule.id for kind in BY_NAME.values() for rule in kind.rules if Action.DELETE in rule.actions
+        rule.id
+        for kind in BY_NAME.values()
+        for rule in behaviour_of(kind).rules
+        if Action.DELETE in rule.actions
     }
     assert reached <= allowed == {"project-data-lost", "history-lost"}

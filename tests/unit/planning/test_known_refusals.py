@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.diagnostics import Mark
+from reconciler.kinds import behaviour_of
 from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal
@@ -229,7 +230,11 @@ def test_addresses_are_refused_by_servers_of_2026_and_escaped() -> None:
 
 
 def test_ids_are_unique_and_explained() -> None:
-    known = {item for kind in BY_NAME.values() for item in (*kind.refusals, *kind.rules)}
+    known = {
+        item
+        for kind in BY_NAME.values()
+        for item in (*behaviour_of(kind).refusals, *behaviour_of(kind).rules)
+    }
     assert len({item.id for item in known}) == len(known)
     for item in known:
         parts = item.meaning.split("\n\n")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.kinds import behaviour_of
 from reconciler.kinds.project.behaviour import NEUTRAL
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, Effect, Plan, Severity
@@ -165,7 +166,7 @@ def test_r9_a_consequence_says_what_follows(
 
 def test_r9_each_field_of_projects_has_a_decision() -> None:
     kind = BY_NAME["project"]
-    decided = {name for rule in kind.rules for (name,) in rule.of}
+    decided = {name for rule in behaviour_of(kind).rules for (name,) in rule.of}
     assert not decided & set(NEUTRAL)
     assert {field.name for field in kind.fields} == decided | set(NEUTRAL)
 
