@@ -177,12 +177,10 @@ def _check_ignored(resource: Resource, resolved: ResolvedWorkspace) -> None:
         names = path.split(".")
         inside = ".".join(names[: depths.get(names[0], 1)])
         if not isinstance(path, Unknown) and inside not in known and not inside.isdigit():
-            resolved.context.problems.error(
-                "unknown-field",
-                f"unknown field '{inside}' in `ignore_changes` of {resource.address}",
-                at=resolved.mark(resource, "lifecycle", "ignore_changes", position),
-                hint=choice(inside, known),
-            )
+            message = f"unknown field '{inside}' in `ignore_changes` of {resource.address}"
+            at = resolved.mark(resource, "lifecycle", "ignore_changes", position)
+            hint = choice(inside, known)
+            resolved.context.problems.error("unknown-field", message, at=at, hint=hint)
 
 
 @cache
@@ -209,20 +207,16 @@ def _check_relations(resolved: ResolvedWorkspace) -> None:
     for resource in resources:
         _check_parent(resource, resolved, keys)
         if resource.lifecycle.protect and resource.state is State.ABSENT:
-            problems.error(
-                "protected-and-absent",
-                f"{resource.address} has `protect: true` and `state: absent`",
-                at=resolved.mark(resource, "state"),
-            )
+            message = f"{resource.address} has `protect: true` and `state: absent`"
+            at = resolved.mark(resource, "state")
+            problems.error("protected-and-absent", message, at=at)
         for position, text in enumerate(resource.lifecycle.beside):
             # It names single objects. Brackets are common in names.
             if "*" in text or "?" in text:
-                problems.warning(
-                    "no-glob",
-                    f"'{text}' in lifecycle.beside of {resource.address} is not a glob: it matches "
-                    "only an object with exactly this name",
-                    at=resolved.mark(resource, "lifecycle", "beside", position),
-                )
+                message = f"'{text}' in lifecycle.beside of {resource.address} is not a glob"
+                message += ": it matches only an object with exactly this name"
+                at = resolved.mark(resource, "lifecycle", "beside", position)
+                problems.warning("no-glob", message, at=at)
     _check_names(resolved, containing)
     pins = (
         ((resource.address.kind, resource.pinned_id), resource, ("id",))
@@ -264,9 +258,8 @@ def _check_parent(
 def _declared_hint(key: str, keys: frozenset[str]) -> str:
     """Return the closest declared key, or all of them."""
     close = nearest(key, keys)
-    if close is not None:
-        return f"did you mean '{close}'?"
-    return f"declared: {listed(sorted(keys), _MOST_LISTED) or 'none'}"
+    declared = f"declared: {listed(sorted(keys), _MOST_LISTED) or 'none'}"
+    return declared if close is None else f"did you mean '{close}'?"
 
 
 def _check_names(resolved: ResolvedWorkspace, containing: Sequence[Resource]) -> None:

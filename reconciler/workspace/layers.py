@@ -145,12 +145,10 @@ def _is_in_environment(
         if isinstance(name, Unknown) or (is_key and "${" in name):
             continue  # It is reported already.
         mark = declaration.document.key_mark if is_key else declaration.document.mark
-        context.problems.error(
-            "unknown-environment",
-            f"unknown environment '{name}' in {declaration.address}",
-            at=mark((*declaration.path, *path)),
-            hint=NOT_FILLED if holds_reference(str(name)) else choice(name, names, "environments"),
-        )
+        message = f"unknown environment '{name}' in {declaration.address}"
+        hint = NOT_FILLED if holds_reference(str(name)) else choice(name, names, "environments")
+        at = mark((*declaration.path, *path))
+        context.problems.error("unknown-environment", message, at=at, hint=hint)
     return not isinstance(listed, list) or context.environment in listed
 
 
@@ -444,25 +442,20 @@ def _is_reference(value: JSON) -> bool:
 def _report_literal(path: Path, places: Places, check: CheckContext, *, in_url: bool) -> None:
     layer, nearest = places.source_of(path)
     written = value_at(layer.value, nearest)
-    named = check.named(path)
+    reason = " and must not be written in a file"
+    hint = "use a reference such as ${secret:env:NAME}"
     if isinstance(written, str) and "${secret:" in written:
-        message = f"{named} is a secret and must not be written in a file, not even in part"
+        reason += ", not even in part"
         hint = "use one reference for the whole value, such as ${secret:env:NAME}"
     elif isinstance(written, str) and holds_reference(written):
-        message = f"{named} is a secret, but this reference is filled in as plain text"
+        reason = ", but this reference is filled in as plain text"
         hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
     elif not str(written).strip():
-        message = f"{named} is a secret and must not be empty"
-        hint = "use a reference such as ${secret:env:NAME}, or null to clear what the service has"
+        reason = " and must not be empty"
+        hint += ", or null to clear what the service has"
     else:
-        message = f"{named} is a secret and must not be written in a file"
-        hint = (
-            "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was "
-            "ever shared"
-        )
+        hint += ", and rotate the secret if the file was ever shared"
     if in_url:
-        hint = (
-            "remove the user and password: everyone with read access sees the address; rotate "
-            "them if the file was ever shared"
-        )
-    check.error("literal-secret", path, message, hint)
+        hint = "remove the user and password: everyone with read access sees the address; rotate "
+        hint += "them if the file was ever shared"
+    check.error("literal-secret", path, f"{check.named(path)} is a secret{reason}", hint)

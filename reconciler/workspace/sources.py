@@ -49,9 +49,8 @@ class FolderSource:
         self.folder = folder
         self._drafts = drafts
         if not folder.is_dir():
-            raise ReconcilerError(
-                f"folder {folder} does not exist", hint="use -C to name the workspace folder"
-            )
+            hint = "use -C to name the workspace folder"
+            raise ReconcilerError(f"folder {folder} does not exist", hint=hint)
         self._seen: dict[str, tuple[int, ...]] = {}
 
     @cached_property
@@ -91,10 +90,9 @@ class FolderSource:
             with os.scandir(self._root / prefix) as entries:
                 return list(entries)
         except OSError as error:
-            raise ReconcilerError(
-                f"cannot read folder {prefix or self.folder}: {error.strerror}",
-                hint="make it readable, or move it out of the workspace",
-            ) from None
+            message = f"cannot read folder {prefix or self.folder}: {error.strerror}"
+            hint = "make it readable, or move it out of the workspace"
+            raise ReconcilerError(message, hint=hint) from None
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a regular file.
@@ -182,10 +180,8 @@ def _check_place(folder: Path) -> None:
 
             owner = Repository.containing(place.parent)
             if owner is not None and not place.resolve().is_relative_to(owner.root):
-                raise ReconcilerError(
-                    f"{printable(str(place))} is a link out of its git repository",
-                    hint="use -C with the folder that it refers to",
-                )
+                message = f"{printable(str(place))} is a link out of its git repository"
+                raise ReconcilerError(message, hint="use -C with the folder that it refers to")
 
 
 class ReadSource:

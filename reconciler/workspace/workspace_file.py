@@ -97,12 +97,8 @@ def checked_workspace(raw: bytes, problems: DiagnosticCollector, parse: Parse = 
     document = parse(raw, WORKSPACE_FILE, problems)
     if not isinstance(document.value, dict):
         if not document.unread and not isinstance(document.value, Unknown):
-            problems.error(
-                "not-a-mapping",
-                f"{WORKSPACE_FILE} must be a mapping",
-                at=document.mark(()),
-                hint="start it with `version: 1`",
-            )
+            message, hint = f"{WORKSPACE_FILE} must be a mapping", "start it with `version: 1`"
+            problems.error("not-a-mapping", message, at=document.mark(()), hint=hint)
         return Workspace(document, {})
     context = CheckContext("the workspace", document.mark, document.key_mark, problems)
     check("workspace", document.value, context)
@@ -131,10 +127,8 @@ def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping
         # An unknown default is reported as such: other errors show in any environment.
         return names[0]
     if wanted is None:
-        raise BadUsage(
-            f"no environment selected: this workspace has {', '.join(names)}",
-            hint="select one with -e, or set `default:` in reconciler.yaml",
-        )
+        message = f"no environment selected: this workspace has {', '.join(names)}"
+        raise BadUsage(message, hint="select one with -e, or set `default:` in reconciler.yaml")
     if wanted not in names:
         hint = choice(wanted, names, "environments")
         if set(wanted) & set("*?["):
@@ -157,18 +151,13 @@ def policy_of(workspace: Workspace, environment: str) -> Policy:
     rules: dict[str, JSON] = {}
     marks: dict[str, Mark] = {}
     for path in (("policy",), ("environments", environment, "policy")):
-        section = workspace.section(*path)
+        section, own = workspace.section(*path), workspace.section(*path, "rules")
         merged |= section
-        marks |= {name: workspace.mark((*path, name)) for name in section}
-        own = workspace.section(*path, "rules")
         rules |= own
-        marks |= {
-            f"{RULE_PREFIX}{name}": workspace.document.key_mark((*path, "rules", name))
-            for name in own
-        }
-    switches = {
-        kind.name: kind.deletion_switch for kind in all_kinds() if kind.deletion_switch is not None
-    }
+        marks |= {name: workspace.mark((*path, name)) for name in section}
+        key_mark = workspace.document.key_mark
+        marks |= {f"{RULE_PREFIX}{name}": key_mark((*path, "rules", name)) for name in own}
+    switches = {kind.name: kind.deletion_switch for kind in all_kinds() if kind.deletion_switch}
     return Policy.read({**merged, "rules": rules}, switches=switches, marks=marks)
 
 

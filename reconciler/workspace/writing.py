@@ -75,10 +75,8 @@ def _target(folder: Path, name: str) -> Path:
     reached = target.relative_to(root)
     is_hidden = any(part.startswith(".") for part in reached.parts)
     if reached.as_posix() != normpath(name) and (is_hidden or not target.is_file()):
-        raise ReconcilerError(
-            f"{name} is not written: a symbolic link leads to {quoted(reached.as_posix())}",
-            hint="replace the link with a file or folder",
-        )
+        message = f"{name} is not written: a symbolic link leads to {quoted(reached.as_posix())}"
+        raise ReconcilerError(message, hint="replace the link with a file or folder")
     return target
 
 
@@ -110,13 +108,9 @@ def _explained(name: str, folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror
-        above = [
-            parent.as_posix()
-            for parent in PurePosixPath(name).parents
-            if parent.name and (folder / parent).exists() and not (folder / parent).is_dir()
-        ]
-        if above:
-            reason = f"{above[0]} is a file, not a folder"
+        for parent in PurePosixPath(name).parents:
+            if parent.name and (folder / parent).exists() and not (folder / parent).is_dir():
+                reason = f"{parent} is a file, not a folder"
         raise ReconcilerError(f"{name} cannot be written: {reason}") from None
 
 

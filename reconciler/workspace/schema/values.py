@@ -136,23 +136,19 @@ def _check_order(context: _ResourceContext, places: _Places) -> None:
         end = moment(context.spec.get(second))
         start = moment(context.spec.get(first)) if end is not None else None
         if start is not None and end is not None and end <= start:
-            context.check.problems.error(
-                "wrong-order",
-                f"{context.check.named((second,))} must be after {first}",
-                at=context.check.value_mark((second,)),
-                related=((context.check.value_mark((first,)), f"{first} is here"),),
-            )
+            message = f"{context.check.named((second,))} must be after {first}"
+            at, other = (context.check.value_mark((name,)) for name in (second, first))
+            related = ((other, f"{first} is here"),)
+            context.check.problems.error("wrong-order", message, at=at, related=related)
 
 
 def _check_compressions(context: _ResourceContext, places: _Places) -> None:
     for path, node in places:
         body = value_at(context.spec, path)
         compression = body.get("compression") if isinstance(body, dict) else None
-        if not isinstance(compression, str):
-            continue
-        file_format = body.get("file_format")
+        file_format = body.get("file_format") if isinstance(body, dict) else None
         file_format = "JSONLines" if file_format is None else file_format
-        if not isinstance(file_format, str):
+        if not isinstance(compression, str) or not isinstance(file_format, str):
             continue
         allowed = node["x-compressions"].get(file_format)
         if allowed is None or compression in allowed:
@@ -226,9 +222,8 @@ def _check_requirements(context: _ResourceContext, places: _Places) -> None:
             value = context.spec.get(other, properties[other].get("default", MISSING))
             if value in allowed or value not in properties[other].get("x-open-enum", ()):
                 continue
-            message = (
-                f"{context.check.named(path)} requires {other} {' or '.join(allowed)}, not {value}"
-            )
+            needed = f"{other} {' or '.join(allowed)}, not {value}"
+            message = f"{context.check.named(path)} requires {needed}"
             hint = f"remove it, or change `{other}`"
             context.check.error_at_key("does-not-apply", path, message, hint)
 

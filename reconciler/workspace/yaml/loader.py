@@ -108,27 +108,20 @@ def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None
         problems.error(error.code, error.message, at=Mark(file))
         return None
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw[:4]:
-        wide = b"\0\0" in raw[:4]
-        problems.error(
-            "bad-encoding",
-            f"file must be UTF-8 text, not UTF-{32 if wide else 16} or binary",
-            at=Mark(file),
-            hint="save the file as UTF-8",
-        )
-        return None
-    try:
-        # Some editors write one mark at the beginning, which is harmless.
-        raw = raw.removeprefix(BOM_UTF8)
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        before = raw[: error.start].decode()
-        problems.error(
-            "bad-encoding",
-            f"byte 0x{raw[error.start]:02x} is not valid UTF-8",
-            at=place(file, before, len(before)),
-            hint="save the file as UTF-8",
-        )
-        return None
+        bits = 32 if b"\0\0" in raw[:4] else 16
+        message = f"file must be UTF-8 text, not UTF-{bits} or binary"
+        at = Mark(file)
+    else:
+        try:
+            # Some editors write one mark at the beginning, which is harmless.
+            raw = raw.removeprefix(BOM_UTF8)
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            before = raw[: error.start].decode()
+            message = f"byte 0x{raw[error.start]:02x} is not valid UTF-8"
+            at = place(file, before, len(before))
+    problems.error("bad-encoding", message, at=at, hint="save the file as UTF-8")
+    return None
 
 
 class ParsedFiles:
