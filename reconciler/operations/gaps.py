@@ -59,18 +59,13 @@ class GapState(Term):
     )
 
     @property
-    def is_gap(self) -> bool:
-        """Whether it is a gap for certain."""
-        return self not in (GapState.INTENDED, GapState.PENDING, GapState.UNKNOWN)
-
-    @property
     def repairable(self) -> bool:
         """Whether a backfill closes it."""
         return self in (GapState.MISSING, GapState.FAILED, GapState.PAUSED)
 
 
 _REPAIRABLE = tuple(state for state in GapState if state.repairable)
-_CERTAIN = tuple(state for state in GapState if state.is_gap)
+_CERTAIN = (*_REPAIRABLE, GapState.BILLING)
 _COLOURS = {
     GapState.MISSING: Colour.RED,
     GapState.FAILED: Colour.RED,
@@ -261,8 +256,7 @@ class _Judge:
     def __init__(
         self, schedule: Schedule, runs: Sequence[Run], rows: Sequence[BackfillRow]
     ) -> None:
-        self._schedule = schedule
-        self._runs = runs
+        self._schedule, self._runs = schedule, runs
         completed = [span for run in runs if run.completed and (span := _span(run))]
         with_runs = {run.backfill for run in runs}
         settled = [span for row in rows if (span := _settled(row, with_runs)) is not None]
@@ -270,14 +264,9 @@ class _Judge:
         pending += [span for row in rows if row.pending and (span := _range(row))]
         self._covered = _union(completed + settled)
         self._pending = _union(pending)
-        self._ended = sorted(
-            (
-                (span, run)
-                for run in runs
-                if not (run.completed or run.pending) and run.start and (span := _span(run))
-            ),
-            key=_start_of,
-        )
+        ended = [run for run in runs if not (run.completed or run.pending) and run.start]
+        spans = ((span, run) for run in ended if (span := _span(run)))
+        self._ended = sorted(spans, key=_start_of)
         self._longest = max((span.end - span.start for span, _ in self._ended), default=timedelta())
         self._resumed = self._resumption()
 
@@ -391,8 +380,8 @@ def _joined(gaps: Iterable[Gap]) -> list[Gap]:
     for gap in gaps:
         last = joined[-1] if joined else None
         if last is not None and (last.state, last.end) == (gap.state, gap.start):
-            counts = {"intervals": last.intervals + 1, "partly": last.partly + gap.partly}
-            joined[-1] = replace(last, end=gap.end, error=gap.error, **counts)
+            count, partly = last.intervals + gap.intervals, last.partly + gap.partly
+            joined[-1] = replace(gap, start=last.start, intervals=count, partly=partly)
         else:
             joined.append(gap)
     return joined
@@ -403,9 +392,10 @@ def gaps_document(report: GapReport, options: RenderOptions) -> Document:
     rows = tuple(row for item in report.objects for row in _rows(item))
     complete = sum(not (item.gaps or item.unknown) for item in report.objects)
     fine = (f"✓ {several(complete, 'object')} without gaps",) if complete else ()
+    start, end = map(moment_as_option, (report.window.start, report.window.end))
     return Document(
         (Cell(f"Gaps of {report.environment}"),),
-        (Cell(f"Environment {report.environment} · {_window(report)}"),),
+        (Cell(f"Environment {report.environment} · intervals from {start} to {end}"),),
         (Table(_COLUMNS, rows, headed=False, indent=2, beside=True, noun="gap"), Lines(fine)),
         _summary(report),
         tuple(_repairs(report, options)),
@@ -439,11 +429,6 @@ def _rows(item: ObjectGaps) -> Iterator[Row]:
         yield Row(cells, group=group, notes=(error,) if error else ())
 
 
-def _window(report: GapReport) -> str:
-    start, end = map(moment_as_option, (report.window.start, report.window.end))
-    return f"intervals from {start} to {end}"
-
-
 def _summary(report: GapReport) -> str:
     if not any(item.gaps for item in report.objects):
         unknown = sum(item.unknown is not None for item in report.objects)
@@ -457,22 +442,17 @@ def _summary(report: GapReport) -> str:
 
 
 def _repairs(report: GapReport, options: RenderOptions) -> Iterator[str]:
-    if report.repairable:
-        repairable = [
-            (str(item.address), gap)
-            for item in report.objects
-            for gap in item.gaps
-            if gap.state.repairable
-        ]
-        names = tuple(dict.fromkeys(address for address, _ in repairable))
-        names = names if len(names) <= _MOST_NAMED else ("*",)
+    every = [(item.address, gap) for item in report.objects for gap in item.gaps]
+    if repairable := [(address, gap) for address, gap in every if gap.state.repairable]:
+        names = list(dict.fromkeys(str(address) for address, _ in repairable))
         # `backfill` looks at the last seven days by itself, and this may be another range.
         begin = moment_as_option(min(gap.start for _, gap in repairable))
         end = moment_as_option(max(gap.end for _, gap in repairable))
+        names = names if len(names) <= _MOST_NAMED else ["*"]
         words = ("backfill", *names, "--gaps", "--from", begin, "--to", end)
         command = command_text(*words, environment=report.environment, more=options.again)
         yield from ("hint: backfill them:", f"  {command}")
-    states = {gap.state for item in report.objects for gap in item.gaps}
+    states = {gap.state for _, gap in every}
     if GapState.BILLING in states:
         yield "note: settle billing before you backfill those intervals; until then runs fail"
     if GapState.UNKNOWN in states:

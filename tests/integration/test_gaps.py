@@ -279,3 +279,22 @@ def test_m5_a_pause_that_the_files_declare_is_no_gap(
         ran = reconciler(*words, "--gaps", *window, environ=environ)
         assert "5 intervals left out (intended)" in ran.out + ran.err
         assert "0 backfills" in ran.out or "Nothing to backfill" in ran.out + ran.err, ran.out
+
+
+def test_intervals_of_a_declared_pause_are_counted_whatever_they_were(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    """Neighbours that failed and that were paused are joined, and all of their intervals count."""
+    world = start_simulated(service_of, tmp_path, "2026", auto_pause=False)
+    lake = world.create()
+    world.outcomes({"match": {}, "status": "Failed"})
+    world.advance(hours=4)
+    world.call("POST", lake, "pause/")
+    world.advance(hours=5)
+    before = [(state, count) for *_, state, count in states(world)]
+    assert len(before) == 2
+    text = "batch_exports:\n  lake: {name: Lake, project: {id: 1}, interval: hour, paused: true,\n"
+    text += "    destination: {type: NoOp, config: {}}}\n"
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    total = sum(count for _, count in before)
+    assert [(state, count) for *_, state, count in states(world)] == [("intended", total)]
