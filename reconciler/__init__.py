@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from reconciler.model.run import LogReport as LogReport
     from reconciler.model.run import RunOrder as RunOrder
     from reconciler.model.run import RunReport as RunReport
-    from reconciler.operations.backfill_ranges import ClosedGaps as ClosedGaps
-    from reconciler.operations.backfill_ranges import SincePause as SincePause
-    from reconciler.operations.backfill_ranges import Span as Span
     from reconciler.operations.backfills import Backfilled as Backfilled
+    from reconciler.operations.backfills import ClosedGaps as ClosedGaps
+    from reconciler.operations.backfills import SincePause as SincePause
+    from reconciler.operations.backfills import Span as Span
     from reconciler.operations.backfills import backfill as backfill
     from reconciler.operations.gaps import GapReport as GapReport
     from reconciler.operations.gaps import gaps as gaps
@@ -77,8 +77,7 @@ _NAMES = {
     "model.plan": ("Plan",),
     "model.policy": ("PlanOptions", "Selection"),
     "model.run": ("LogReport", "RunOrder", "RunReport"),
-    "operations.backfill_ranges": ("ClosedGaps", "SincePause", "Span"),
-    "operations.backfills": ("Backfilled", "backfill"),
+    "operations.backfills": ("Backfilled", "ClosedGaps", "SincePause", "Span", "backfill"),
     "operations.gaps": ("GapReport", "gaps"),
     "operations.logs": ("logs",),
     "operations.pausing": ("pause", "plan_pause"),

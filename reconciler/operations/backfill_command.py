@@ -39,7 +39,7 @@ from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
     from reconciler.model.backfill_plan import BackfillPlan
-    from reconciler.operations.backfill_ranges import Wanted
+    from reconciler.operations.backfills import Wanted
 
 _WINDOW = "7d"
 
@@ -103,7 +103,7 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
 
 def _wanted(options: Mapping[str, Any]) -> Wanted:
     """Return what to backfill. Raises BadUsage for options that exclude each other or lack one."""
-    from reconciler.operations.backfill_ranges import ClosedGaps, SincePause, Span
+    from reconciler.operations.backfills import ClosedGaps, SincePause, Span
 
     first, last, since = options["first"], options["last"], options["since"]
     closes_gaps = options["gaps"] or options["failed"]

@@ -261,13 +261,9 @@ def _not_started(planned: PlannedBackfill, error: ReconcilerError, *, sent: bool
     if isinstance(error, Invalid) and _NO_DATA in error.message:
         return BackfillEnd(planned, BackfillState.EMPTY, detail=error.message)
     state = BackfillState.FAILED if sent else BackfillState.SKIPPED
-    return BackfillEnd(planned, state, detail=error.message, hint=_hint(error))
-
-
-def _hint(error: ReconcilerError) -> str | None:
-    if isinstance(error, Throttled) and error.code == _TOO_MANY:
-        return "wait until running backfills of this project finish"
-    return error.hint
+    is_full = isinstance(error, Throttled) and error.code == _TOO_MANY
+    hint = "wait until running backfills of this project finish" if is_full else error.hint
+    return BackfillEnd(planned, state, detail=error.message, hint=hint)
 
 
 def _progress(planned: PlannedBackfill, row: BackfillRow) -> str:

@@ -184,16 +184,15 @@ def _tests(
         resource = desired.resources.get(change.address)
         if resource is None or change.address.kind != kind.name or change.action is Action.DELETE:
             continue
+        live_id = change.live_id if change.action not in _NEW else None
+        new = LiveObject(kind.name, "", change.name, {}, change.parent_id)
+        item = live.by_identity.get((kind.name, live_id or ""), new)
         start = Match(resource, kind, parent_id=change.parent_id)
-        identity = kind.name, change.live_id or ""
-        live_object = live.by_identity.get(identity) if change.action not in _NEW else None
-        if live_object is None:
-            live_object = LiveObject(kind.name, "", change.name, {}, change.parent_id)
         yield _Test(
             session,
-            ObjectCalls(transport, kind, desired.organization, live_object, live.dialect),
+            ObjectCalls(transport, kind, desired.organization, item, live.dialect),
             resolved(start, resource, live),
             change,
-            tuple(item for item in plan.refusals if change.address in item.addresses),
+            tuple(refusal for refusal in plan.refusals if change.address in refusal.addresses),
             lacking,
         )

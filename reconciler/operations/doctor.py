@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from platform import python_version
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport
@@ -44,7 +43,6 @@ from reconciler.workspace.paths import WORKSPACE_FILE
 _MOST = 5
 _NEW_KEY = "create a personal API key in the settings of the service"
 _QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
-_NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
 
 
 class HealthReport(Public, frozen=True):
@@ -68,95 +66,64 @@ async def access_checks(session: Session, *, is_workspace: bool) -> list[Check]:
     """
     try:
         async with session.connected() as transport:
-            return await _Access(session, transport, is_workspace).checks()
+            key = await read_key(transport)
+            about_key = _about_key(key, session, is_workspace=is_workspace)
+            return [*about_key, await _organizations(transport, session)]
+    except Unauthorized as error:
+        return [Check.failed("key", error.message, f"{_NEW_KEY}, and set it here")]
     except ReconcilerError as error:
         return [Check.of("key", error)]
 
 
-class _Access(Struct, frozen=True):
-    session: Session
-    transport: Transport
-    is_workspace: bool
+def _about_key(key: KeyAccess | None, session: Session, *, is_workspace: bool) -> Iterator[Check]:
+    if key is None:
+        unknown = "accepted; its scopes and limits are unknown: the server does not show them"
+        yield Check.warning("key", unknown)
+        return
+    scopes = "all scopes" if ALL in key.scopes else ", ".join(key.scopes) or "no scopes"
+    made = f", created or rolled {printable(key.made_at[:10])}" if key.made_at else ""
+    yield Check.fine("key", f"{named(key.label)}: {printable(scopes)}{made}")
+    resources, kinds = session.loaded.desired.in_order(), kinds_by_name()
+    has_names = any(any(names_in(kinds[item.address.kind], item.spec)) for item in resources)
+    more = (read_scope("integration"),) if has_names else ()
+    writes = {item.address.kind for item in resources} if is_workspace else kinds
+    to_plan = (*map(read_scope, kinds), *more)
+    to_apply = (*((write_scope if it in writes else read_scope)(it) for it in kinds), *more)
+    other = "use another key to apply; to plan, a key that only reads is the right one"
+    for name, needed, problem, fix in (
+        ("scopes to plan", to_plan, Check.failed, f"{_NEW_KEY} with these scopes"),
+        ("scopes to apply", to_apply, Check.warning, other),
+    ):
+        lacking = missing_scopes(key.scopes, needed)
+        missing = f"missing: {', '.join(lacking)}"
+        yield problem(name, missing, fix) if lacking else Check.fine(name, ", ".join(needed))
+    yield _limits(key, session.loaded.reachable().organization)
 
-    @property
-    def _organization(self) -> str:
-        return self.session.loaded.reachable().organization
 
-    async def checks(self) -> list[Check]:
-        """Return the checks. Raises ReconcilerError if the key can't be resolved or read."""
-        try:
-            key = await read_key(self.transport)
-        except Unauthorized as error:
-            return [Check.failed("key", error.message, f"{_NEW_KEY}, and set it here")]
-        return [*self._about_key(key), await self._organizations()]
+def _limits(key: KeyAccess, organization: str) -> Check:
+    name = "key limits"
+    if key.organizations and organization not in key.organizations:
+        problem = f"limited to other organizations: {_texts(key.organizations)}"
+        return Check.failed(name, problem, f"{_NEW_KEY} for organization {printable(organization)}")
+    if key.projects:
+        problem = f"limited to projects {_texts(key.projects)}: it cannot list or create projects"
+        return Check.warning(name, problem, "set `id` for each project in the files")
+    return Check.fine(name, "none that concern this organization")
 
-    def _about_key(self, key: KeyAccess | None) -> Iterator[Check]:
-        if key is None:
-            yield Check.warning(
-                "key", "accepted; its scopes and limits are unknown: the server does not show them"
-            )
-            return
-        scopes = "all scopes" if ALL in key.scopes else ", ".join(key.scopes) or "no scopes"
-        made = f", created or rolled {printable(key.made_at[:10])}" if key.made_at else ""
-        yield Check.fine("key", f"{named(key.label)}: {printable(scopes)}{made}")
-        yield from self._scopes(key)
-        yield from self._limits(key)
 
-    def _scopes(self, key: KeyAccess) -> Iterator[Check]:
-        """Yield whether the key has the least scopes that a plan and an apply need."""
-        resources = self.session.loaded.desired.in_order()
-        managed = {resource.address.kind for resource in resources}
-        kinds = kinds_by_name()
-        has_names = any(any(names_in(kinds[item.address.kind], item.spec)) for item in resources)
-        named = (read_scope("integration"),) if has_names else ()
-        to_plan = (*map(read_scope, kinds), *named)
-        writes = managed if self.is_workspace else kinds
-        to_apply = (
-            *(write_scope(kind) if kind in writes else read_scope(kind) for kind in kinds),
-            *named,
-        )
-        other = "use another key to apply; to plan, a key that only reads is the right one"
-        for name, needed, problem, fix in (
-            ("scopes to plan", to_plan, Check.failed, f"{_NEW_KEY} with these scopes"),
-            ("scopes to apply", to_apply, Check.warning, other),
-        ):
-            lacking = missing_scopes(key.scopes, needed)
-            missing = f"missing: {', '.join(lacking)}"
-            yield problem(name, missing, fix) if lacking else Check.fine(name, ", ".join(needed))
-
-    def _limits(self, key: KeyAccess) -> Iterator[Check]:
-        if key.organizations and self._organization not in key.organizations:
-            yield Check.failed(
-                "key limits",
-                f"limited to other organizations: {_texts(key.organizations)}",
-                f"{_NEW_KEY} for organization {printable(self._organization)}",
-            )
-        elif key.projects:
-            yield Check.warning(
-                "key limits",
-                f"limited to projects {_texts(key.projects)}: it cannot list or create projects",
-                "set `id` for each project in the files",
-            )
-        else:
-            yield Check.fine("key limits", "none that concern this organization")
-
-    async def _organizations(self) -> Check:
-        name = "organizations"
-        try:
-            visible = await read_organizations(self.transport)
-        except Forbidden:
-            return Check.fine(name, "not shown to this key (scope organization:read)")
-        except ReconcilerError as error:
-            return Check.of(name, error)
-        names = [named(text) for text in visible.values()]
-        text = f"visible: {listed(names, _MOST)}"
-        if self._organization in visible:
-            return Check.fine(name, text)
-        return Check.failed(
-            name,
-            f"{printable(self._organization)} is not visible to the key; {text}",
-            f"set `organization` to one of {_texts(tuple(visible))}",
-        )
+async def _organizations(transport: Transport, session: Session) -> Check:
+    name, organization = "organizations", session.loaded.reachable().organization
+    try:
+        visible = await read_organizations(transport)
+    except Forbidden:
+        return Check.fine(name, "not shown to this key (scope organization:read)")
+    except ReconcilerError as error:
+        return Check.of(name, error)
+    text = f"visible: {listed([named(text) for text in visible.values()], _MOST)}"
+    if organization in visible:
+        return Check.fine(name, text)
+    problem = f"{printable(organization)} is not visible to the key; {text}"
+    return Check.failed(name, problem, f"set `organization` to one of {_texts(tuple(visible))}")
 
 
 def _texts(values: tuple[str, ...]) -> str:
@@ -214,9 +181,12 @@ def _configuration(workspace: Workspace) -> tuple[Session | None, Check]:
 
 async def _service_checks(session: Session | None, workspace: Workspace) -> list[Check]:
     """Return the checks of the service. Without a usable workspace, variables name it."""
-    name = "connection"
+    name, used = "connection", session
     try:
-        used = session or _session_of_variables(workspace)
+        if used is None:
+            with tempfile.TemporaryDirectory() as empty:
+                nowhere = replace(workspace, folder=Path(empty), environment=None)
+                used = Session.open(nowhere, drafts={WORKSPACE_FILE: "version: 1\n"})
         used.loaded.reachable()
     except InvalidConfiguration as error:
         first = error.diagnostics[0]
@@ -224,12 +194,6 @@ async def _service_checks(session: Session | None, workspace: Workspace) -> list
     except ReconcilerError as error:
         return [Check.of(name, error)]
     return await access_checks(used, is_workspace=session is not None)
-
-
-def _session_of_variables(workspace: Workspace) -> Session:
-    with tempfile.TemporaryDirectory() as empty:
-        nowhere = replace(workspace, folder=Path(empty), environment=None)
-        return Session.open(nowhere, drafts=_NO_FILES)
 
 
 def _trusted(workspace: Workspace) -> Iterator[Check]:
@@ -250,21 +214,16 @@ def _git(folder: Path, session: Session | None) -> Iterator[Check]:
     name = "git"
     repository = Repository.containing(folder)
     if repository is None:
-        yield Check.warning(
-            name,
-            "this folder is not in a git repository: removed resources are not detected",
-            "commit the workspace to a git repository",
-        )
+        problem = "this folder is not in a git repository: removed resources are not detected"
+        yield Check.warning(name, problem, "commit the workspace to a git repository")
         return
     head = repository.commit("HEAD")
     if head is None:
         yield Check.warning(name, "no commit yet", "commit the workspace")
     elif repository.is_shallow:
-        yield Check.warning(
-            name,
-            f"shallow clone at {head[:7]}: applied commits may be missing",
-            "fetch the history (fetch-depth: 0 in the checkout step)",
-        )
+        problem = f"shallow clone at {head[:7]}: applied commits may be missing"
+        fix = "fetch the history (fetch-depth: 0 in the checkout step)"
+        yield Check.warning(name, problem, fix)
     else:
         yield Check.fine(name, f"commit {head[:7]}, with its history")
     if session is not None:

@@ -79,12 +79,8 @@ def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> 
         raise BadUsage("--reason is for the audit log", hint="pass --log-file FILE, too")
     listener, stream = progress(), ByteOutput() if is_json else None
     terminal = _Terminal(Terminal(listener, render_options(), is_json=is_json), action)
-    chosen = {
-        "names": names,
-        "action": action,
-        "projects": options["project"],
-        "destinations": options["destinations"],
-    }
+    chosen = {"projects": options["project"], "destinations": options["destinations"]}
+    chosen |= {"names": names, "action": action}
     if options["dry_run"]:
         result = run_shown(partial(plan_pause, **chosen), workspace_of(options), listener)
         terminal.show(result)

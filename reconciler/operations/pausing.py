@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.commands.applying import Applied, Screen, apply, no_terminal
+from reconciler.commands.applying import Applied, MakePlan, Screen, apply, no_terminal
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Workspace
@@ -27,7 +26,7 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, Reason
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.text import json_shown, listed, printable, quoted, several
 from reconciler.model.values import mapping_of
 from reconciler.operations.targets import Target, read_targets
 from reconciler.planning.differ import is_ignored
@@ -72,7 +71,7 @@ class Toggling(Struct, frozen=True):
         )
         return replace(plan, changes=changes, unmanaged=(), ignored=(), notes=notes)
 
-    def setting(self, kind_name: str) -> tuple[Field, bool]:
+    def _setting(self, kind_name: str) -> tuple[Field, bool]:
         """Return the field of a kind that the action sets, and the value that it gets."""
         toggled = kinds_by_name()[kind_name].toggled(self.action)
         if toggled is None:
@@ -81,7 +80,7 @@ class Toggling(Struct, frozen=True):
 
     def _resource(self, address: Address) -> Resource:
         """Return an object as a resource with the wanted state and nothing else."""
-        field, value = self.setting(address.kind)
+        field, value = self._setting(address.kind)
         declared, live = self.desired.resources.get(address), self.objects[address]
         return Resource(
             address,
@@ -93,59 +92,44 @@ class Toggling(Struct, frozen=True):
 
     def _note(self, address: Address) -> Note:
         """Return what the next apply does."""
-        field, value = self.setting(address.kind)
+        field, value = self._setting(address.kind)
         resource = self.desired.resources.get(address)
+        current = resource.spec.get(field.name) if resource is not None else None
         if resource is None:
             text = "it is unmanaged: no apply changes it"
         elif is_ignored((field.name,), resource.lifecycle):
             text = f"`{field.name}` is in `ignore_changes`: no apply changes it"
+        elif current is None:
+            text = f"the configuration does not set `{field.name}`: the next apply keeps it"
         else:
-            text = _of_next_apply(resource, field, value)
+            text = f"the configuration sets `{field.name}: {json_shown(current)}`"
+            if current is value:
+                text += ": the next apply keeps it"
+            else:
+                mark = resource.near((field.name,))
+                text += f" ({mark})" if mark is not None else ""
+                text += ": the next apply reverts this; to keep it, edit the file"
         return Note("next-apply", printable(text), about=address)
 
 
-def _of_next_apply(resource: Resource, field: Field, value: Any) -> str:
-    current = resource.spec.get(field.name)
-    if current is None:
-        return f"the configuration does not set `{field.name}`: the next apply keeps it"
-    if current is value:
-        return f"the configuration sets `{field.name}: {_yaml(value)}`: the next apply keeps it"
-    mark = resource.near((field.name,))
-    place = f" ({mark})" if mark is not None else ""
-    return (
-        f"the configuration sets `{field.name}: {_yaml(current)}`{place}: the next apply reverts "
-        "this; to keep it, edit the file"
-    )
+def _plan_of(
+    names: Sequence[str], action: Action, projects: Sequence[str], destinations: Sequence[str]
+) -> MakePlan:
+    """Return what makes the plan of the objects that match all that is given."""
 
-
-def _yaml(value: Any) -> str:
-    return str(value).lower()
-
-
-class _Chosen(Struct, frozen=True):
-    """What is paused or unpaused: the objects that match all that is given."""
-
-    names: Sequence[str]
-    action: Action
-    projects: Sequence[str]
-    destinations: Sequence[str]
-
-    async def plan(
-        self,
-        session: Session,
-        transport: Transport,
-        _: PlanOptions | None = None,
-        __: Inventory | None = None,
+    async def make(
+        session: Session, transport: Transport, _: PlanOptions, __: Inventory | None
     ) -> tuple[Plan, Live]:
-        """Return the plan, and the live state that it is made from."""
-        targets = await read_targets(session, transport, str(self.action))
-        chosen = targets.chosen(self.names, self.projects)
-        if self.destinations:
-            chosen = sending_to(self.destinations, chosen)
+        targets = await read_targets(session, transport, str(action))
+        chosen = targets.chosen(names, projects)
+        if destinations:
+            chosen = sending_to(destinations, chosen)
         objects = {item.address: item.live for item in chosen}
-        toggling = Toggling(objects, self.action, session.loaded.desired)
+        toggling = Toggling(objects, action, session.loaded.desired)
         context = session.plan_context(PlanOptions())
         return toggling.plan(targets.live, session.loaded.own_policy, context), targets.live
+
+    return make
 
 
 async def plan_pause(
@@ -159,7 +143,8 @@ async def plan_pause(
     """Return the plan that `pause` would show. Raises what `pause` raises before it sends."""
     session = Session.open(workspace)
     async with session.connected() as transport:
-        plan, _ = await _Chosen(names, action, projects, destinations).plan(session, transport)
+        make = _plan_of(names, action, projects, destinations)
+        plan, _ = await make(session, transport, PlanOptions(), None)
         return PlanResult.of(await session.named(transport, plan), session, transport)
 
 
@@ -192,7 +177,7 @@ async def pause(  # noqa: PLR0913 - the options of the command
         auto_approve=auto_approve,
         outputs=outputs,
         screen=screen,
-        make=_Chosen(names, action, projects, destinations).plan,
+        make=_plan_of(names, action, projects, destinations),
     )
 
 

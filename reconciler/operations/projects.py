@@ -172,7 +172,11 @@ async def reset_token(
             raise ReconcilerError("not approved; nothing was sent")
         after = await _reset(selected, before)
         if out is not None:
-            _write_token(out, after, selected.calls)
+            try:
+                write_private(out, f"{_token(after)}\n".encode())
+            except ReconcilerError as error:
+                message = f"the token was reset, but {error.message}"
+                raise ReconcilerError(message, hint=f"read it: {selected.read_token}") from None
         return workspace.masked(selected.details({TOKEN: _token(after)}, reveal=reveal))
 
 
@@ -191,6 +195,11 @@ class _Selected(Struct, frozen=True):
     def routes(self) -> Routes:
         """The paths of projects."""
         return Routes(self.target.kind, self.calls.organization)
+
+    @property
+    def read_token(self) -> str:
+        """The command that prints its token."""
+        return self.calls.command("projects", "show", "--reveal")
 
     def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
         """Return fields of the project. Its token is not masked later if it is revealed."""
@@ -219,17 +228,13 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     """Reset the token and return the project; without a clear answer, read it again."""
     try:
         body = await selected.calls.send(RESET)
+        label = f"reset of the token of {selected.target.address}"
         after = live_object(
-            selected.routes,
-            body,
-            expected_id=before.id,
-            complete=True,
-            label=f"reset of the token of {selected.target.address}",
+            selected.routes, body, expected_id=before.id, complete=True, label=label
         )
         _token(after)
     except (AmbiguousOutcome, InvalidResponse) as error:
-        command = selected.calls.command("projects", "show", "--reveal")
-        hint = f"read the token before you try again: {command}"
+        hint = f"read the token before you try again: {selected.read_token}"
         try:
             after = await selected.read()
         except ReconcilerError:
@@ -246,16 +251,6 @@ def _token(live: LiveObject) -> str:
     if not isinstance(token, str) or not token:
         raise InvalidResponse(f"{TOKEN} of {live.kind} {live.id} is not text")
     return token
-
-
-def _write_token(path: Path, after: LiveObject, calls: ObjectCalls) -> None:
-    try:
-        write_private(path, f"{_token(after)}\n".encode())
-    except ReconcilerError as error:
-        raise ReconcilerError(
-            f"the token was reset, but {error.message}",
-            hint=f"read it: {calls.command('projects', 'show', '--reveal')}",
-        ) from None
 
 
 def projects_document(report: ProjectReport, _: RenderOptions) -> Document:
@@ -294,6 +289,5 @@ def _row(line: ProjectLine) -> Row:
 
 
 def _value(value: JSON) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=dict)
+    is_text = isinstance(value, str)
+    return str(value) if is_text else json.dumps(value, ensure_ascii=False, default=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,10 +25,7 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import print_warnings, render_options, worst_of
-from reconciler.cli.streams import (
-    write_calls,
-    write_result,
-)
+from reconciler.cli.streams import write_calls, write_result
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.run import LEVELS, STATUSES, RunOrder
 from reconciler.model.text import quoted
@@ -39,7 +35,6 @@ if TYPE_CHECKING:
     from reconciler.commands.runtime import Reported
     from reconciler.operations.gaps import GapReport
     from reconciler.operations.status_report import State, StatusReport
-    from reconciler.render.options import RenderOptions
 
 
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
@@ -99,14 +94,14 @@ def status_command(
     and the exit code is the worst.
     """
     from reconciler.cli.running import Reporting, run_shown
+    from reconciler.commands.files import write_private
     from reconciler.operations.status import status
 
     environments = one_environment(options)
     name = "statuses" if environments else "status"
     work = partial(status, names=names, projects=options["project"])
-    how = render_options()
-    listed = bool(how.verbose or options["show_all"] or names)
-    how = replace(how, verbose=listed, links=options["links"])
+    how = render_options(links=options["links"])
+    how = replace(how, verbose=bool(how.verbose or options["show_all"] or names))
 
     def code_of(report: StatusReport) -> ExitCode:
         failed = any(export.is_any_of(fail_on) for export in report.exports)
@@ -118,15 +113,9 @@ def status_command(
     print_warnings(result.diagnostics)
     write_result(text)
     if options["html"] is not None:
-        _write_page(options["html"], name, result.report, how)
+        write_private(options["html"], writer_of("html", name)(result.report, how).encode())
     write_calls(result.calls)
     return reporting.exit_code(result.report)
-
-
-def _write_page(file: Path, name: str, report: Any, how: RenderOptions) -> None:
-    from reconciler.commands.files import write_private
-
-    write_private(file, writer_of("html", name)(report, how).encode())
 
 
 @command(

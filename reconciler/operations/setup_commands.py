@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace
     from reconciler.operations.projects import ProjectDetails
 
-_ANSWERS = {"activity": "activity", "demo-data": "demo_data"}
-"""Operations by the word of the command line."""
+_ANSWERS = ("activity", "demo-data")
 _ACTIONS = ("list", "show", *_ANSWERS, "reset-token")
 _BROKEN = """\
 A new token replaces that of {address} {name} (id {id}).
@@ -140,7 +139,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
         write_report(writer_of(output_format, "project_details")(details, render_options()))
         return
     work = (
-        partial(project_answer, name=name or "", operation=_ANSWERS[action])
+        partial(project_answer, name=name or "", operation=action.replace("-", "_"))
         if action in _ANSWERS
         else partial(show_project, name=name or "", reveal=options["reveal"])
     )

@@ -40,7 +40,6 @@ _STATES = {
     Cause.UNKNOWN: State.PAUSED_UNKNOWN,
     Cause.INTENDED: State.PAUSED,
 }
-_ORDER = {state: position for position, state in enumerate(State)}
 
 
 def status_of(
@@ -79,25 +78,14 @@ def status_of(
 
 def worst_first(exports: Sequence[ExportStatus]) -> tuple[ExportStatus, ...]:
     """Return exports by state, then by failures and lag, the worst first, then by address."""
-    return tuple(
-        sorted(
-            exports,
-            key=lambda export: (
-                _ORDER[export.state],
-                -export.failures,
-                -(export.lag or timedelta()),
-                not export.paused_by_service,
-                export.paused_since.timestamp() if export.paused_since else 0,
-                export.address.kind,
-                export.address.key,
-            ),
-        )
-    )
 
+    def place(export: ExportStatus) -> tuple[object, ...]:
+        since = export.paused_since.timestamp() if export.paused_since else 0
+        lag = export.lag or timedelta()
+        paused = not export.paused_by_service, since
+        return export.state.rank, -export.failures, -lag, *paused, export.address
 
-def time_limit_of(schedule: Schedule) -> timedelta:
-    """Return how long one attempt of a run may take (service.md, 7.1)."""
-    return _LIMITS.get(schedule.interval, max(_LEAST_LIMIT, schedule.step))
+    return tuple(sorted(exports, key=place))
 
 
 class _Case:
@@ -114,6 +102,9 @@ class _Case:
         self.runs = latest_runs(item.live)
         self.updated_at = moment_at(body, "last_updated_at")
         self.now = now
+        # How long one attempt of a run may take (service.md, 7.1).
+        default = max(_LEAST_LIMIT, self.schedule.step)
+        self._limit = _LIMITS.get(self.schedule.interval, default)
 
     @cached_property
     def last_end(self) -> datetime | None:
@@ -149,9 +140,9 @@ class _Case:
         return self.unsettled[0] if self.failures else None
 
     @property
-    def all_failed(self) -> bool:
-        """Return whether there may be more failures than the runs that are shown."""
-        return bool(self.failures) and self.last_end is None and len(self.runs) >= _SHOWN
+    def may_be_more(self) -> bool:
+        """Return whether none of the runs that are shown completed, and there may be more."""
+        return self.last_end is None and len(self.runs) >= _SHOWN
 
     @cached_property
     def overdue(self) -> Interval | None:
@@ -179,16 +170,10 @@ class _Case:
         return self.schedule.created_at
 
     @cached_property
-    def lag(self) -> timedelta | None:
-        """Return how long the first interval that is not exported is over."""
-        return None if self.overdue is None else self.now - self.overdue.end
-
-    @cached_property
     def stuck(self) -> Run | None:
         """Return the oldest run that takes longer than one attempt may."""
-        limit = time_limit_of(self.schedule)
         begun = [run for run in self.runs if run.pending and run.created_at is not None]
-        return next((run for run in reversed(begun) if self._age(run) > limit), None)
+        return next((run for run in reversed(begun) if self._age(run) > self._limit), None)
 
     def _age(self, run: Run) -> timedelta:
         return self.now - run.created_at if run.created_at is not None else timedelta()
@@ -225,12 +210,10 @@ class _Case:
         return {
             "runs": self.runs,
             "failures": self.failures,
-            "all_failed": self.all_failed,
+            "all_failed": bool(self.failures) and self.may_be_more,
             "unsettled": len(self.unsettled),
-            "lag": self.lag,
-            "lag_is_least": self.lag is not None
-            and self.last_end is None
-            and len(self.runs) >= _SHOWN,
+            "lag": None if self.overdue is None else self.now - self.overdue.end,
+            "lag_is_least": self.overdue is not None and self.may_be_more,
             "rows_a_day": self.rows_a_day,
             "next_run": self.schedule.next_tick(self.now),
             "paused_since": self.paused_since,
@@ -260,7 +243,7 @@ class _Case:
         notes = [*self._notes_of_failures(state), *self._notes_of_a_pause()]
         pending = sum(run.pending for run in self.runs)
         if self.stuck is not None:
-            limit = rough_duration(time_limit_of(self.schedule))
+            limit = rough_duration(self._limit)
             text = f"a run takes {rough_duration(self._age(self.stuck))}, longer than one attempt "
             notes.append(StatusNote("run-takes-long", f"{text}may ({limit}): it may be stuck"))
         if not self.schedule.works:
@@ -281,18 +264,16 @@ class _Case:
         if newest is not None and newest.status == BILLING:
             text = "a billing limit is exceeded: runs fail until billing is settled"
             return [StatusNote("billing-limit", text)]
+        count = several(self.failures, "failure") if self.failures else "failures"
+        paused = {
+            Cause.SERVICE: f"paused by the service after {count}",
+            Cause.UNKNOWN: "paused, cause unknown; its last run failed",
+        }
+        texts = [paused[self.cause]] if self.cause in paused else []
         if newest is not None:
-            text = newest.error or f"its last run ended as {newest.status}"
-            if self.cause is Cause.SERVICE:
-                count = several(self.failures, "failure")
-                text = f"paused by the service after {count}: {text}"
-            elif self.cause is Cause.UNKNOWN:
-                text = f"paused, cause unknown; its last run failed: {text}"
-            return [StatusNote("failing", text)]
-        if self.cause is Cause.SERVICE:
-            return [StatusNote("failing", "paused by the service after failures")]
-        if self.cause is Cause.UNKNOWN:
-            return [StatusNote("failing", "paused, cause unknown")]
+            texts.append(newest.error or f"its last run ended as {newest.status}")
+        if texts:
+            return [StatusNote("failing", ": ".join(texts))]
         if self.unsettled and state is not State.PAUSED:
             failed, left = sum(run.failed for run in self.runs), len(self.unsettled)
             text = f"{several(failed, 'failed run')} among its last {len(self.runs)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.diagnostics import OfEnvironment
@@ -183,15 +183,20 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
 
     What several exports fail with is below the table, once.
     """
-    shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
     fine = () if options.verbose else report.of(State.OK)
+    shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
     below = [_fine_line(fine)] if fine else []
     below += [] if report.exports else ["No batch exports."]
     missing: tuple[str, ...] = ()
     if report.missing:
         missing = (f"Not created yet: {listed(report.missing, _MOST_MISSING)}",)
-    names = Counter(map(label, report.exports))
-    labels = {export.address: _label_among(names, export) for export in shown}
+    names = Counter(map(_label, report.exports))
+    labels = {
+        export.address: f"{name} in {export.parent_name}"
+        if names[name := _label(export)] > 1 and export.parent_name
+        else name
+        for export in shown
+    }
     common = _with_one_cause(shown)
     together = {export.address for exports in common for export in exports}
     rows = tuple(
@@ -205,14 +210,19 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
     command = command_text("gaps", environment=report.environment, more=options.again)
     return Document(
         (Cell(f"Exports of {report.environment}"),),
-        (Cell(f"Environment {where(report)}"),),
+        (
+            Cell(
+                f"Environment {report.environment} · {report.base_url} · "
+                f"{report.at:%Y-%m-%d %H:%M UTC}"
+            ),
+        ),
         (
             Table(_COLUMNS, rows, beside=True, below=6, optional=_LEAST_FIRST, noun="export"),
             Lines(tuple(below), attached=bool(rows)),
             Facts(tuple(facts), wraps=True),
             Lines(missing),
         ),
-        counts(report),
+        _counts(report),
         ("hint: list what is missing:", f"  {command}") if incomplete else (),
     )
 
@@ -232,34 +242,29 @@ def _cause_of(exports: Sequence[ExportStatus], labels: Mapping[Address, str]) ->
 
 
 def _row(export: ExportStatus, name: str, at: datetime, *, brief: bool) -> Row:
-    next_run = export.next_run.strftime("%m-%d %H:%M") if export.next_run is not None else "-"
+    lag = "-" if export.lag is None else rough_duration(export.lag)
+    rows = "-" if export.rows_a_day is None else short_count(round(export.rows_a_day))
     cells = (
         Cell(name, code=export.managed, link=export.page),
         Cell(shortened(export.parent_name or "", _LONGEST_NAME)),
-        Cell(last_run(export, at)),
-        Cell(status_word(export)),
-        Cell(lag(export)),
-        Cell(rows_a_day(export)),
-        Cell(next_run),
-        Cell(sparkline(export.runs), strip=_strip(export.runs[:_MOST_BARS])),
+        Cell(_last_run(export, at)),
+        Cell(_status_word(export)),
+        Cell(f"≥ {lag}" if export.lag_is_least else lag),
+        Cell(rows),
+        Cell("-" if export.next_run is None else f"{export.next_run:%m-%d %H:%M}"),
+        Cell(sparkline(export.runs), strip=tuple(_strip(export.runs[:_MOST_BARS]))),
     )
     return Row(
         cells,
         SIGNS[export.state],
         _COLOURS[export.state],
-        notes=(remarks(export, brief=brief),),
+        notes=(_remarks(export, brief=brief),),
         state=export.state.value,
         parent=export.parent_name or "",
     )
 
 
-def where(report: StatusReport) -> str:
-    """Return the environment, where it is, and when its state was read."""
-    moment = report.at.strftime("%Y-%m-%d %H:%M UTC")
-    return f"{report.environment} · {report.base_url} · {moment}"
-
-
-def counts(report: StatusReport) -> str:
+def _counts(report: StatusReport) -> str:
     """Return `9 exports: 1 failing, 2 paused, 6 ok; 2 unmanaged.`."""
     states = [
         f"{len(report.of(state)):,} {_IN_WORDS.get(state, state)}"
@@ -275,24 +280,19 @@ def counts(report: StatusReport) -> str:
     return f"{text}."
 
 
-def last_run(export: ExportStatus, at: datetime) -> str:
+def _last_run(export: ExportStatus, at: datetime) -> str:
     """Return when the last run ended, or began, or since when the export is paused."""
     if export.paused_since is not None:
         return f"paused {rough_duration(at - export.paused_since)}"
     run = export.last_run
-    moment = moment_of(run) if run is not None else None
+    moment = (run.finished_at or run.created_at or run.end) if run is not None else None
     if moment is None:
         return "never" if run is None else "-"
     clock = "%H:%M" if (at - moment).days < 1 else "%Y-%m-%d"
     return f"{moment.strftime(clock)} ({rough_duration(max(at - moment, timedelta()))} ago)"
 
 
-def moment_of(run: Run) -> datetime | None:
-    """Return when a run ended, or else when it began."""
-    return run.finished_at or run.created_at or run.end
-
-
-def status_word(export: ExportStatus) -> str:
+def _status_word(export: ExportStatus) -> str:
     """Return the status of the last run, with the number of failures in a row: `Failed ×6`."""
     run = export.last_run
     if run is None:
@@ -300,18 +300,6 @@ def status_word(export: ExportStatus) -> str:
     more = "+" if export.all_failed else ""
     count = f" ×{export.failures}{more}" if export.failures > 1 else ""
     return f"{printable(run.status)}{count if run.failed else ''}"
-
-
-def lag(export: ExportStatus) -> str:
-    """Return the lag, `≥` before one that may be longer."""
-    if export.lag is None:
-        return "-"
-    return f"{'≥ ' if export.lag_is_least else ''}{rough_duration(export.lag)}"
-
-
-def rows_a_day(export: ExportStatus) -> str:
-    """Return the rows a day with at most four digits: 950, 28.1 M."""
-    return "-" if export.rows_a_day is None else short_count(round(export.rows_a_day))
 
 
 def sparkline(runs: Sequence[Run]) -> str:
@@ -328,7 +316,7 @@ def _bar(run: Run, most: int) -> str:
     return _LEVELS[round((len(_LEVELS) - 1) * run.records / most) if most else 0]
 
 
-def remarks(export: ExportStatus, *, brief: bool = False) -> str:
+def _remarks(export: ExportStatus, *, brief: bool = False) -> str:
     """Return the notes on one line. A `brief` one leaves out the cause of a failure."""
     messages = [note.message for note in export.notes]
     if brief and export.cause:
@@ -337,35 +325,21 @@ def remarks(export: ExportStatus, *, brief: bool = False) -> str:
     return "; ".join(map(printable, texts))
 
 
-def label(export: ExportStatus) -> str:
-    """Return the address, and the name in quotes where no resource has a key for it."""
+def _label(export: ExportStatus) -> str:
     return printable(label_of(export.address, export.name))
-
-
-def _label_among(names: Mapping[str, int], export: ExportStatus) -> str:
-    name = label(export)
-    return f"{name} in {export.parent_name}" if names[name] > 1 and export.parent_name else name
 
 
 def _fine_line(exports: Sequence[ExportStatus]) -> str:
     unsettled = sum(1 for export in exports if export.unsettled)
     text = f"{len(exports):,} {'export is' if len(exports) == 1 else 'exports are'} ok"
-    if unsettled:
-        text += f", {unsettled:,} with failed runs that were not repeated"
+    text += f", {unsettled:,} with failed runs that were not repeated" if unsettled else ""
     return f"{SIGNS[State.OK]} {text} (list: --all)"
 
 
-def _strip(runs: Sequence[Run]) -> tuple[Bar, ...]:
-    return tuple(
-        Bar(run.records if run.completed else None, _kind(run), _tooltip(run))
-        for run in reversed(runs)
-    )
-
-
-def _kind(run: Run) -> str:
-    if run.failed:
-        return "bad"
-    return "good" if run.completed else "open"
+def _strip(runs: Sequence[Run]) -> Iterator[Bar]:
+    for run in reversed(runs):
+        kind = "bad" if run.failed else "good" if run.completed else "open"
+        yield Bar(run.records if run.completed else None, kind, _tooltip(run))
 
 
 def _tooltip(run: Run) -> str:

@@ -18,8 +18,14 @@ from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.event import Event, Sent, Waiting
-from reconciler.operations.backfill_ranges import ClosedGaps, SincePause, Span, Wanted
-from reconciler.operations.backfills import Backfilled, backfill
+from reconciler.operations.backfills import (
+    Backfilled,
+    ClosedGaps,
+    SincePause,
+    Span,
+    Wanted,
+    backfill,
+)
 from reconciler.operations.gaps import gaps
 from reconciler.operations.runs import cancel_backfills
 from reconciler.render.options import DEFAULTS

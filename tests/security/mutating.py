@@ -23,7 +23,7 @@ from reconciler.authoring.importing import import_live, remarks_on_import
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
-from reconciler.operations.backfill_ranges import Span
+from reconciler.operations.backfills import Span
 from reconciler.operations.backfills import backfill
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS

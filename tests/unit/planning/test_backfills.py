@@ -16,8 +16,14 @@ from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource, Severity
 from reconciler.model.run import Run
 from reconciler.model.times import Interval, Schedule
-from reconciler.operations.backfill_ranges import aligned_range, bound, of_gaps
-from reconciler.operations.backfills import approval_of_backfills, consequences_of, with_trial
+from reconciler.operations.backfills import (
+    aligned_range,
+    approval_of_backfills,
+    bound,
+    consequences_of,
+    of_gaps,
+    with_trial,
+)
 from reconciler.operations.gaps import Gap, GapState
 
 HOUR = timedelta(hours=1)
