@@ -185,6 +185,11 @@ class Forbidden(ServiceError):
         """
         return "missing required scope" in self.message
 
+    @property
+    def is_of_organization(self) -> bool:
+        """Whether the key reaches other organizations only (service.md, 12)."""
+        return "access to the requested organization" in self.message
+
 
 class NotFound(ServiceError):
     """404: no such object, organization or route."""

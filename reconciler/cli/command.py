@@ -15,6 +15,8 @@ _CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ARGUMENTS = "Arguments"
 _OWN = "Options"
+_APPROVES = frozenset({"-auto-approve", "--yes", "--approve"})
+"""What other tools call `--auto-approve`."""
 OUTPUT = "Output"
 """The heading of the options about output."""
 
@@ -78,12 +80,17 @@ class HasCommonOptions(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse arguments. Raises UsageError, and BadUsage for an option that was removed."""
+        given = tuple(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             from reconciler.cli.removed import refuse_removed_option
 
             refuse_removed_option(self.name or "", error.option_name)
+            name = next(filter(_APPROVES.__contains__, given), None)
+            if name is not None and any("--auto-approve" in param.opts for param in self.params):
+                message = f"No such option '{name}'. Did you mean '--auto-approve'?"
+                raise click.UsageError(message, ctx) from None
             raise
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:

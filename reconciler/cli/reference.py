@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from reconciler.cli.command import command
 from reconciler.cli.output import style_of
+from reconciler.cli.removed import refuse_removed_word
 from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
@@ -107,6 +108,7 @@ def explain(name: str) -> tuple[Entry, ...]:
     names = [wanted] if wanted in known else [item for item in known if item.endswith(f".{wanted}")]
     below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
     if not names and not below:
+        refuse_removed_word(name)
         words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
         close = nearest(name, words)
         hint = f"did you mean '{words[close]}'?" if close else "see docs/reference/"

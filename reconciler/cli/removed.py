@@ -21,6 +21,18 @@ COMMANDS: Mapping[str, str] = {
 }
 """The hint for each command, by name."""
 
+WORDS: Mapping[str, str] = {
+    "base-not-live": "the inventory is what files are compared with (docs/planning.md)",
+    "declared-on-the-way": "remove the rule: the files are compared with the inventory only",
+    "environments.NAME.branch": "use RECONCILER_TRUST_REF, or the default branch",
+    "mark.ref": "`apply` records what it applies; --push pushes it",
+    "name-from-environment": "remove the rule: an inventory knows the objects by id",
+    "permuted-names": "remove the rule: an inventory knows the objects by id",
+    "policy.allow_replace": "use `lifecycle.allow_replace`, or `apply --allow-replace`",
+    "policy.withdraw": "remove it: `apply` deletes nothing that it created",
+}
+"""The hint for each field and rule, as `explain` takes it."""
+
 _PLANNING = {
     "--base": "the inventory is what files are compared with; --no-inventory ignores it",
     "--no-base": "use --no-inventory",
@@ -95,6 +107,12 @@ def refuse_removed_command(name: str) -> None:
     """Raise BadUsage for a command that was removed."""
     if name in COMMANDS:
         raise BadUsage(f"'{name}' was removed", hint=COMMANDS[name])
+
+
+def refuse_removed_word(name: str) -> None:
+    """Raise BadUsage for a field, a rule, a command or an option that was removed."""
+    if (hint := {**EVERYWHERE, **COMMANDS, **WORDS}.get(name)) is not None:
+        raise BadUsage(f"'{name}' was removed", hint=hint)
 
 
 def refuse_removed_option(command: str, name: str) -> None:

@@ -54,6 +54,8 @@ _HINTS: Mapping[int, Mapping[str, str]] = {
     401: {"": "check `api_key` of this environment: the key is missing, unknown or revoked"},
     403: {
         "missing required scope": "give the API key this scope (a :write scope includes :read)",
+        "requested organization": "use a key of this organization, or correct `organization`; "
+        "`reconciler doctor` shows which ones the key reaches",
         "does not support personal API key": "no scope allows this: it requires a login session",
         "": "check the role of the key's user, the limits of the key and the features of the plan",
     },

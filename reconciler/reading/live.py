@@ -100,7 +100,7 @@ class _Reader(Struct, frozen=True):
         try:
             return await self._list(kind, None, Progress(self.transport, kind.collection))
         except Forbidden as error:
-            if error.lacks_scope:
+            if error.lacks_scope or error.is_of_organization:
                 raise
         except NotFound:
             # Without a parent this is the organization's own path: the organization is unknown.

@@ -15,7 +15,6 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.kinds import kinds_by_name
 from reconciler.model.public import Public, as_json
 from reconciler.model.text import listed, plain_json, printable, several, shown_characters
 from reconciler.render.options import (
@@ -121,6 +120,8 @@ def diagnostics_as_text(diagnostics: Sequence[Diagnostic], style: Style = PLAIN)
 
 def _alike(diagnostics: Sequence[Diagnostic]) -> Iterator[list[Diagnostic]]:
     """Yield the diagnostics in groups: many that differ only in the resource, or a single one."""
+    from reconciler.kinds import kinds_by_name  # `--help` needs no kinds.
+
     address = re.compile(rf"\b({'|'.join(kinds_by_name())})\.[\w.-]*\w")
     groups: dict[object, list[Diagnostic]] = {}
     for diagnostic in diagnostics:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -315,22 +316,32 @@ def _check_former_names(resolved: ResolvedWorkspace) -> None:
 
 
 def _check_similar_names(resolved: ResolvedWorkspace) -> None:
-    """Report names that differ only in case, for kinds whose newer servers refuse that."""
+    """Report names that look the same, or differ only in case if newer servers refuse that."""
     kinds = {
         kind for kind in kinds_by_name() if _UNIQUE in known_schema(kind)["properties"]["name"]
     }
     claims = (
-        ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource, _NAME)
+        ((resource.address.kind, str(resource.parent), _folded(resource, kinds)), resource, _NAME)
         for resource in resolved.desired.resources.values()
-        if resource.address.kind in kinds
-        and resource.state is not State.ABSENT
-        and resource.pinned_id is None
+        if resource.state is not State.ABSENT and resource.pinned_id is None
     )
     for _, resource, other, places in resolved.duplicates(claims):
         if other.name != resource.name:
-            message = f"the names of {resource.address} and {other.address} differ only in case"
-            text = f"{message}; newer servers refuse the second"
+            is_case = other.name.casefold() == resource.name.casefold()
+            refused = "differ only in case; newer servers refuse the second"
+            how = refused if is_case else "look the same"
+            text = f"the names of {resource.address} and {other.address} {how}"
             resolved.context.problems.warning("similar-name", text, **places)
+
+
+def _folded(resource: Resource, without_case: Collection[str]) -> str:
+    """Return a name in one form of Unicode, of some kinds without case.
+
+    A letter and its accent are one character or two.
+    """
+    name = resource.name
+    folded = name.casefold() if resource.address.kind in without_case else name
+    return unicodedata.normalize("NFC", folded)
 
 
 def check_shared(workspace: Workspace, loaded: Iterable[Desired], to: DiagnosticCollector) -> None:

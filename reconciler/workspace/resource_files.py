@@ -377,9 +377,11 @@ def _report_no_mapping(document: Document, problems: DiagnosticCollector) -> Non
         if not any(line.lstrip().startswith("#") for line in document.lines):
             problems.warning("empty-file", "empty file", at=Mark(document.file))
         return
-    message, hint = "a resource file must be a mapping", "start it with a line such as"
-    at = document.mark(())
-    problems.error("not-a-mapping", message, at=at, hint=f"{hint} `batch_exports:`")
+    message = "a resource file must be a mapping"
+    hint = "start it with a line such as `batch_exports:`"
+    if str(document.value).startswith("version https://git-lfs"):
+        hint = "this is a pointer of Git LFS: run `git lfs pull`"
+    problems.error("not-a-mapping", message, at=document.mark(()), hint=hint)
 
 
 def _collect(

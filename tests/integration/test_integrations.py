@@ -695,3 +695,21 @@ def test_names_on_servers_without_a_list_of_the_organization(
     service = service_of(seed(*exports), "--dialect", "2026", "--no-organization-list")
     ran = run(service, workspace(tmp_path), "plan", "-e", "production")
     assert "No changes." in ran.out, ran.out + ran.err
+
+
+def test_x1_a_new_project_with_integrations_takes_three_steps(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    service = service_of(seed(), "--dialect", "2026")
+    text = resources("aws").replace(
+        "name: Staging, overrides: {production: {name: Production}}", "name: New"
+    )
+    folder = workspace(tmp_path, text)
+    refused = run(service, folder, "plan", "-e", "staging")
+    assert refused.code == 5
+    first = "apply --target project.web"
+    hint = f"run `{first}`, create the integration in the project, then apply the rest"
+    assert hint in " ".join(refused.out.split())
+    command, *words = first.split()
+    assert run(service, folder, command, *words, "-e", "staging", "--auto-approve").code == 0
+    assert "integration-of-another-project" not in run(service, folder, "plan", "-e", "staging").out

@@ -150,3 +150,16 @@ def test_verbose_lists_every_request(running: RunningEmulator, workspace: Path) 
     assert ran.err.count("GET /api/organizations/org/batch_exports/ 200 ") == 2
     assert ran.err.endswith("5 API calls\n")
     assert "GET" not in run("plan", running, workspace).err
+
+
+@pytest.mark.parametrize("command", ["plan", "status"])
+def test_x2_a_key_of_another_organization_is_named(
+    service_of: StartService, workspace: Path, command: str
+) -> None:
+    organizations = [{"id": name, "name": name, "projects": []} for name in ("org", "other")]
+    keys = [{"value": "phx_all", "organizations": ["other"]}]
+    running = service_of({"organizations": organizations, "keys": keys})
+    ran = run(command, running, workspace)
+    assert ran.code == 1
+    assert "API key does not have access to the requested organization" in ran.err
+    assert "hint: use a key of this organization" in ran.err

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.cli.program import COMMANDS, command_of
 from reconciler.cli.removed import COMMANDS as REMOVED
-from reconciler.cli.removed import EVERYWHERE, OPTIONS
+from reconciler.cli.removed import EVERYWHERE, OPTIONS, WORDS
 from tests.support.cli import reconciler
 
 _OPTIONS = [
@@ -30,3 +30,22 @@ def test_a_removed_option_says_what_to_use(command: str, name: str, hint: str) -
     assert (ran.code, ran.out) == (64, "")
     assert ran.err.split() == f"error: '{command} {name}' was removed hint: {hint}".split()
     assert name not in {text for param in command_of(command).params for text in param.opts}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [*WORDS.items(), ("fmt", REMOVED["fmt"]), ("--max-wait", EVERYWHERE["--max-wait"])],
+)
+def test_x8_explain_knows_removed_words(name: str, hint: str) -> None:
+    ran = reconciler("explain", "--", name)
+    assert (ran.code, ran.out) == (64, "")
+    assert ran.err.split() == f"error: '{name}' was removed hint: {hint}".split()
+
+
+@pytest.mark.parametrize("name", ["-auto-approve", "--yes"])
+@pytest.mark.parametrize("command", ["apply", "backfill", "pause", "unpause", "import", "doctor"])
+def test_x7_auto_approve_is_suggested_where_it_exists(command: str, name: str) -> None:
+    ran = reconciler(command, name)
+    has_it = any("--auto-approve" in param.opts for param in command_of(command).params)
+    assert ran.code == 64
+    assert (f"No such option '{name}'. Did you mean '--auto-approve'?" in ran.err) is has_it

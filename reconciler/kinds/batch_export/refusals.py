@@ -122,6 +122,11 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
                 else "belongs to the project that the export moves from"
             )
             fix = f"set `{path_text(path)}` to the name of one of the new project"
+            if is_new and change.parent is not None:
+                fix = (
+                    f"run `apply --target project.{change.parent.key}`, create the "
+                    "integration in the project, then apply the rest"
+                )
             return Objection(f"integration {name or named} {problem}", fix, path)
     return None
 

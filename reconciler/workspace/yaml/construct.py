@@ -240,7 +240,9 @@ class Constructor:
                 self.error("bad-merge", message, source)
 
     def _unknown_tag(self, event: Any) -> Unknown:
-        self.error("unknown-tag", f"unknown tag {event.tag.replace(PREFIX, '!!')}", event)
+        tag = event.tag.replace(PREFIX, "!!")
+        fix = "write ${env:NAME}" if tag.lower() in ("!env", "!env_var") else None
+        self.error("unknown-tag", f"unknown tag {tag}", event, hint=fix)
         return Unknown()
 
     def _key(self, event: Any, depth: int) -> Any:
