@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.authoring.editing import Edit
+from reconciler.authoring.editing import Edit, NotEditable
 from reconciler.authoring.import_choice import Adoption, ImportContext, key_of
 from reconciler.authoring.import_drafts import Drafting
 from reconciler.authoring.placing import edited_texts
@@ -108,7 +108,11 @@ def _drafted(
         if edit is not None:
             edits.append((document, edit))
             written[adoption.address] = (adoption, document.file)
-    return Attempt(edited_texts(filing.source.folder, edits), written, drafting)
+    try:
+        texts = edited_texts(filing.source.folder, edits)
+    except NotEditable as error:
+        raise error.reworded(hint="import into another file with --into FILE") from None
+    return Attempt(texts, written, drafting)
 
 
 def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:

@@ -119,18 +119,24 @@ def diagnostics_as_text(diagnostics: Sequence[Diagnostic], style: Style = PLAIN)
 
 
 def _alike(diagnostics: Sequence[Diagnostic]) -> Iterator[list[Diagnostic]]:
-    """Yield the diagnostics in groups: many that differ only in the resource, or a single one."""
+    """Yield the diagnostics in groups: many that differ only in the resource, or a single one.
+
+    The groups are in the order of their first ones.
+    """
     from reconciler.kinds import kinds_by_name  # `--help` needs no kinds.
 
     address = re.compile(rf"\b({'|'.join(kinds_by_name())})\.[\w.-]*\w")
     groups: dict[object, list[Diagnostic]] = {}
+    keys: list[object] = []
     for diagnostic in diagnostics:
         words = (address.sub("", message_of(diagnostic)), address.sub("", diagnostic.hint or ""))
-        groups.setdefault((diagnostic.code, diagnostic.level, words), []).append(diagnostic)
-    for group in groups.values():
+        keys.append((diagnostic.code, diagnostic.level, words))
+        groups.setdefault(keys[-1], []).append(diagnostic)
+    for key, diagnostic in zip(keys, diagnostics, strict=True):
+        group = groups[key]
         if len(group) < _MANY:
-            yield from ([diagnostic] for diagnostic in group)
-        else:
+            yield [diagnostic]
+        elif group[0] is diagnostic:
             yield group
 
 

@@ -29,7 +29,12 @@ def saved(folder: Path, count: int = 1, name: str = "plan.json") -> Path:
     """Save a plan that creates an export, and updates others each in its own way."""
     numbers = range(count)
     changed = [
-        export(f"e{n}", name=f"é{n}", destination=s3(region=f"r{n}", prefix="é" * 100))
+        export(
+            f"e{n}",
+            name=f"é{n}",
+            destination=s3(region=f"r{n}", prefix="é" * 100),
+            **({"sql_query": f"SELECT {n} -- {'é' * 300}"} if n else {}),
+        )
         for n in numbers
     ]
     live = [live_export(f"id{n}", f"é{n}") for n in numbers]

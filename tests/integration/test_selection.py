@@ -243,6 +243,9 @@ def test_experience_1_import_takes_any_name(
     folder: Path, service: RunningEmulator, options: tuple[str, ...], imported: str
 ) -> None:
     ran = run(folder, service, "import", *options)
+    # The file beside is JSON, which is not edited.
+    assert (ran.code, "--into FILE" in ran.err) == (1, True)
+    ran = run(folder, service, "import", *options, "--into", "imported.yaml")
     assert ran.code == 0, ran.err
     assert f"batch_export.{imported}" in ran.out
 
