@@ -60,10 +60,10 @@ class Part(StrEnum):
     """The sections of a plan in the order of a reviewer, with their titles."""
 
     DANGERS = "Dangers"
+    LOOSENED = "Loosened since the apply"
     NEW = "New places and queries"
     REFUSED = "Refused by policy. Nothing will be applied."
     LATER = "Danger: takes effect after the merge."
-    LOOSENED = "Loosened since the apply"
     CHANGES = "Changes"
     DRIFT = "Drift"
     NOTES = "Notes"
@@ -203,9 +203,9 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     loosened = (note.message for note in plan.notes if note.code == "loosened")
     sections = (
         Section(Part.DANGERS, tuple(_dangers(plan))),
+        Section(Part.LOOSENED, tuple(map(Item, (*loosened, *_leaving(plan))))),
         Section(Part.NEW, tuple(_new(plan))),
         *(Section(part, tuple(_refusals(plan, part))) for part in (Part.REFUSED, Part.LATER)),
-        Section(Part.LOOSENED, tuple(map(Item, (*loosened, *_leaving(plan))))),
         Section(Part.CHANGES, entries=tuple(entry for entry in ordered if not entry.drifted)),
         Section(Part.DRIFT, entries=tuple(entry for entry in ordered if entry.drifted)),
         Section(Part.NOTES, tuple(Item(note, Severity.INFO) for note in (*shared, *notes))),
@@ -230,6 +230,7 @@ def dangers_of(plans: Iterable[OfEnvironment[Plan]]) -> Section:
             item,
             subject=f"{printable(plan.environment)}: {item.subject}",
             short=f"{printable(plan.environment)}: {item.short}",
+            group=f"{printable(plan.environment)}: {item.group}",
         )
         for plan in plans
         if plan.result is not None
@@ -321,37 +322,47 @@ def _age(start: str, end: str) -> str:
 
 
 def _dangers(plan: Plan) -> Iterator[Item]:
-    """Yield the dangers, equal ones as one: the deletion of projects first, then the worst."""
-    groups: dict[tuple[str, str, Action], list[tuple[Change, Consequence]]] = {}
+    """Yield the dangers, equal ones as one: the deletion of projects first, then the worst.
+
+    Each deletion of a project has its own, since its name says what is lost.
+    """
+    groups: dict[tuple[str, ...], list[tuple[Change, Consequence]]] = {}
     parents = containers(all_kinds())
     for change in plan.sending:
+        own = str(change.address) if change.address.kind in parents else ""
         for item in change.consequences:
             if item.severity is Severity.DANGER:
-                key = (item.rule, general(change, item), change.action)
+                key = (item.rule, general(change, item), change.action, own)
                 groups.setdefault(key, []).append((change, item))
 
-    def order(key: tuple[str, str, Action]) -> tuple[bool, tuple[int, int], bool]:
-        change, item = groups[key][0]
+    def order(members: Sequence[tuple[Change, Consequence]]) -> tuple[bool, tuple[int, int], bool]:
+        change, item = members[0]
         is_parent = change.action is Action.DELETE and change.address.kind in parents
         return not is_parent, item.rank, not change.action.destructive
 
-    for rule, message, action in sorted(groups, key=order):
-        changes = [change for change, _ in groups[rule, message, action]]
-        first, is_single = changes[0], len(changes) == 1
-        short = str(first.address) if is_single else nouns(first.address.kind, len(changes))
-        keys = listed((printable(change.address.key) for change in changes), _MOST_IN_DANGER)
-        subject = title(first) if is_single else f"{short}: {keys}"
-        yield Item(
-            message.replace(ANY, short) if is_single else message,
-            Severity.DANGER,
-            f"{action.value} {subject}",
-            f"{action.value} {short}",
-            rule,
-            first.at if is_single else None,
-            group=rule,
-            count=len(changes),
-            change=first,
-        )
+    for members in sorted(groups.values(), key=order):
+        yield _danger(members)
+
+
+def _danger(members: Sequence[tuple[Change, Consequence]]) -> Item:
+    first, consequence = members[0]
+    message, is_single = general(first, consequence), len(members) == 1
+    short = str(first.address) if is_single else nouns(first.address.kind, len(members))
+    keys = listed((printable(change.address.key) for change, _ in members), _MOST_IN_DANGER)
+    subject = title(first) if is_single else f"{short}: {keys}"
+    hosts = {item.host for item in first.new if item.sort is Novelty.SECRET}
+    return Item(
+        message.replace(ANY, short) if is_single else message,
+        Severity.DANGER,
+        f"{first.action.value} {subject}",
+        f"{first.action.value} {shortened(short, _LONGEST_NAME)}",
+        consequence.rule,
+        first.at if is_single else None,
+        # Many of one address must not hide another address.
+        group=" at ".join([consequence.rule, *sorted(hosts)]),
+        count=len(members),
+        change=first,
+    )
 
 
 def _refusals(plan: Plan, part: Part) -> Iterator[Item]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -13,7 +15,7 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Reason, Severity
 from reconciler.model.text import listed, printable
-from reconciler.model.values import MISSING, value_at
+from reconciler.model.values import JSON, MISSING, value_at
 from reconciler.render.plan_fields import (
     FieldLine,
     LineKind,
@@ -30,11 +32,14 @@ _Remarked: TypeAlias = Sequence[tuple[Change, Consequence]]
 """Changes with the same consequence, each with it as it is shown."""
 _Positioned: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
 """The position of a change in the plan, the change and its lines."""
-_FEWEST: Mapping[Action, int] = {Action.CREATE: 8, Action.DELETE: 2}
+_FEWEST: Mapping[Action, int] = {Action.CREATE: 4, Action.DELETE: 2}
 """Changes that are shown as one if there are so many."""
 _FEWEST_EQUAL, _FEWEST_ALIKE = 3, 4
 """The same for other changes, with the same values and with others."""
 _INSIDE = "destination.config."
+_NUMBER = re.compile(r"\d+")
+_OWN = frozenset({"name", "prefix", "table_name", "table_id", "dataset_id"})
+"""What new objects of a group have of their own. All else is equal."""
 _MOST_NAMED = 20
 _MOST_KEYS = 6
 _MOST_NEW_NAMES = 40
@@ -160,11 +165,12 @@ class Entry(Struct, frozen=True):
         return min((remark.rank for remark in self.remarks), default=(len(Severity), 0))
 
     @property
-    def order(self) -> tuple[bool, bool, tuple[int, int], bool]:
-        """The order for a reviewer: dangers, what is new, then by rank and what is lost."""
+    def order(self) -> tuple[bool, bool, tuple[int, int], bool, bool]:
+        """The order for a reviewer: dangers, what is new, by rank, what is lost, single ones."""
         is_danger = self.rank[0] == Severity.DANGER.rank
         is_new = any(change.new for change in self.changes)
-        return not is_danger, not is_new, self.rank, not self.change.action.destructive
+        is_lost = self.change.action.destructive
+        return not is_danger, not is_new, self.rank, not is_lost, self.grouped
 
     @property
     def drifted(self) -> bool:
@@ -235,13 +241,30 @@ def _key(
         (item.rule, item.severity, general(change, item) if verbose else "")
         for item in change.consequences
     )
-    # Values that differ are one only inside of a destination that stays: never queries or settings.
+    # Values that differ are one only inside of a destination that stays, if all change alike.
     is_own = verbose or change.severity is Severity.DANGER or change.new
     shown = tuple(
-        line if is_own or line.hunk or not line.name.startswith(_INSIDE) else (line.name, line.kind)
+        line
+        if is_own or line.hunk or not line.name.startswith(_INSIDE)
+        else (line.name, line.kind, _edit(line))
         for line in lines
     )
     return action, kind, reasons, rules, shown, notes, reach
+
+
+def _edit(line: FieldLine) -> tuple[str, str]:
+    """Return what changes, numbers aside: `"web/1/" -> "v2/web/1/"` adds `v0/`."""
+    before, after = _NUMBER.sub("0", line.before), _NUMBER.sub("0", line.after)
+    same = _common(reversed(before), reversed(after))
+    before, after = before[: len(before) - same], after[: len(after) - same]
+    same = _common(before, after)
+    return before[same:], after[same:]
+
+
+def _common(one: Iterable[str], other: Iterable[str]) -> int:
+    """Return with how many equal characters two texts begin."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _joined(every: Sequence[tuple[FieldLine, ...]]) -> tuple[FieldLine, ...]:
@@ -271,7 +294,15 @@ def _reach(change: Change) -> Hashable:
             for field in change.fields
             if field.path != ("name",)
         )
-    return change.reach, tuple((note.path, str(note.ref)) for note in change.secrets)
+    secrets = tuple((note.path, str(note.ref)) for note in change.secrets)
+    return change.reach, secrets, repr(_without(change.body or {}, _OWN))
+
+
+def _without(value: JSON, names: Collection[str]) -> JSON:
+    """Return a value without some names, at any depth."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _without(item, names) for name, item in value.items() if name not in names}
 
 
 def _entry(

@@ -75,6 +75,7 @@ def _blocks(
     yield _header(document, style)
     dangers = document.section(Part.DANGERS)
     yield danger_lines(dangers, style) if with_dangers else ()
+    yield _loosened(document, style)
     yield _new(document, style)
     for section in document.sections if whole else ():
         if section.part is Part.DRIFT:
@@ -112,12 +113,17 @@ def danger_lines(section: Section, style: Style) -> Iterator[str]:
     for item in section.within_budget():
         subject = item.short if section.is_brief else item.subject
         text = ": ".join(filter(None, (subject, item.text)))
-        lines = [*wrapped(text, "  !! " if subject else "     ", style, indent=5)]
         if section.is_brief:
-            lines = lines[:1]
-        elif item.at is not None:
+            text = shortened(text, style.width - 5)
+        lines = [*wrapped(text, "  !! " if subject else "     ", style, indent=5)]
+        if item.at is not None and not section.is_brief:
             lines += wrapped(place_as_text(item.at), " " * 5, style)
         yield from (style.paint(Colour.RED, line) for line in lines)
+
+
+def _loosened(document: Document, style: Style) -> Iterator[str]:
+    for item in document.section(Part.LOOSENED).items:
+        yield from wrapped(item.text, "loosened: ", style, Colour.YELLOW)
 
 
 def _new(document: Document, style: Style) -> Iterator[str]:
@@ -270,8 +276,6 @@ def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:
-    for item in document.section(Part.LOOSENED).items:
-        yield from wrapped(item.text, "loosened: ", style, Colour.YELLOW)
     for part, level in _LEVELS.items():
         for item in document.section(part).items:
             place = f"{item.at}: " if item.at is not None else ""

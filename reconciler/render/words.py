@@ -50,6 +50,7 @@ SEVERITIES: Mapping[Severity, Label] = {
 }
 _SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD)
 """Reasons that neither the action nor the fields of a change show."""
+_LONGEST_NAME = 80
 _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
 _BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
 """A text that reads the same without quotes: it is not a number."""
@@ -112,7 +113,9 @@ def nouns(kind: str, count: int) -> str:
 def title(change: Change) -> str:
     """Return the address, the name where it differs from the key, and the place of a deletion."""
     name, place = printable(change.name), deleted_in(change)
-    named = "" if name == change.address.key else f' "{name}"'
+    # A long name, or one with many spaces, must not move away what follows.
+    short = shortened(" ".join(name.split()), _LONGEST_NAME)
+    named = "" if name == change.address.key else f' "{short}"'
     return f"{change.address}{named}{place}"
 
 

@@ -49,6 +49,7 @@ _ENCRYPTION = _in_config("encryption", "kms_key_id")
 _OTHER_TABLES = "dataWarehouseEventsModifiers"
 """The modifier with the tables that a query reads in place of events."""
 _PERSONS = r"(?i)\b(?:raw_)?persons?\b|\bpoe\b"
+_LONGEST_PLACE = 60
 _LONGEST_ERROR = 121
 _MOST_NAMES = 10
 _DEGREES = (Severity.WARNING, Severity.INFO)
@@ -287,6 +288,9 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
 
 def _receiving(item: NewPlace) -> str:
     what, _, where = item.text.rpartition(" -> ")
+    if len(where) > _LONGEST_PLACE:
+        # The end of a name decides who has it.
+        where = f"{where[: _LONGEST_PLACE // 2]}…{where[-_LONGEST_PLACE // 2 :]}"
     before = f" (before: {item.before})" if item.before else ""
     # An integration has credentials of its own.
     given = "" if where.startswith("integration") else f", with {what}"

@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.diagnostics import Mark
+from reconciler.diagnostics import Mark, OfEnvironment
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Note, Plan, Severity
 from reconciler.model.policy import Limit, PlanOptions, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef
+from reconciler.render.environments import plans_as_text
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_document import projects_of
-from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
 from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
     desired_of,
@@ -140,8 +141,9 @@ def test_plan_v7_what_each_of_two_deleted_projects_loses_is_shown() -> None:
 def test_plan_v7_grouped_dangers_name_each_object_in_comments() -> None:
     plan = moved_exports(3)
     plan = replace(plan, changes=(lost("shop", "all"), lost("web", "all")))
-    assert "delete 2 projects: shop, web: deletes all" in plan_as_text(plan)
-    assert "`delete 2 projects: shop, web`: deletes all" in plan_as_markdown(plan)
+    for key, name in (("shop", "Shop"), ("web", "Web")):
+        assert f'delete project.{key} "{name}": deletes all' in plan_as_text(plan)
+        assert f'`delete project.{key} "{name}"`: deletes all' in plan_as_markdown(plan)
 
 
 def test_messages_that_differ_only_in_the_address_are_one() -> None:
@@ -188,8 +190,8 @@ def test_many_new_objects_of_a_project_are_listed_by_name() -> None:
     assert "  + 21 batch exports in Web\n" in text
     assert "destination  S3 21" in text
     assert all(f"x{number}" in text for number in range(21))
-    fewer = plan_as_text(replace(plan, changes=plan.changes[14:]))
-    assert fewer.count("destination  S3 s3://b/p/ (r), JSONLines") == 7
+    fewer = plan_as_text(replace(plan, changes=plan.changes[18:]))
+    assert fewer.count("destination  S3 s3://b/p/ (r), JSONLines") == 3
     assert plan_as_text(plan, VERBOSE).count("destination.config.bucket_name") == 21
 
 
@@ -367,3 +369,61 @@ def test_fidelity_f6_a_renamed_project_is_counted_once() -> None:
     plan = planned(desired_of(web, *exports), live, base=desired_of(project(), *exports))
     ((name, counts),) = projects_of(plan, always=True).items()
     assert (name, sum(counts.values())) == ("Shop", 4)
+
+
+def first_screen(plan: Plan) -> str:
+    return "\n".join(plan_as_text(plan, RenderOptions(style=Style(width=80))).splitlines()[:24])
+
+
+def test_r14_one_value_that_changes_otherwise_has_its_own_entry_first() -> None:
+    def moved_to(number: int) -> str:
+        return "../payroll/" if number == 33 else f"v2/web/{number}/"
+
+    numbers = range(50)
+    wanted = [export(f"x{n}", destination=s3(prefix=moved_to(n))) for n in numbers]
+    live = [live_export(f"e{n}", f"X{n}", destination=s3(prefix=f"web/{n}/")) for n in numbers]
+    plan = planned(desired_of(project(), *wanted), live_of(live_project(), *live))
+    assert '"web/33/" -> "../payroll/"' in first_screen(plan)
+    assert '49 values, such as "web/0/" -> "v2/web/0/"' in first_screen(plan)
+
+
+@pytest.mark.parametrize(
+    ("odd", "shown"), [({"interval": "day"}, "day"), ({"paused": True}, "paused")]
+)
+def test_r14_one_new_object_that_differs_has_its_own_entry_first(
+    odd: dict[str, Any], shown: str
+) -> None:
+    wanted = [export(f"x{n}", **(odd if n == 3 else {})) for n in range(8)]
+    text = first_screen(planned(desired_of(project(), *wanted), live_of(live_project())))
+    assert "  + 7 batch exports in Web" in text
+    assert shown in text[text.index("  + batch_export.x3") : text.index("  + 7 batch")]
+
+
+def test_a_long_name_does_not_hide_a_danger() -> None:
+    names = ["Long " + "n" * 1_700, "Old" + " " * 60 + "0 dangers"]
+    gone = [export(f"x{n}", name=name, state=State.ABSENT) for n, name in enumerate(names)]
+    live = [live_export(f"e{n}", name) for n, name in enumerate(names)]
+    plan = planned(desired_of(project(), *gone), live_of(live_project(), *live))
+    assert "history of runs" in " ".join(first_screen(plan).split())
+    alone = replace(plan, changes=plan.changes[1:])
+    assert 'batch_export.x1 "Old 0 dangers" in Web' in plan_as_text(alone)
+
+
+def test_r10_the_danger_of_a_second_environment_is_among_the_first() -> None:
+    danger = planned(
+        desired_of(project(), export("gone", state=State.ABSENT)),
+        live_of(live_project(), live_export("e1", "Gone")),
+    )
+    many = [export(f"x{n}", state=State.ABSENT, name=f"X{n}") for n in range(20)]
+    live = [
+        live_export(f"e{n}", f"X{n}", latest_runs=[{"created_at": f"2026-06-{n + 1:02}T00:00:00Z"}])
+        for n in range(20)
+    ]
+    first = planned(desired_of(project(), *many), live_of(live_project(), *live))
+    plans = [OfEnvironment("dev", first), OfEnvironment("production", danger)]
+    text = plans_as_text(plans, RenderOptions(style=Style(width=80)))
+    assert "21 dangers" in text.splitlines()[0]
+    assert any("production: delete batch_export.gone" in line for line in text.splitlines()[:14])
+    comment = plans_as_markdown(plans)
+    assert "### 2 environments · 21 dangers" in comment
+    assert "production: delete batch_export.gone" in comment[:1_500]
