@@ -60,10 +60,11 @@ def _without_inventory(draft: Draft) -> Iterator[Note]:
     sending = {
         change.address for change in draft.changes if any(n.use.sent for n in change.secrets)
     }
+    kept = draft.selected - sending
     names = [
         address
         for address, match in sorted(draft.matching.matches.items())
-        if match.live is not None and address in draft.selected - sending
+        if match.live is not None and address in kept
         if any(True for _ in secret_refs(match.resource.spec))
     ]
     if names and draft.changes:
@@ -161,10 +162,11 @@ def _not_read(draft: Draft) -> Iterator[Note]:
 def _paused_by_service(draft: Draft) -> Iterator[Note]:
     """Yield a note on the objects that the service paused and the plan does not unpause."""
     unpaused = {change.address for change in draft.changes if change.action is Action.UNPAUSE}
+    others = draft.selected - unpaused
     paused = [
         address
         for address, match in sorted(draft.matching.matches.items())
-        if match.live is not None and address in draft.selected - unpaused
+        if match.live is not None and address in others
         if cause_of_pause(match.live.body, declared=match.resource.spec.get("paused") is True)
         is Cause.SERVICE
     ]
