@@ -42,8 +42,6 @@ _LONGEST_PLACE = 300
 _LONGEST_BEFORE = 80
 _MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
-_MOST_NEW = 20
-_MOST_DANGERS = 12
 _MOST_WHOLE = 5
 """Dangers that are shown in full, so that a first screen has all."""
 _PLURALS = {"prefix": "prefixes"}
@@ -67,6 +65,10 @@ class Part(StrEnum):
     CHANGES = "Changes"
     DRIFT = "Drift"
     NOTES = "Notes"
+
+
+_MOST: Mapping[Part, int] = {Part.DANGERS: 12, Part.NEW: 20}
+"""Messages that are shown of a section. Of the others all are."""
 
 
 class Item(Struct, frozen=True):
@@ -128,18 +130,18 @@ class Section(Struct, frozen=True):
 
         Of dangers each rule has its share, so that many of one do not hide another.
         """
-        is_danger, seen, numbered = self.part is Part.DANGERS, Counter[str](), []
+        is_danger, most = self.part is Part.DANGERS, _MOST.get(self.part)
+        if most is None or len(self.items) <= most:
+            return self.items
+        seen, numbered = Counter[str](), []
         for position, item in enumerate(self.items):
             seen[item.group] += is_danger
             numbered.append((seen[item.group], position))
-        most = _MOST_DANGERS if is_danger else _MOST_NEW
         shown = {position for _, position in sorted(numbered)[:most]}
         counts: Counter[str] = Counter()
         for position, item in enumerate(self.items):
             if position not in shown:
                 counts[item.group] += item.count
-        if not counts:
-            return self.items
         at = "" if is_danger else "at "
         groups = (
             f"{count:,} {at}{shortened(printable(group), _LONGEST_BEFORE)}"

@@ -8,6 +8,7 @@ import re
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
+from reconciler.model.plan import Note, Refusal
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import safe_output
 from reconciler.model.values import SecretRef
@@ -137,3 +138,13 @@ def test_security_8_a_comment_with_broken_commands_is_within_the_limit() -> None
     assert 50_000 < len(printed) <= COMMENT_LIMIT
     several = [OfEnvironment(name, plan) for name in ("staging", "production")]
     assert len(safe_output(plans_as_markdown(several))) <= COMMENT_LIMIT
+
+
+def test_all_violations_and_all_that_is_loosened_are_shown() -> None:
+    """Only dangers and new places are counted when they are many."""
+    plan = planned(desired_of(project(timezone="Asia/Tokyo")), live_of(live_project()))
+    refusals = tuple(Refusal("rule", f"violation {number}.") for number in range(25))
+    notes = tuple(Note("loosened", f"`setting-{number}` is new") for number in range(25))
+    text = plan_as_markdown(replace(plan, refusals=refusals, notes=notes))
+    assert all(f"violation {number}." in text for number in range(25))
+    assert all(f"setting-{number}`" in text for number in range(25))
