@@ -9,7 +9,6 @@ from typing import Any, get_args
 import orjson
 from msgspec import Struct, field
 
-from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.decoding import (
     InvalidPlanFile,
@@ -18,8 +17,7 @@ from reconciler.model.decoding import (
     problem_of,
     value_of,
 )
-from reconciler.model.event import Event, Noted, Record, RunInfo
-from reconciler.model.kind import Action
+from reconciler.model.event import Event, Noted, OfChange, Record, RunInfo
 from reconciler.model.plan import Change, Plan, PlanSource
 from reconciler.model.public import Positive, Public, Term, as_json, derived, members
 
@@ -43,28 +41,15 @@ class Ending(Term):
     NOT_SENT = "not sent", "The run ended before a request changed anything."
 
 
-class LoggedChange(Public, frozen=True):
+class LoggedChange(OfChange, frozen=True):
     """A change of a run."""
 
-    internal = frozenset({"change"})
-
-    change: Change
     ending: Ending
     """How it ended."""
     live_id: str | None = field(default=None, name="id")
     """The object that it created or changed, null if unknown."""
     detail: str | None = None
     """The error, or why it was skipped, null without."""
-
-    @derived
-    def address(self) -> Address:
-        """The resource."""
-        return self.change.address
-
-    @derived
-    def action(self) -> Action:
-        """What was to be done."""
-        return self.change.action
 
     @derived
     def name(self) -> str:

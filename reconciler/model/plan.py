@@ -512,7 +512,7 @@ class Plan(Public, frozen=True, dict=True):
 
     @cached_property
     def dangers(self) -> Mapping[str, Sequence[Address]]:
-        """The objects with dangers, by the rule. A deleted parent stands for what is in it."""
+        """The objects with dangers, by the rule, without what is deleted with its parent."""
         dangers: dict[str, list[Address]] = {}
         for change in self.sending:
             for consequence in change.consequences:

@@ -27,7 +27,7 @@ from reconciler.render.plan_fields import (
 from reconciler.render.words import json_line, nouns, parent_of, shown_reasons, title, with_names
 
 ANY = "ADDRESS"
-"""Stands for the address of each change with a message."""
+"""The word in messages in place of the address of a change, so that equal ones are equal."""
 _Remarked: TypeAlias = Sequence[tuple[Change, Consequence]]
 """Changes with the same consequence, each with it as it is shown."""
 _Positioned: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
@@ -145,9 +145,7 @@ class Entry(Struct, frozen=True):
 
     def title_of(self, change: Change) -> str:
         """Return the title of one of its changes, with the number of what is deleted with it."""
-        inside = self.inside.get(change.id, ())
-        kinds = Counter(item.address.kind for item in inside)
-        return " and ".join([title(change), *(nouns(*item) for item in kinds.items())])
+        return _title(change, self.inside)
 
     @property
     def change(self) -> Change:
@@ -207,18 +205,19 @@ def entries_of(
         fewest = _FEWEST_EQUAL if all(lines == every[0] for lines in every) else _FEWEST_ALIKE
         if len(members) >= _FEWEST.get(first.action, fewest):
             changes_of_group = [change for _, change, _ in members]
-            positioned.append((position, _entry(changes_of_group, _joined(every), notes, unless)))
+            entry = _entry(changes_of_group, _joined(every), notes, unless, inside)
+            positioned.append((position, entry))
             continue
         for position, change, lines in members:
             shown = lines or lines_to_show(change, verbose=verbose)
-            positioned.append((position, _entry((change,), shown, notes, unless)))
+            positioned.append((position, _entry((change,), shown, notes, unless, inside)))
     positioned.sort(key=lambda item: item[0])
-    entries = (replace(entry, inside=inside) for _, entry in positioned)
-    titled = (
-        item if item.grouped else replace(item, title=item.title_of(item.change))
-        for item in entries
-    )
-    return tuple(titled), tuple(shared.values())
+    return tuple(entry for _, entry in positioned), tuple(shared.values())
+
+
+def _title(change: Change, inside: Mapping[str, Sequence[Change]]) -> str:
+    kinds = Counter(item.address.kind for item in inside.get(change.id, ()))
+    return " and ".join([title(change), *(nouns(*item) for item in kinds.items())])
 
 
 def _key(
@@ -310,9 +309,10 @@ def _entry(
     lines: tuple[FieldLine, ...],
     notes: Mapping[Address, Sequence[str]],
     unless: frozenset[tuple[str, str]],
+    inside: Mapping[str, Sequence[Change]],
 ) -> Entry:
     """Return the entry of a change, or of a group."""
-    first, name, members = changes[0], title(changes[0]), ""
+    first, name, members = changes[0], _title(changes[0], inside), ""
     if len(changes) > 1:
         name, members = nouns(first.address.kind, len(changes)), _members(changes)
         if first.action is Action.CREATE:
@@ -321,7 +321,8 @@ def _entry(
             members = _listed(changes, _MOST_NEW_NAMES)
     remarks = remarks_of(changes, unless=unless)
     about = tuple(notes.get(first.address, ()))
-    return Entry(tuple(changes), name, lines, remarks, shown_reasons(first), about, members)
+    reasons = shown_reasons(first)
+    return Entry(tuple(changes), name, lines, remarks, reasons, about, members, inside)
 
 
 def _members(changes: Sequence[Change]) -> str:
