@@ -10,12 +10,10 @@ import yaml
 from msgspec import Struct
 from yaml.nodes import Node
 
-from reconciler.workspace.yaml.document import is_block_list, is_block_text
+from reconciler.workspace.yaml.document import is_block_text
 
-STEP = 2
 _KEEPS_EMPTY_LINES = re.compile(r"[|>][0-9]*\+")
 """The header of a block scalar that includes the blank lines below."""
-_ITEM = re.compile(r"\s*#\s*-\s")
 _NOT_PLAIN = ("&", "!", "*", "? ")
 """What a key begins with that is not only its text."""
 
@@ -72,7 +70,7 @@ def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -
         body_end = until = limit
         if limit > line + 1:
             body_end = _body_end(value, lines, line=line, limit=limit)
-            until = _with_own_comments(value, lines, column, start=body_end, end=limit)
+            until = _with_own_comments(lines, column, start=body_end, end=limit)
         entries.append(Entry(key, value, begin, line, body_end, until))
         begin = until
     return Block(tuple(entries), column, begin)
@@ -116,19 +114,13 @@ def _last_leaf(node: Node) -> Node:
     return node
 
 
-def _with_own_comments(
-    value: Node, lines: Sequence[str], column: int, *, start: int, end: int
-) -> int:
-    """Return the end of the comments that belong to the value above them.
-
-    These are indented more than the next key, or are commented-out items of an unindented list.
-    """
-    is_list = is_block_list(value) and value.start_mark.column == column
+def _with_own_comments(lines: Sequence[str], column: int, *, start: int, end: int) -> int:
+    """Return the end of the comments that belong to the value above: indented more than its key."""
     until = start
     for line in range(start, end):
         text = lines[line]
         if text.strip():
-            if indent_of(text) <= column and not (is_list and _ITEM.match(text)):
+            if indent_of(text) <= column:
                 break
             until = line + 1
     return until

@@ -11,25 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-import orjson
 import yaml
 from msgspec import Struct
 from yaml.nodes import Node
 
 from reconciler.authoring.blocks import (
-    STEP,
     Block,
     Entry,
     block_of,
     content_end,
     line_end,
 )
-from reconciler.authoring.yaml_text import flow_text, yaml_text
+from reconciler.authoring.yaml_text import flow_text, yaml_item, yaml_text
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import kinds_by_collection
 from reconciler.model.comparison import is_same
-from reconciler.model.text import COMMAND
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -142,7 +139,7 @@ class _Editing:
         end = content_end(self.lines)
         if self.document.node is None:
             above = [""] if end and self.lines[end - 1].strip() else []
-            added = (self._new((name,), value) for name, value in wanted.items())
+            added = (_key_lines((name,), value) for name, value in wanted.items())
             lines = [line for new in added for line in ("", *new)][1:]
             yield self._inserted(end, [*above, *lines])
             return
@@ -168,8 +165,6 @@ class _Editing:
                 if before is not MISSING:
                     raise self._refused(block.entries[0].key, _SHARED)
                 yield self._insertion(block, (*path, name), after)
-            elif not path and not before and name in kinds_by_collection():
-                yield from self._opened(entries[name], after)
             elif after is MISSING:
                 self._check_removal(entries[name])
                 yield Splice(self.starts[entries[name].line], self.starts[entries[name].end], "")
@@ -181,7 +176,7 @@ class _Editing:
         node = entry.value
         is_block = isinstance(node, yaml.MappingNode) and not node.flow_style
         if not (is_block and isinstance(have, dict) and isinstance(want, dict) and want):
-            yield from self._value(entry.key, node, have, want, entry)
+            yield self._replaced(entry, want, path)
             return
         self._check_shared(entry.key, (node,))
         inner = block_of(node, self.lines, start=entry.below, end=entry.end)
@@ -189,36 +184,23 @@ class _Editing:
             raise self._refused(entry.key, _LAYOUT)
         yield from self._block(inner, have, want, path)
 
-    def _value(
-        self, key: Node, node: Node, have: JSON, want: JSON, entry: Entry | None = None
-    ) -> Iterator[Splice]:
-        """Yield what changes in a value. `entry` are the lines of its key, None in brackets."""
-        is_flow = isinstance(node, yaml.MappingNode) and node.flow_style and node.value
-        if is_flow and isinstance(have, dict) and isinstance(want, dict):
-            self._check_shared(key, (node,))
-            if have.keys() <= want.keys():
-                yield from self._flow(key, node, have, want)
-                return
+    def _replaced(self, entry: Entry, want: JSON, path: Path) -> Splice:
+        """Return a new value of a key. A mapping in brackets in one line stays so."""
+        key, node = entry.key, entry.value
         self._check_shared(key, nodes_in(node))
-        start, end = node.start_mark.index, node.end_mark.index
-        if start == end:
-            start = end = self.text.index(":", key.end_mark.index) + 1
-        space = " " if start == end else ""
-        if entry is None or (is_flow and want and isinstance(want, dict)):
-            if self._has_comments(node, start, end):
-                raise self._refused(key, _COMMENTS)
-            yield Splice(start, end, space + (_quoted(node, want) or flow_text(want)))
-            return
-        first, *rest = _lines(want)
-        is_block = isinstance(node, yaml.CollectionNode) and not node.flow_style
-        if not rest and not is_block and "\n" not in self.text[start:end]:
-            yield Splice(start, end, space + (_quoted(node, want) or first))
-            return
         colon = self.text.index(":", key.end_mark.index) + 1
+        start, end = node.start_mark.index, node.end_mark.index
+        is_flow = isinstance(node, yaml.CollectionNode) and node.flow_style
+        one_line = "\n" not in self.text[start:end]
+        in_line = one_line and (is_flow or isinstance(node, yaml.ScalarNode))
+        in_brackets = in_line and is_flow and node.value and isinstance(want, dict) and want
+        first, *rest = [flow_text(want)] if in_brackets else _lines(path, want)
+        if in_line and not rest:
+            return Splice(start, end, first) if end > start else Splice(colon, colon, f" {first}")
         below, beside = colon, ""
-        if node.start_mark.line > entry.line:
+        if in_line or node.start_mark.line > entry.line:
             below = self.starts[entry.below]
-            beside = self.text[colon:below].rstrip()
+            beside = self.text[end if in_line and end > start else colon : below].rstrip()
         # A comment below a text in lines would be part of it.
         last = entry.end if first.startswith("|") else entry.body_end
         if self._has_comments(node, below, self.starts[last]):
@@ -226,25 +208,7 @@ class _Editing:
         margin = " " * key.start_mark.column
         lines = [f" {first}".rstrip() + beside, *(margin + line if line else "" for line in rest)]
         text = "".join(f"{line}{self.ending}" for line in lines)
-        yield Splice(colon, self.starts[entry.body_end], text)
-
-    def _flow(
-        self, key: Node, node: Node, have: Mapping[str, Any], want: Mapping[str, Any]
-    ) -> Iterator[Splice]:
-        """Yield what changes in brackets in which no key goes."""
-        members = {name.value: (name, value) for name, value in node.value if name.tag != MERGE_TAG}
-        added = {name: value for name, value in want.items() if name not in have}
-        for name, before in have.items():
-            if is_same(before, want[name]):
-                continue
-            if name not in members:
-                raise self._refused(key, _SHARED)
-            yield from self._value(*members[name], before, want[name])
-        if added:
-            name_node, last = node.value[-1]
-            self._check_shared(name_node, (last,))
-            end = last.end_mark.index
-            yield Splice(end, end, f", {flow_text(added)[1:-1]}")
+        return Splice(colon, self.starts[entry.body_end], text)
 
     def _check_removal(self, entry: Entry) -> None:
         """Raise NotEditable if the lines of a key have comments that are not beside a key."""
@@ -288,21 +252,10 @@ class _Editing:
 
     def _insertion(self, block: Block, path: Path, value: JSON) -> Splice:
         """Return a new key of a mapping, which comes last."""
-        lines = [" " * block.column + line if line else "" for line in self._new(path, value)]
-        if self._is_spaced(path):
+        lines = [" " * block.column + line if line else "" for line in _key_lines(path, value)]
+        if len(path) <= _TOP and path[0] in kinds_by_collection():
             return self._inserted(block.footer, ["", *lines])
         return self._inserted(block.entries[-1].end, lines)
-
-    def _opened(self, entry: Entry, members: JSON) -> Iterator[Splice]:
-        """Yield the members of an empty collection, below its key."""
-        _, *lines = self._new((entry.name,), members)
-        if self._has_comments(
-            entry.value, entry.value.start_mark.index, entry.value.end_mark.index
-        ):
-            raise self._refused(entry.key, _COMMENTS)
-        colon = self.text.index(":", entry.key.end_mark.index) + 1
-        yield Splice(colon, max(colon, entry.value.end_mark.index), "")
-        yield self._inserted(entry.body_end, lines)
 
     def _inserted(self, line: int, lines: Iterable[str]) -> Splice:
         """Return lines to insert above a line."""
@@ -313,31 +266,20 @@ class _Editing:
             text = f"{self.ending}{text}"
         return Splice(at, at, text)
 
-    def _is_spaced(self, path: Path) -> bool:
-        return len(path) <= _TOP and path[0] in kinds_by_collection()
 
-    def _new(self, path: Path, value: JSON) -> list[str]:
-        """Return the lines of a new key, with an empty line between resources."""
-        if len(path) == 1 and self._is_spaced(path):
-            members = (self._new((*path, key), item) for key, item in mapping_of(value).items())
-            lines = [line for new in members for line in ("", *new)]
-            return [f"{path[0]}:", *(" " * STEP + line if line else "" for line in lines[1:])]
-        return yaml_text({str(path[-1]): value}).splitlines()
+def _key_lines(path: Path, value: JSON) -> list[str]:
+    """Return the lines of a new key."""
+    first, *rest = _lines(path, value)
+    return [f"{yaml_item(str(path[-1]))}: {first}".rstrip(), *rest]
 
 
-def _lines(value: JSON) -> list[str]:
-    """Return the text of a value after its key and below it, indented by one step."""
-    lines = yaml_text({"k": value}).splitlines()
-    return [lines[0].removeprefix("k:").strip(), *lines[1:]]
-
-
-def _quoted(node: Node, value: JSON) -> str | None:
-    """Return a text with the quotes of the old one, None without quotes."""
-    quote = node.style if isinstance(node, yaml.ScalarNode) else None
-    is_simple = isinstance(value, str) and value.isascii() and value.isprintable()
-    if quote not in ("'", '"') or not is_simple or COMMAND.search(str(value)):
-        return None
-    return "'" + value.replace("'", "''") + "'" if quote == "'" else orjson.dumps(value).decode()
+def _lines(path: Path, value: JSON) -> list[str]:
+    """Return the text of a value after its key and below it, with empty lines between resources."""
+    first, *rest = yaml_text({"k": value}).splitlines()
+    if len(path) == 1 and path[0] in kinds_by_collection():
+        text = "\n".join(rest)
+        rest = re.sub(r"\n(?=  [^ ])", "\n\n", text).split("\n") if text else rest
+    return [first.removeprefix("k:").strip(), *rest]
 
 
 def check_text(document: Document, text: str, expected: JSON) -> None:

@@ -21,16 +21,11 @@ _OVERRIDES = "overrides"
 
 
 class Place(Struct, frozen=True):
-    """One value for a file: the edit, the label of its layer, and where the value is now.
-
-    `replaces` is the reference that stays in the layer below, "" for none.
-    """
+    """One value for a file: the edit, and the label of its layer."""
 
     document: Document
     edit: Edit
     layer: str
-    now: Layer
-    replaces: str = ""
 
 
 class Placing(Struct, frozen=True):
@@ -56,8 +51,10 @@ class Placing(Struct, frozen=True):
         places = self.loaded.places[self.address]
         now, nearest = places.source_of(path)
         written = value_at(now.value, nearest) if nearest else MISSING
-        replaces = _reference(written)
-        layer = self._layer(now, path, is_reference=replaces != "")
+        is_reference = any(
+            isinstance(leaf, str) and bool(references_in(leaf)) for _, leaf in leaves(written)
+        )
+        layer = self._layer(now, path, is_reference=is_reference)
         if value is MISSING:
             # A key in a lower layer would show through.
             below = (other.value for other in places.layers if other is not layer)
@@ -65,8 +62,7 @@ class Placing(Struct, frozen=True):
             value = UNSET if is_below else MISSING
         else:
             value = escaped(value)
-        stays = replaces if layer is not now else ""
-        return Place(layer.document, Edit((*layer.path, *path), value), layer.label, now, stays)
+        return Place(layer.document, Edit((*layer.path, *path), value), layer.label)
 
     def _layer(self, now: Layer, path: Path, *, is_reference: bool) -> Layer:
         """Return the layer that gets the value of a field, which is in a layer now."""
@@ -92,12 +88,6 @@ class Placing(Struct, frozen=True):
     def environment(self) -> str:
         """The name of the environment."""
         return self.loaded.desired.environment
-
-
-def _reference(written: JSON) -> str:
-    """Return the text of a value that has references, "" without one."""
-    texts = [leaf for _, leaf in leaves(written) if isinstance(leaf, str)]
-    return next((text for text in texts if references_in(text)), "")
 
 
 def edited_texts(folder: FolderPath, edits: Iterable[tuple[Document, Edit]]) -> dict[str, str]:

@@ -44,14 +44,13 @@ class Placed(Struct, frozen=True):
     """A live value that is written.
 
     `layer` is `resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`, `at` the place
-    that is edited, `replaces` the reference that stays for other environments, "" for none.
+    that is edited.
     """
 
     address: Address
     path: Path
     layer: str
     at: Mark
-    replaces: str
 
 
 class LeftOut(Struct, frozen=True):
@@ -83,7 +82,7 @@ class _Value(Struct, frozen=True):
         """Yield what is written."""
         for place in self.places if self.reason is None else ():
             at = place.document.mark(place.edit.path)
-            yield Placed(self.address, self.field.path, place.layer, at, place.replaces)
+            yield Placed(self.address, self.field.path, place.layer, at)
 
 
 async def pull(
@@ -198,19 +197,16 @@ def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
     )
 
 
-def _without_errors(
-    session: Session, values: Sequence[_Value], before: Sequence[_Value] = ()
-) -> list[_Value]:
-    """Return values, without those that, after the values before, make the files invalid."""
-    try:
-        Session.open(session.workspace, drafts=_texts(session, (*before, *values)))
-    except InvalidConfiguration as error:
-        if len(values) == 1:
-            return [replace(values[0], reason=error.diagnostics[0].message)]
-        half = len(values) // 2
-        first = _without_errors(session, values[:half], before)
-        return first + _without_errors(session, values[half:], (*before, *first))
-    return [*values]
+def _without_errors(session: Session, values: Sequence[_Value]) -> list[_Value]:
+    """Return values, those with a reason that make the files invalid, one after the other."""
+    kept: list[_Value] = []
+    for value in values:
+        try:
+            Session.open(session.workspace, drafts=_texts(session, [*kept, value]))
+            kept.append(value)
+        except InvalidConfiguration as error:
+            kept.append(replace(value, reason=error.diagnostics[0].message))
+    return kept
 
 
 def _differing(
@@ -243,7 +239,10 @@ def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:
 
 def pull_summary(pulled: Pulled, verb: str) -> str:
     """Return what is written where, what was left out, and how many values are written."""
-    lines = list(map(_placed, pulled.placed))
+    lines = [
+        printable(f"{item.at}: set {path_text(item.path)} of {item.address} ({item.layer})")
+        for item in pulled.placed
+    ]
     for item in pulled.left_out:
         what = f"{item.address} {path_text(item.path)}".strip()
         lines.append(printable(f"left out: {what}: {item.reason}"))
@@ -251,9 +250,3 @@ def pull_summary(pulled: Pulled, verb: str) -> str:
         values, files = several(len(pulled.placed), "value"), several(len(pulled.changes), "file")
         lines.append(f"{verb} {values} to {files}")
     return "".join(f"{line}\n" for line in lines or ["No drift."])
-
-
-def _placed(item: Placed) -> str:
-    where = item.layer
-    where += f"; {item.replaces} stays for other environments" if item.replaces else ""
-    return printable(f"{item.at}: set {path_text(item.path)} of {item.address} ({where})")

@@ -237,5 +237,5 @@ def test_an_anchor_that_is_used_elsewhere_is_refused_with_its_place(folder: Path
     write(folder, {"exports.yaml": text})
     ran = promote(folder, "both")
     assert ran.code == 1
-    assert "exports.yaml:28:43: cannot edit a value with an anchor" in ran.err
+    assert "exports.yaml:28:5: cannot edit a value with an anchor" in ran.err
     assert (folder / "exports.yaml").read_text() == text

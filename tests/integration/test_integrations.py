@@ -277,6 +277,28 @@ def test_import_writes_names(
     assert "No changes." in run(stored, folder, "plan", *words).out
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"scopes": ["batch_export:write", "project:write"]},
+        {"integration_kinds": ["aws-s3"]},
+    ],
+)
+def test_import_writes_ids_where_the_key_sees_no_names(
+    service_of: StartService, tmp_path: Path, key: dict[str, Any]
+) -> None:
+    service = service_of(seed(live_exports(ids_of(100)), [], **key), "--dialect", "2026")
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = run(service, folder, "import", "--project", "1")
+    assert ran.code == 0, ran.out + ran.err
+    text = "".join(path.read_text() for path in folder.rglob("projects/*.yaml"))
+    sees_some = "integration_kinds" in key
+    assert text.count("integration: lake\n") == sees_some
+    assert text.count("integration: 100\n") == (not sees_some)
+    assert "integration: 101\n" in text
+    assert "No changes." in run(service, folder, "plan").out
+
+
 def plan_error(service: RunningEmulator, folder: Path) -> str:
     ran = run(service, folder, "plan", "-e", "staging")
     assert ran.code == 5, ran.out

@@ -83,11 +83,6 @@ def is_block_text(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.style in ("|", ">")
 
 
-def is_block_list(node: Node) -> bool:
-    """Return whether a node is a list with a dash before each item."""
-    return isinstance(node, SequenceNode) and not node.flow_style
-
-
 def tagged_value(tag: str, text: str) -> JSON:
     """Return the value of a scalar without quotes by its tag, MISSING if it is ambiguous."""
     kind, word = tag.removeprefix(PREFIX), text.lower()

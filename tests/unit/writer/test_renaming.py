@@ -31,7 +31,7 @@ def edited(text: str, key: str = "shop") -> str | None:
         ),
         (
             "batch_exports:\n  a:\n    overrides: {x: {project: 'web'}, y: {project: w}}\n",
-            "batch_exports:\n  a:\n    overrides: {x: {project: 'shop'}, y: {project: w}}\n",
+            "batch_exports:\n  a:\n    overrides: {x: {project: shop}, 'y': {project: w}}\n",
         ),
         ("? projects\n: ? web\n  : {name: W}\n", "? projects\n: ? shop\n  : {name: W}\n"),
     ],
