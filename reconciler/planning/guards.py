@@ -291,12 +291,7 @@ def pruned(draft: Draft) -> Iterator[Refusal]:
 
 
 def ignored_name(draft: Draft) -> Iterator[Refusal]:
-    """Refuse resources whose name, or that of their object, is in `ignore`.
-
-    One that is not selected is not planned, unless a change needs it as its parent.
-    """
-    matches = (draft.matching.matches.get(change.address) for change in draft.changes)
-    parents = {match.parent_address for match in matches if match is not None}
+    """Refuse resources whose name, or that of their object, is in `ignore`."""
     named = {
         change.address
         for change in draft.changes
@@ -304,7 +299,7 @@ def ignored_name(draft: Draft) -> Iterator[Refusal]:
         if fits_any(name.strip(), draft.policy.ignore)
     }
     for address in (*draft.matching.untouchable, *sorted(named)):
-        if address in draft.selected or address in parents:
+        if address in draft.selected:
             yield Refusal(
                 "ignore",
                 f"{address} matches `policy.ignore`",

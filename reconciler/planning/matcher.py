@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import TypeVar
 
@@ -151,11 +153,13 @@ def match(
     by_name = {kind.name: kind for kind in kinds}
     if inventory is not None:
         inventory = inventory.counted(live, by_name)
-    matcher = _Matcher(live, inventory or Inventory(), by_name, frozenset(ignored))
+    matcher = _Matcher(
+        live, inventory or Inventory(), by_name, frozenset(ignored), untouchable.keys()
+    )
     for kind in kinds:
         own = [resource for resource in declared if resource.address.kind == kind.name]
         matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
-    matcher.claim_removed({*untouchable, *matcher.ambiguous})
+    matcher.claim_removed()
     unmanaged = tuple(
         item
         for kind in kinds
@@ -203,6 +207,7 @@ class _Matcher(Struct, dict=True):
     inventory: Inventory
     kinds: Mapping[str, Kind]
     ignored: frozenset[tuple[str, str]]
+    untouchable: AbstractSet[Address]
     matches: dict[Address, Match] = field(default_factory=dict)
     removed: dict[Address, Match] = field(default_factory=dict)
     left: dict[Address, str] = field(default_factory=dict)
@@ -246,13 +251,13 @@ class _Matcher(Struct, dict=True):
         place = live.identity
         return place not in self.claims and place not in self.ignored
 
-    def claim_removed(self, untouchable: Container[Address]) -> None:
+    def claim_removed(self) -> None:
         """Claim the objects of entries that no resource has, and note why they must stay.
 
-        `untouchable` are resources without a match: they are declared, so nothing of them leaves.
+        Resources without a match are declared, so nothing of them leaves.
         """
         entries = self.inventory.entries
-        for address in sorted(address for address in entries if address not in untouchable):
+        for address in sorted(entries.keys() - self.untouchable - self.ambiguous.keys()):
             entry = entries[address]
             identity = (address.kind, entry.id)
             live, match = self.live.by_identity.get(identity), self.matches.get(address)
@@ -341,13 +346,14 @@ class _Matcher(Struct, dict=True):
     def _placed(self, starts: Sequence[Match]) -> list[Match]:
         """Return the resources whose parent is known or to be created. Refuse the others."""
         placed: list[Match] = []
-        inside: dict[Address, list[Resource]] = {}
+        inside = defaultdict[Address, list[Resource]](list)
         for start in starts:
             ref, kind = start.resource.parent, start.kind
             ids = self._parent_ids(kind.parent, ref) if kind.parent and ref is not None else [""]
-            if start.parent_address in self.ambiguous:
+            parent = start.parent_address
+            if parent is not None and (parent in self.ambiguous or parent in self.untouchable):
                 self.ambiguous[start.resource.address] = start
-                inside.setdefault(start.parent_address, []).append(start.resource)
+                inside[parent].append(start.resource)
             elif ref is not None and ref.name is not None and len(ids) != 1:
                 below = str(kind.parent_key)
                 choice = printable(
@@ -371,17 +377,24 @@ class _Matcher(Struct, dict=True):
                 )
             else:
                 placed.append(start)
+        self._refuse_inside(inside)
+        return placed
+
+    def _refuse_inside(self, inside: Mapping[Address, Sequence[Resource]]) -> None:
+        """Refuse the resources in projects of which no object is known."""
         for parent, resources in inside.items():
+            rule, why = AMBIGUOUS, "is ambiguous"
+            if parent in self.untouchable:
+                rule, why = "ignore", "matches `policy.ignore`"
             self.unclear.append(
                 Refusal(
-                    AMBIGUOUS,
-                    f"{several(len(resources), 'resource')} in {parent}, which is ambiguous",
+                    rule,
+                    f"{several(len(resources), 'resource')} in {parent}, which {why}",
                     tuple(item.address for item in resources),
                     resources[0].mark,
                     f"correct {parent} first; to plan without them, pass --exclude for each",
                 )
             )
-        return placed
 
     def _live_of(self, address: Address) -> LiveObject | None:
         match = self.matches.get(address)

@@ -140,10 +140,11 @@ class Identity:
         """Return whether the project of a resource is clear, and refuse it otherwise."""
         how, text = resource.parent or ("key", "")
         if how == "key":
-            if text in self.ambiguous:
-                inside.setdefault(text, set()).add(resource.address)
-                self.ambiguous.add(resource.address)
-            return text not in self.ambiguous
+            if text not in self.ambiguous | self.untouchable:
+                return True
+            inside.setdefault(text, set()).add(resource.address)
+            self.ambiguous.add(resource.address)
+            return False
         found = self._projects(how, text)
         if len(found) == 1 or (how == "id" and resource.absent):
             return True
@@ -161,7 +162,9 @@ class Identity:
         inside: dict[str, set[str]] = {}
         every = [resource for resource in resources if resource.kind == kind]
         resources = [resource for resource in every if self._is_placed(resource, inside)]
-        self.unclear |= {("ambiguous", frozenset(addresses)) for addresses in inside.values()}
+        for parent, addresses in inside.items():
+            rule = "ignore" if parent in self.untouchable else "ambiguous"
+            self.unclear.add((rule, frozenset(addresses)))
         for resource in resources:
             if resource.pinned is not None:
                 found = self._pinned(resource)

@@ -139,9 +139,8 @@ def _names(plan: Planned) -> Refusals:
 
 
 def _ignored(plan: Planned) -> Refusals:
-    parents = {plan.now[key].parent for key, _ in plan.changes if key in plan.now}
     for address in plan.identity.untouchable:
-        if address not in plan.left_out or ("key", address) in parents:
+        if address not in plan.left_out:
             yield "ignore", address
 
 

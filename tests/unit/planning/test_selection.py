@@ -11,7 +11,7 @@ from reconciler.errors import BadUsage
 from reconciler.model.address import Address
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy, Selection
-from reconciler.model.resource import ParentRef, State
+from reconciler.model.resource import Lifecycle, ParentRef, State
 from reconciler.planning.planner import make_plan
 from tests.support.worlds import (
     KINDS,
@@ -113,16 +113,16 @@ IGNORING = Policy(ignore=("The app", "New lake"))
 @pytest.mark.parametrize(
     ("selection", "expected"),
     [
-        ({}, {"batch_export.lake", "project.app"}),
-        ({"excludes": ("New lake",)}, {"project.app"}),
+        ({}, {"batch_export.lake", "project.app", "batch_export.sea"}),
+        ({"excludes": ("New lake",)}, {"project.app", "batch_export.sea"}),
         ({"excludes": ("lake", "app", "sea")}, set()),
         ({"targets": ("web",)}, set()),
         ({"targets": ("lake",)}, {"batch_export.lake"}),
         ({"parents": ("web",)}, {"batch_export.lake"}),
         ({"kinds": ("project",)}, {"project.app"}),
-        # It can't be created in a project that is not managed.
-        ({"excludes": ("lake", "app")}, {"project.app"}),
-        ({"targets": ("sea",)}, {"project.app"}),
+        # Nothing in a project that is not managed is planned.
+        ({"excludes": ("lake", "app")}, {"batch_export.sea"}),
+        ({"targets": ("sea",)}, {"batch_export.sea"}),
     ],
 )
 def test_model_a_ignored_resources_that_are_not_selected_are_not_refused(
@@ -133,6 +133,20 @@ def test_model_a_ignored_resources_that_are_not_selected_are_not_refused(
     assert {item.rule for item in plan.refusals} <= {"ignore"}
     assert refused == expected
     assert not changed(plan) & {"batch_export.lake", "project.app"}
+
+
+def test_exports_of_an_ignored_project_are_not_planned_as_replacements() -> None:
+    """Their project had no object, so they seemed to be moved to one that does not exist yet."""
+    web, lake = project(), export(lifecycle=Lifecycle(allow_replace=True))
+    live = live_of(live_project(), live_export())
+    for base in (None, desired_of(web, lake)):
+        plan = planned(desired_of(web, lake), live, Policy(ignore=("Web",)), base=base)
+        assert changed(plan) == set()
+        assert [item.message for item in plan.refusals] == [
+            "1 resource in project.web, which matches `policy.ignore`",
+            "project.web matches `policy.ignore`",
+        ]
+        assert bool(plan.unmanaged) is (base is None)
 
 
 def test_model_a_ignored_resources_are_refused_where_their_secrets_are_sent_again() -> None:
