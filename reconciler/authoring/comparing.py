@@ -355,17 +355,21 @@ def compared_document(comparison: EnvironmentComparison, options: RenderOptions)
         Column(second, " ", f" in {second}", padded=False),
         Column("why or where", padded=False),
     )
-    unintended = tuple(map(_row, comparison.unintended))
     intended = [item for item in comparison.differences if item.intended is not None]
-    shown = tuple(map(_row, intended)) if options.verbose else ()
+    tables = (
+        Table(columns, tuple(map(_row, items)), title, headed=False, indent=6)
+        for title, items in (
+            ("", comparison.unintended),
+            ("Intended differences:", intended if options.verbose else ()),
+        )
+    )
     return Document(
         (Cell(f"{first} and {second}"),),
         (Cell(f"Environments {first} and {second} · configuration"),),
         (
-            Table(columns, unintended, headed=False, indent=6),
+            *tables,
             _only_table(first, comparison.only_first),
             _only_table(second, comparison.only_second),
-            Table(columns, shown, "Intended differences:", headed=False, indent=6),
         ),
         _summary(comparison, len(intended)),
     )

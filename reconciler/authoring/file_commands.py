@@ -172,10 +172,9 @@ def init_command(*, schemas: bool, host: str | None, **options: Any) -> int:
 
 
 def _print_recipe(host: str, workspace: InitOptions) -> None:
-    from reconciler.authoring.recipes import Known, write_recipe
+    from reconciler.authoring.recipes import write_recipe
 
-    known = Known(workspace.base_url, workspace.organization)
-    recipe = write_recipe(host, workspace.folder, workspace.environment, known)
+    recipe = write_recipe(host, workspace)
     _print_files(recipe.written)
     for name in recipe.kept:
         write_note(f"kept {printable(name)}, which exists\n")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 
 from msgspec import Struct
 
@@ -58,20 +58,11 @@ class ImportContext(Struct, frozen=True, dict=True):
 
         Where names must be unique, names that differ in case only are ambiguous, too.
         """
-        ambiguous: set[Identity] = set()
-        for kind in all_kinds():
-            scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
-            for live in self.live.of(kind.name):
-                name = live.name.strip()
-                name = name.casefold() if kind.unique_names else name
-                scopes.setdefault((live.parent_id, name), []).append(live)
-                if kind.parent is not None and live.parent_id is not None:
-                    # A resource of the organization matches objects below every parent.
-                    scopes.setdefault((None, name), []).append(live)
-            for (scope, name), members in scopes.items():
-                if len(members) > 1 or not name:
-                    ambiguous |= {live.identity for live in members if live.parent_id == scope}
-        return ambiguous
+        every = self.live.by_identity.values()
+        counts = Counter(scope for live in every for scope in _scopes(live))
+        return {
+            live.identity for live in every if not live.name.strip() or counts[_scopes(live)[0]] > 1
+        }
 
     def parent_of(self, live: LiveObject) -> LiveObject | None:
         """Return the live object that contains another one, None without one."""
@@ -83,6 +74,13 @@ class ImportContext(Struct, frozen=True, dict=True):
     def name_of(self, live: LiveObject) -> str:
         """Return the name as files may contain it, "" if it contains a known secret."""
         return "" if live.identity in self.secret_names else live.name.strip()
+
+
+def _scopes(live: LiveObject) -> tuple[tuple[str, str | None, str], ...]:
+    """Return where a name finds an object: below its parent, and in the organization."""
+    name = live.name.strip()
+    name = name.casefold() if kinds_by_name()[live.kind].unique_names else name
+    return tuple((live.kind, scope, name) for scope in dict.fromkeys((live.parent_id, None)))
 
 
 class Choice(Struct, frozen=True):
@@ -168,8 +166,8 @@ class Adoption(Struct, frozen=True):
 def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Adoption, ...]:
     """Return each object with its key: made from the name, unique, and the same in each run.
 
-    Objects whose names give the same key get the environment, the key of their parent, and then
-    the id as a further part. A claimed object keeps its address.
+    Objects whose names give the same key get the key of their parent, the environment, or the id as
+    a further part. A claimed object keeps its address.
     """
     keys = {identity: address.key for identity, address in context.claims.items()}
     for kind in all_kinds():
@@ -198,38 +196,37 @@ def _keys(
 ) -> dict[Identity, str]:
     """Return a new key for each object of a kind: its first candidate that no other object has."""
     used = {address.key.casefold() for address in context.declared if address.kind == kind.name}
-    waiting = {live.identity: _candidates(live, assigned, context) for live in objects}
+    names = Counter(key_of(plain_name(context.name_of(live))) for live in objects)
     keys: dict[Identity, str] = {}
-    while waiting:
-        tried = {identity: next(candidates) for identity, candidates in waiting.items()}
-        counts = Counter(tried.values())
-        unique = {
-            identity: key for identity, key in tried.items() if counts[key] == 1 and key not in used
-        }
-        keys |= unique
-        used |= set(unique.values())
-        for identity in unique:
-            del waiting[identity]
+    for live in objects:
+        name = key_of(plain_name(context.name_of(live)))
+        candidates = _candidates(live, name, assigned, context, alone=names[name] == 1)
+        key = next(key for key in candidates if key not in used)
+        keys[live.identity] = key
+        used.add(key)
     return keys
 
 
 def _candidates(
-    live: LiveObject, assigned: Mapping[Identity, str], context: ImportContext
+    live: LiveObject,
+    name: str,
+    assigned: Mapping[Identity, str],
+    context: ImportContext,
+    *,
+    alone: bool,
 ) -> Iterator[str]:
-    """Yield keys for an object without end, best first."""
-    name, environment = key_of(plain_name(context.name_of(live))), key_of(context.environment)
-    parent, stems = context.parent_of(live), [name]
+    """Yield keys for an object without end, best first, that of its name only if `alone`."""
+    parent, stems = context.parent_of(live), [name] if alone else []
     if parent is not None:
         prefix = assigned.get(parent.identity) or key_of(context.name_of(parent)) or parent.id
         stems.append(f"{prefix}-{name}")
     for stem in stems if name else ():
         yield stem
-        if environment:
-            yield f"{stem}-{environment}"
+        if context.environment:
+            yield f"{stem}-{key_of(context.environment)}"
     stem = name or live.kind.replace("_", "-")
     yield f"{stem}-{live.id.split('-')[0]}"
-    yield f"{stem}-{live.id}"
-    yield from (f"{stem}-{live.id}-{number}" for number in count(2))
+    yield from (f"{stem}-{live.id}{end}" for end in chain([""], (f"-{n}" for n in count(2))))
 
 
 def key_of(name: str) -> str:

@@ -106,12 +106,7 @@ class Drafting(Struct):
             values["environments"] = [self.context.environment]
         left_out, fits = _left_out(kind, values, defaults=defaults, subject=str(address))
         if not fits:
-            # What is around a part that was left out lacks it.
-            reasons = [
-                f"{path_text(path)}: {reason}" if path else reason
-                for position, (path, reason) in enumerate(left_out)
-                if all(inner[: len(path)] != path for inner, _ in left_out[:position])
-            ]
+            reasons = (f"{path_text(path)}: {why}" if path else why for path, why in left_out)
             self.leave(adoption, (), "; ".join(reasons))
             return None
         for path, reason in left_out:
@@ -359,23 +354,25 @@ def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
 def _left_out(
     kind: Kind, values: dict[str, JSON], *, defaults: JSONObject, subject: str
 ) -> tuple[Sequence[tuple[Path, str]], bool]:
-    """Remove what no file can contain, such as a key with `${` or a value out of range.
+    """Remove once what no file can contain, such as a key with `${` or a value out of range.
 
     Return what is removed with the reason, and whether a file can contain the rest. Servers have
     old values that they would refuse today.
     """
-    left_out: list[tuple[Path, str]] = []
-    for leaf in list(field_leaves(kind.fields, values, live=False)):
-        if not reads_back({str(leaf.path[-1]): leaf.value}):
-            path = _whole(kind, leaf.path)
-            remove(values, path)
-            left_out.append((path, "it can't be written in strict YAML"))
-    while error := _first_error(kind, values, defaults, subject):
-        path = _whole(kind, error[0])
-        left_out.append((path, error[1]))
-        if value_at(values, path) is MISSING or not remove(values, path):
-            return left_out, False
-    return left_out, True
+    left_out = {
+        _whole(kind, leaf.path): "it can't be written in strict YAML"
+        for leaf in field_leaves(kind.fields, values, live=False)
+        if not reads_back({str(leaf.path[-1]): leaf.value})
+    }
+    for path in left_out:
+        remove(values, path)
+    errors = {
+        _whole(kind, path): reason
+        for path, reason in reversed(_errors(kind, values, defaults, subject))
+    }
+    removed = [remove(values, path) for path in errors]
+    fits = all(removed) and not (errors and _errors(kind, values, defaults, subject))
+    return [*left_out.items(), *reversed(errors.items())], fits
 
 
 def _whole(kind: Kind, path: Path) -> Path:
@@ -389,10 +386,10 @@ def _whole(kind: Kind, path: Path) -> Path:
     return path[: 1 + levels]
 
 
-def _first_error(
+def _errors(
     kind: Kind, values: JSONObject, defaults: JSONObject, subject: str
-) -> tuple[Path, str] | None:
-    """Return the path and the message of the first error of a resource, None without errors."""
+) -> list[tuple[Path, str]]:
+    """Return the paths and the messages of the errors of a resource."""
     places: list[Path] = []
 
     def place(path: Path) -> Mark:
@@ -405,11 +402,11 @@ def _first_error(
     check(kind.name, merged, context)
     spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
     check_fields(kind, spec, context)
-    for diagnostic in collector.diagnostics:
-        if diagnostic.level is Level.ERROR:
-            at = diagnostic.at
-            return (places[at.line - 1] if at is not None else ()), diagnostic.message
-    return None
+    return [
+        (places[item.at.line - 1] if item.at is not None else (), item.message)
+        for item in collector.diagnostics
+        if item.level is Level.ERROR
+    ]
 
 
 def remove(values: dict[str, JSON], path: Path) -> bool:

@@ -33,7 +33,6 @@ from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import Adopted, Imported, Left
-from reconciler.model.kind import Dialect
 from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_other_tool
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
@@ -168,18 +167,8 @@ def _imported(
         secrets=tuple(drafting.secrets),
         calls=0,
         changes=file_changes(documents, texts) if dry_run else {},
-        unlisted=() if choice.ids else tuple(_unlisted(choice, live.dialect)),
         written=not dry_run,
     )
-
-
-def _unlisted(choice: Choice, dialect: Dialect | None) -> Iterator[str]:
-    """Yield what no list of the server has, of the kinds that are imported."""
-    for kind in all_kinds():
-        for _, variant in kind.variants if not choice.kinds or kind.name in choice.kinds else ():
-            for tag, first in variant.unlisted.items():
-                if dialect is not None and dialect.is_since(first):
-                    yield f"{kind.name} of type {tag}"
 
 
 def _selected(
@@ -273,9 +262,6 @@ def remarks_on_import(imported: Imported) -> str:
         lines += _secrets(imported) if imported.secrets else []
     lines += [f"Not imported: {_left(left)}" for left in imported.refused]
     lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
-    if imported.unlisted:
-        types = listed(imported.unlisted, _MOST)
-        lines.append(f"In no list of this server, so import them with --id: {types}")
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")

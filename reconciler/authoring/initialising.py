@@ -31,12 +31,12 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class InitOptions(Struct, frozen=True):
-    """The content of a new workspace."""
+    """The content of a new workspace. `base_url` and `organization` are None if unknown."""
 
     folder: Path
     environment: str
-    base_url: str | None
-    organization: str | None
+    base_url: str | None = None
+    organization: str | None = None
 
 
 def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from reconciler.authoring.import_choice import key_of
+from reconciler.authoring.initialising import InitOptions
 from reconciler.commands.files import path_in_repository
 from reconciler.errors import BadUsage
 from reconciler.model.text import printable, quoted
@@ -39,17 +41,8 @@ _SHARED = (".gitlab/reconciler-component.yml", ".gitlab-ci.yml")
 """The files that all environments use."""
 _HEAD = "# reconciler init --ci"
 """Begins the first line of a file, which names the workspace and the environment."""
-_PART = re.compile(r"[^A-Za-z0-9_-]+")
 _PLAIN = re.compile(r"[\w./ -]+")
 _ADDRESS = re.compile(r"https?://[\w.:/\[\]-]+")
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-
-
-class Known(Struct, frozen=True):
-    """What options and variables say about the service of an environment, None if nothing."""
-
-    base_url: str | None = None
-    organization: str | None = None
 
 
 class WrittenRecipe(Struct, frozen=True):
@@ -60,24 +53,24 @@ class WrittenRecipe(Struct, frozen=True):
     next_steps: str
 
 
-def write_recipe(host: str, folder: Path, environment: str, known: Known) -> WrittenRecipe:
+def write_recipe(host: str, options: InitOptions) -> WrittenRecipe:
     """Write the recipe of a host for a workspace and an environment into its repository.
 
-    The address is that of the workspace, or else the known one; the branch is the default branch of
-    origin, or else the current one.
+    The address is that of the workspace, or else that of the options; the branch is the default
+    branch of origin, or else the current one.
 
     Raises:
         BadUsage: an unknown environment, or a name that could be read as syntax of a pipeline.
         ReconcilerError: a file cannot be written.
 
     """
+    folder, environment = options.folder, options.environment
     # Without variables, which would name the checkout of a job.
     path = path_in_repository(folder, {}) or "."
     root = folder.resolve()
     for _ in PurePosixPath(path).parts:
         root = root.parent
-    own = _connection(folder, environment)
-    base_url = own.base_url or known.base_url
+    base_url, organization = _connection(options)
     source, commit = _installed_from()
     head = f'{_HEAD} {host} -C "{path}" -e "{environment}"\n'
     suffix = _suffix(root / next(iter(RECIPES[host])), head, path, environment)
@@ -106,8 +99,7 @@ def write_recipe(host: str, folder: Path, environment: str, known: Known) -> Wri
             texts[name] = text if name in _SHARED else head + text
     write_files(root, texts)
     template = resources.files(__package__).joinpath("templates", f"{host}.txt")
-    organization = own.organization or known.organization or "the id of the organization"
-    values["ORGANIZATION"] = printable(organization)
+    values["ORGANIZATION"] = printable(organization or "the id of the organization")
     steps = filled(template.read_text(encoding="utf-8"), values).splitlines()
     if host != "gitlab" and commit is None:
         steps.append("in the files, SOURCE and COMMIT: where to install reconciler from")
@@ -125,17 +117,21 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
-def _connection(folder: Path, environment: str) -> Known:
-    """Return what the workspace says. Raises BadUsage for an unknown environment."""
+def _connection(options: InitOptions) -> tuple[str | None, str | None]:
+    """Return the address and the organization. Raises BadUsage for an unknown environment."""
     from reconciler.diagnostics import DiagnosticCollector
     from reconciler.workspace.sources import FolderSource
     from reconciler.workspace.workspace_file import chosen_environment, read_workspace
 
-    workspace = read_workspace(FolderSource(folder), DiagnosticCollector())
-    settings = workspace.section("environments", chosen_environment(workspace, environment, {}))
-    texts = (settings.get("base_url"), settings.get("organization"))
+    workspace = read_workspace(FolderSource(options.folder), DiagnosticCollector())
+    name = chosen_environment(workspace, options.environment, {})
+    settings = workspace.section("environments", name)
     # Not references, which only the job resolves.
-    return Known(*(text if isinstance(text, str) and "${" not in text else None for text in texts))
+    base_url, organization = (
+        text if isinstance(text := settings.get(key), str) and "${" not in text else None
+        for key in ("base_url", "organization")
+    )
+    return base_url or options.base_url, organization or options.organization
 
 
 def _check(values: Mapping[str, str]) -> None:
@@ -173,7 +169,7 @@ def _installed_from() -> tuple[str, str | None]:
     origin: dict[str, Any] = orjson.loads(text or "{}")
     url, commit = origin.get("url", ""), origin.get("vcs_info", {}).get("commit_id", "")
     # Not with credentials, or from a folder of this machine.
-    if url.startswith("https://") and _ADDRESS.fullmatch(url) and _COMMIT.fullmatch(commit):
+    if url.startswith("https://") and _ADDRESS.fullmatch(url) and commit.isalnum():
         return url, commit
     return REPOSITORY, None
 
@@ -184,20 +180,16 @@ def _name(name: str, suffix: str) -> str:
 
 
 def _suffix(first: Path, head: str, path: str, environment: str) -> str:
-    """Return the end of the names of the files, which is empty for those written first.
+    """Return the end of the names of the files: the first that no other environment has.
 
     `first` is the first file, `head` its first line for this workspace and environment.
     """
-    names = ("", f"-{environment}", f"-{path}-{environment}")
-    suffixes = [_PART.sub("-", name) for name in names]
-    free = []
-    for suffix in suffixes:
+    suffix = ""
+    for name in ("", environment, f"{path}-{environment}"):
+        suffix = f"-{key_of(name)}" if name else ""
         file = first.with_stem(f"{first.stem}{suffix}")
-        if not file.exists():
-            free.append(suffix)
-            continue
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else head
         # A file without such a line is one of the user, for this workspace.
         if text.startswith(head) or not text.startswith(_HEAD):
-            return suffix
-    return free[0] if free else suffixes[-1]
+            break
+    return suffix

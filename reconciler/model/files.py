@@ -105,12 +105,10 @@ class Imported(Public, frozen=True):
         The new texts by path. `existing` are the paths of those that are extended.
     changes
         The change of each file, if not `written`.
-    unlisted
-        What no list of the server has, as text: each kind with a type.
     """
 
     schema = "import"
-    internal = frozenset({"files", "existing", "ignored", "changes", "unlisted"})
+    internal = frozenset({"files", "existing", "ignored", "changes"})
     version = 2
 
     files: Mapping[str, str]
@@ -128,7 +126,6 @@ class Imported(Public, frozen=True):
     """The environment variables to set."""
     calls: int
     changes: Mapping[str, FileChange] = {}
-    unlisted: tuple[str, ...] = ()
     written: bool = True
 
     @derived

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.authoring.recipes import RECIPES, Known, write_recipe
+from reconciler.authoring.initialising import InitOptions
+from reconciler.authoring.recipes import RECIPES, write_recipe
 from reconciler.errors import BadUsage
 from reconciler.version import REPOSITORY
 from tests.support.cli import reconciler, write
@@ -20,7 +21,7 @@ def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> Non
     git = Git.init(tmp_path / "repo")
     folder = git.folder / "data/web pipelines"
     folder.mkdir(parents=True)
-    done = write_recipe("github", folder, "no", Known())
+    done = write_recipe("github", InitOptions(folder, "no"))
     assert (set(done.written), done.kept) == (set(RECIPES["github"]), ())
     (apply,) = documents(git.folder / ".github/workflows/reconciler-apply.yml")
     assert apply["env"]["WORKSPACE"] == "data/web pipelines"
@@ -33,7 +34,7 @@ def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> Non
 def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
     git = Git.init(tmp_path / "repo")
     (git.folder / "w").mkdir()
-    for name in write_recipe(host, git.folder / "w", "staging", Known()).written:
+    for name in write_recipe(host, InitOptions(git.folder / "w", "staging")).written:
         if name not in (".gitlab/reconciler-component.yml", ".gitlab-ci.yml"):
             values = yaml.safe_dump_all(documents(git.folder / name))
             assert "staging" in values or name.endswith("comment.yml")
@@ -63,9 +64,9 @@ def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
         ("data", "staging", "-data-staging"),
     ]
     for team, environment, suffix in cases:
-        done = write_recipe("github", git.folder / team, environment, Known())
+        done = write_recipe("github", InitOptions(git.folder / team, environment))
         assert f".github/workflows/reconciler-apply{suffix}.yml" in done.written
-        again = write_recipe("github", git.folder / team, environment, Known())
+        again = write_recipe("github", InitOptions(git.folder / team, environment))
         assert (again.written, set(again.kept)) == ((), set(done.written))
     folder = git.folder / ".github/workflows"
     (plan,) = documents(folder / "reconciler-plan-data-staging.yml")
@@ -79,7 +80,7 @@ def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
 def test_existing_files_are_kept(tmp_path: Path) -> None:
     git = Git.init(tmp_path / "repo")
     write(git.folder, {".gitlab-ci.yml": "mine: {}\n"})
-    done = write_recipe("gitlab", git.folder, "production", Known())
+    done = write_recipe("gitlab", InitOptions(git.folder, "production"))
     written = (".gitlab/reconciler.yml", ".gitlab/reconciler-component.yml")
     assert (done.written, done.kept) == (written, (".gitlab-ci.yml",))
     assert (git.folder / ".gitlab-ci.yml").read_text() == "mine: {}\n"
@@ -94,7 +95,7 @@ def test_names_with_syntax_of_a_pipeline_are_refused(
     git = Git.init(tmp_path / "repo")
     (git.folder / folder).mkdir()
     with pytest.raises(BadUsage):
-        write_recipe("github", git.folder / folder, environment, Known())
+        write_recipe("github", InitOptions(git.folder / folder, environment))
     assert not (git.folder / ".github").exists()
 
 
@@ -107,13 +108,13 @@ def test_addresses_and_branches_with_syntax_of_a_pipeline_are_refused(
     git = Git.init(tmp_path / "repo")
     git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     with pytest.raises(BadUsage):
-        write_recipe("github", git.folder, "production", Known(base_url))
+        write_recipe("github", InitOptions(git.folder, "production", base_url))
 
 
 def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(tmp_path: Path) -> None:
     git = Git.init(tmp_path / "repo")
     git.run("symbolic-ref", "HEAD", "refs/heads/master")
-    write_recipe("azure", git.folder, "production", Known())
+    write_recipe("azure", InitOptions(git.folder, "production"))
     file = git.folder / ".azure-pipelines/reconciler.yml"
     assert "refs/remotes/origin/master" in file.read_text()
     assert not re.search(r"\bmain\b", file.read_text())
@@ -121,7 +122,7 @@ def test_ecosystem_1_the_branch_is_the_default_one_or_the_current_one(tmp_path: 
     git.commit()
     git.run("update-ref", "refs/remotes/origin/trunk", "HEAD")
     git.run("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
-    write_recipe("azure", git.folder, "production", Known())
+    write_recipe("azure", InitOptions(git.folder, "production"))
     assert "refs/heads/trunk'" in file.read_text()
 
 
