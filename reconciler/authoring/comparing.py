@@ -277,8 +277,8 @@ def promote(
     edits: dict[Address, dict[Path, JSON]] = {}
     for item in comparison.unintended:
         edits.setdefault(item.address, {}).update(_overrides(pair, item.address, [item.path]))
-    for address in sorted(_with_parents(pair, (item.address for item in comparison.only_first))):
-        edits[address] = {**_listed(pair, address), **_overrides(pair, address)}
+    for only in comparison.only_first:
+        edits[only.address] = {**_listed(pair, only.address), **_overrides(pair, only.address)}
     for only in comparison.only_second if prune else ():
         edits[only.address] = _listed(pair, only.address, remove=True)
     declared = pair[0].loaded.declared
@@ -298,21 +298,6 @@ def promote(
         if own.get(("overrides", pair[1].name, "paused")) is True
     )
     return Promoted(file_changes((document for document, _ in pairs), texts), paused)
-
-
-def _with_parents(pair: Pair, addresses: Iterable[Address]) -> set[Address]:
-    """Return resources to add to the second environment, with parents that it does not have."""
-    new = added = set(addresses)
-    while new:
-        above = (_parent_of(pair[0], address) for address in new)
-        new = {item for item in above if item and item not in pair[1].resources} - added
-        added = added | new
-    return added
-
-
-def _parent_of(side: Side, address: Address) -> Address | None:
-    parent, kind = side.resources[address].parent, kinds_by_name()[address.kind].parent
-    return Address(kind, parent.key) if parent and parent.key and kind else None
 
 
 def _overrides(
@@ -355,23 +340,16 @@ def compared_document(comparison: EnvironmentComparison, options: RenderOptions)
         Column(second, " ", f" in {second}", padded=False),
         Column("why or where", padded=False),
     )
-    intended = [item for item in comparison.differences if item.intended is not None]
-    tables = (
-        Table(columns, tuple(map(_row, items)), title, headed=False, indent=6)
-        for title, items in (
-            ("", comparison.unintended),
-            ("Intended differences:", intended if options.verbose else ()),
-        )
-    )
+    shown = comparison.differences if options.verbose else comparison.unintended
     return Document(
         (Cell(f"{first} and {second}"),),
         (Cell(f"Environments {first} and {second} · configuration"),),
         (
-            *tables,
+            Table(columns, tuple(map(_row, shown)), headed=False, indent=6),
             _only_table(first, comparison.only_first),
             _only_table(second, comparison.only_second),
         ),
-        _summary(comparison, len(intended)),
+        _summary(comparison),
     )
 
 
@@ -405,8 +383,9 @@ def _only_table(environment: str, items: Sequence[OnlyIn]) -> Table:
     return Table(columns, tuple(rows), f"Only in {environment}:", headed=False, indent=2)
 
 
-def _summary(comparison: EnvironmentComparison, intended: int) -> str:
+def _summary(comparison: EnvironmentComparison) -> str:
     unintended = comparison.unintended
+    intended = len(comparison.differences) - len(unintended)
     resources = several(len({item.address for item in unintended}), "resource")
     parts = [f"{several(len(unintended), 'difference')} in {resources}"] if unintended else []
     sides = (comparison.first, comparison.only_first), (comparison.second, comparison.only_second)

@@ -10,11 +10,11 @@ from pathlib import Path
 import orjson
 from msgspec import Struct
 
-from reconciler.authoring.import_texts import SCHEMA_FILE
+from reconciler.authoring.importing import SCHEMA_FILE
 from reconciler.authoring.yaml_text import yaml_text
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.commands.session import Session
-from reconciler.diagnostics import InvalidConfiguration
+from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.schemas import schema
@@ -64,12 +64,15 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
         files[_RESOURCES_FILE] = _template(_RESOURCES_FILE)
     new = not options.folder.exists()
     _make(options.folder)
+    workspace = Workspace(
+        options.folder, options.environment, trust_workspace=True, runtime=runtime
+    )
     try:
-        _check_drafts(options, runtime, files)
-    except ReconcilerError:
+        Session.open(workspace, drafts=files)
+    except InvalidConfiguration as invalid:
         if new:
             options.folder.rmdir()
-        raise
+        raise _explained(invalid, files) from None
     write_files(options.folder, files)
     return tuple(files)
 
@@ -125,34 +128,15 @@ def _schema(name: str) -> str:
     return orjson.dumps(schema(name), option=layout).decode()
 
 
-def _check_drafts(options: InitOptions, runtime: Runtime, files: Mapping[str, str]) -> None:
-    """Raise an error unless the new files and those in the folder are a valid workspace."""
-    try:
-        workspace = Workspace(
-            options.folder, options.environment, trust_workspace=True, runtime=runtime
-        )
-        Session.open(workspace, drafts=files)
-    except InvalidConfiguration as invalid:
-        invalid_files = {
-            diagnostic.at.file for diagnostic in invalid.diagnostics if diagnostic.at is not None
-        }
-        others = sorted(invalid_files - set(files))
-        if not others:
-            _raise_unless_given(invalid)
-            raise
-        raise ReconcilerError(
-            f"existing YAML files below the workspace are not valid resource files: "
-            f"{', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
-            hint="use a separate folder: reconciler init -C pipelines",
-        ) from None
-
-
-def _raise_unless_given(invalid: InvalidConfiguration) -> None:
-    """Raise BadUsage if the address is wrong: the file that would contain it does not exist."""
-    for diagnostic in invalid.diagnostics:
-        if diagnostic.code == "bad-url":
-            message = diagnostic.message.replace("base_url", "--base-url", 1)
-            raise BadUsage(message, hint=diagnostic.hint) from None
+def _explained(invalid: InvalidConfiguration, files: Mapping[str, str]) -> ReconcilerError:
+    """Return the error of an option, whose file does not exist yet, or of a file in the way."""
+    first = next(item for item in invalid.diagnostics if item.level is Level.ERROR)
+    if first.at is None or first.at.file in files:
+        return BadUsage(first.message.replace("base_url", "--base-url", 1), hint=first.hint)
+    return ReconcilerError(
+        f"an existing YAML file below the workspace is not valid: {first.at}: {first.message}",
+        hint="use a separate folder: reconciler init -C pipelines",
+    )
 
 
 def _make(folder: Path) -> None:

@@ -28,15 +28,11 @@ from reconciler.workspace.yaml.loader import parse
 
 
 class Moved(Struct, frozen=True):
-    """A resource that was renamed in files: their changes, and the number of changed places.
-
-    `policies` are places in policies that have the former address or key, and stay.
-    """
+    """A resource that was renamed in files, and places in policies that have its former name."""
 
     old: Address
     new: Address
     changes: Mapping[str, FileChange]
-    places: int
     policies: tuple[Mark, ...]
 
 
@@ -66,25 +62,21 @@ def move(
     if new in declared:
         raise BadUsage(f"{new} exists already, at {declared[new].mark}", hint="use another key")
     edits = {file.file: renamed(file, old, new) for file in files}
-    texts = {
-        name: with_mark(source, name, text) for name, (text, places) in edits.items() if places
-    }
+    texts = {name: with_mark(source, name, text) for name, text in edits.items() if text}
     check_files(folder, environ, texts)
     if write:
         write_files(folder, texts)
-    places = sum(places for _, places in edits.values())
     policies = tuple(dict.fromkeys(_in_policies(workspace.document, old)))
-    return Moved(old, new, file_changes(files, texts), places, policies)
+    return Moved(old, new, file_changes(files, texts), policies)
 
 
-def renamed(document: Document, old: Address, new: Address) -> tuple[str, int]:
-    """Return the text of a file with another key, and the number of changed places."""
+def renamed(document: Document, old: Address, new: Address) -> str | None:
+    """Return the text of a file with another key, None for one that does not have the old one."""
     paths = list(_references(document.value, old))
     text = edited(document, [Edit(path, new.key) for path in paths]) if paths else document.text
     collection = kinds_by_name()[old.kind].collection
-    members = value_at(document.value, (collection,))
-    if old.key not in mapping_of(members):
-        return text, len(paths)
+    if old.key not in mapping_of(value_at(document.value, (collection,))):
+        return text if paths else None
     moved = parse(text.encode(), document.file, DiagnosticCollector())
     mark, lines = moved.key_mark((collection, old.key)), text.splitlines(keepends=True)
     line, start = lines[mark.line - 1], mark.column - 1
@@ -94,7 +86,7 @@ def renamed(document: Document, old: Address, new: Address) -> tuple[str, int]:
     value = mapping_of(moved.value)
     keys = {new.key if key == old.key else key: body for key, body in value[collection].items()}
     check_text(moved, "".join(lines), {**value, collection: keys})
-    return "".join(lines), len(paths) + 1
+    return "".join(lines)
 
 
 def _references(value: JSON, old: Address) -> Iterator[Path]:
@@ -115,7 +107,7 @@ def _in_policies(workspace: Document, old: Address) -> Iterator[Mark]:
 
 
 def move_summary(moved: Moved, verb: str) -> str:
-    """Return `Renamed project.web to project.shop: 3 places in 2 files`, and what stays."""
-    where = f"{several(moved.places, 'place')} in {several(len(moved.changes), 'file')}"
+    """Return `Renamed project.web to project.shop in 2 files`, and what stays."""
     notes = (f"note: check {mark}, which may mean {moved.old}\n" for mark in moved.policies)
-    return "".join([f"{verb} {moved.old} to {moved.new}: {where}\n", *notes])
+    files = several(len(moved.changes), "file")
+    return "".join([f"{verb} {moved.old} to {moved.new} in {files}\n", *notes])

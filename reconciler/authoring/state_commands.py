@@ -86,7 +86,7 @@ def _write_drift(
 ) -> ExitCode:
     """Write live values into the files, and show the drift of before."""
     from reconciler.authoring.difference import differences_as_text
-    from reconciler.authoring.pulling import pull, pull_summary
+    from reconciler.authoring.drift import pull, pull_summary
     from reconciler.cli.running import run_shown
 
     result = run_shown(partial(pull, names=names, write=not diff), workspace)

@@ -212,8 +212,10 @@ def test_x11_promote_says_what_it_pauses(folder: Path) -> None:
     assert ran.err == "note: batch_export.lake gets `paused: true` in production, too\n"
 
 
-def test_promote_takes_names_and_the_projects_that_they_need(folder: Path) -> None:
-    assert promote(folder, "batch_export.beta").code == 0
+def test_promote_takes_names(folder: Path) -> None:
+    alone = promote(folder, "batch_export.beta")
+    assert (alone.code, "unknown project 'beta'" in alone.err) == (1, True), alone.err
+    assert promote(folder, "beta").code == 0
     text = (folder / "exports.yaml").read_text()
     assert "beta: {name: Beta, environments: [staging, production]}" in text
     assert "paused: true" in text

@@ -144,7 +144,7 @@ def test_pull_writes_into_the_defaults_of_the_only_resource(
 def test_mv_follows_the_project_of_the_defaults(folder: Path) -> None:
     before = desired(folder)
     ran = run(folder, "mv", "web", "shop")
-    assert ran.err == "Renamed project.web to project.shop: 3 places in 3 files\n"
+    assert ran.err == "Renamed project.web to project.shop in 3 files\n"
     assert (folder / "lake.yaml").read_text() == LAKE.replace("project: web", "project: shop")
     after = desired(folder)
     assert [item.spec for item in after.in_order()] == [item.spec for item in before.in_order()]

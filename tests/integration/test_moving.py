@@ -69,7 +69,7 @@ def test_a_renamed_key_changes_nothing_live(
     before = emulator.state()
     ran = mv(folder, "web", "shop")
     assert (ran.code, ran.out) == (0, "reconciler.yaml\nexports/web.yaml\nprojects.yaml\n")
-    assert ran.err == "Renamed project.web to project.shop: 3 places in 3 files\n"
+    assert ran.err == "Renamed project.web to project.shop in 3 files\n"
     assert mv(folder, "batch_export.lake", "batch_export.lake-2").code == 0
     assert reconciler("validate", "-C", folder).code == 0
     assert actions(folder, emulator) == {}
@@ -89,9 +89,7 @@ def test_a_diff_writes_nothing(folder: Path) -> None:
         ran = mv(folder, "Lake", "lake-2", option)
         assert ran.code == 0
         assert "-  lake: # the lake\n+  lake-2: # the lake\n" in ran.out
-        assert ran.err == (
-            "Would rename batch_export.lake to batch_export.lake-2: 1 place in 1 file\n"
-        )
+        assert ran.err == "Would rename batch_export.lake to batch_export.lake-2 in 1 file\n"
     assert texts(folder) == FILES
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.authoring.difference import differences_as_text
-from reconciler.authoring.pulling import pull_summary
+from reconciler.authoring.drift import pull_summary
 from reconciler.model.values import path_text
 from tests.conftest import LONG, StartService
 from tests.support.cli import write

@@ -13,8 +13,7 @@ from typing import Any
 import yaml
 
 from reconciler.authoring.comparing import EnvironmentComparison, compared, open_pair, promote
-from reconciler.authoring.drift import Drift, drift
-from reconciler.authoring.pulling import pull
+from reconciler.authoring.drift import Drift, drift, pull
 from reconciler.cli.output import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
 from reconciler.commands.applying import apply

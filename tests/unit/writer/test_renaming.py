@@ -15,8 +15,7 @@ WEB = Address("project", "web")
 
 def edited(text: str, key: str = "shop") -> str | None:
     document = parse(text.encode(), "f.yaml", DiagnosticCollector())
-    after, places = renamed(document, WEB, Address("project", key))
-    return after if places else None
+    return renamed(document, WEB, Address("project", key))
 
 
 @pytest.mark.parametrize(
