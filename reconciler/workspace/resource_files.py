@@ -6,6 +6,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import PurePosixPath
 from types import NoneType
@@ -16,9 +17,9 @@ from msgspec import Struct, field
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped, UnreadableFile
 from reconciler.kinds import all_kinds, kinds_by_collection
-from reconciler.model.address import Address, PathGlob, TooComplex, choice, has_wildcard, nearest
+from reconciler.model.address import Address, choice, nearest
 from reconciler.model.kind import Kind
-from reconciler.model.text import listed
+from reconciler.model.text import listed, quoted
 from reconciler.model.values import Path, mapping_of, value_at
 from reconciler.workspace.paths import (
     MAX_FILES,
@@ -34,6 +35,7 @@ from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
 
 _MOST_LISTED = 5
+_LONGEST_GLOB = 500
 _ALL_YAML = ("**/*.yaml", "**/*.yml")
 _MOST_COMPARED = 1_000
 """Names that are compared to suggest one."""
@@ -65,7 +67,7 @@ class ResourceFiles(Struct, frozen=True):
     def documents(self) -> list[Document]:
         """Return every resource file, parsed, sorted by name."""
         read: list[Document] = []
-        named = {glob for glob in resource_globs(self.workspace) if not has_wildcard(glob)}
+        named = {glob for glob in resource_globs(self.workspace) if not _has_wildcard(glob)}
         for name in selected_files(self.source, self.workspace, self.problems):
             raw = self._read(name)
             if raw is None:
@@ -132,18 +134,40 @@ def _plain(glob: str) -> str:
 
 
 def files_by_glob(source: Source, globs: Sequence[str]) -> Mapping[str, list[str]]:
-    """Return the resource files that each pattern matches. Patterns stay in the workspace.
-
-    Raises TooComplex.
-    """
+    """Return the resource files that each pattern matches. Patterns stay in the workspace."""
     names = [name for name in source.names() if not _is_workspace(name)]
     return {glob: _matching(names, glob) for glob in globs if not leaves_workspace(glob)}
 
 
 def _matching(names: Sequence[str], glob: str) -> list[str]:
     """Return the paths that a pattern matches. Upper case in extensions has no meaning."""
-    pattern = PathGlob(_plain_extension(glob))
-    return [name for name in names if pattern.matches(_plain_extension(name))]
+    pattern = _plain_extension(glob)
+    return [name for name in names if fits_path(_plain_extension(name), pattern)]
+
+
+def fits_path(path: str, glob: str) -> bool:
+    """Return whether a pattern fits a whole path.
+
+    `*` and `?` do not match a slash, `**` matches zero or more folders.
+    """
+    names, reached = path.split("/"), {0}
+    for part in _parts(glob):
+        if part == "**":
+            reached = {end for first in reached for end in range(first, len(names) + 1)}
+        else:
+            reached = {at + 1 for at in reached if fnmatchcase("".join(names[at : at + 1]), part)}
+    return len(names) in reached
+
+
+@cache
+def _parts(glob: str) -> Sequence[str]:
+    """Return the parts of a pattern: `**.yaml` is `**/*.yaml`, and a bracket is no class."""
+    spelt = re.sub(r"(?<=[^/*])\*\*", "*/**", re.sub(r"\*\*(?=[^/*])", "**/*", glob))
+    return [part.replace("[", "[[]") for part in spelt.split("/")]
+
+
+def _has_wildcard(glob: str) -> bool:
+    return "*" in glob or "?" in glob
 
 
 def _plain_extension(name: str) -> str:
@@ -160,11 +184,11 @@ def selected_files(
     """Return the names of the resource files, sorted. Report errors in their patterns."""
     globs = resource_globs(workspace)
     at = workspace.mark(("resources",))
-    try:
-        matches = files_by_glob(source, globs)
-    except TooComplex as error:
-        problems.error("bad-pattern", error.message, at=at)
+    if too_long := [glob for glob in globs if len(glob) > _LONGEST_GLOB]:
+        message = f"pattern {quoted(shortened(too_long[0]))} is too long"
+        problems.error("bad-pattern", message, at=at)
         return ()
+    matches = files_by_glob(source, globs)
     if isinstance(workspace.value.get("resources"), list):
         _check_patterns(matches, source, workspace, problems)
     names = sorted({name for selected in matches.values() for name in selected})
@@ -202,7 +226,7 @@ def _hint(glob: str, source: Source) -> str | None:
         return "references are not filled in here: write the path itself"
     parts = glob.split("/")
     for end, part in enumerate(parts, 1):
-        if has_wildcard(part):
+        if _has_wildcard(part):
             break
         folder = "/".join(parts[:end])
         if part.startswith(".") or (end < len(parts) and is_passed_over(part)):
@@ -232,7 +256,7 @@ def _near_miss(glob: str, names: Sequence[str]) -> str | None:
     wanted = glob.replace("\\", "/").rstrip("/")
     if wanted in ("", "."):
         return f"did you mean '{_ALL_YAML[0]}'?"
-    similar = [pattern for pattern in patterns if has_wildcard(pattern) == has_wildcard(wanted)]
+    similar = [pattern for pattern in patterns if _has_wildcard(pattern) == _has_wildcard(wanted)]
     close = wanted if wanted in patterns else nearest(wanted, similar)
     return f"did you mean '{patterns[close]}'?" if close is not None else None
 

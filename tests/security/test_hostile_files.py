@@ -21,13 +21,13 @@ from reconciler import diagnostics
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.kinds.batch_export.query import QueryText
-from reconciler.model.address import PathGlob, TooComplex
 from reconciler.render.ci_reports import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace import paths as limits
 from reconciler.workspace.git.repository import GitSource, Objects, Repository
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.references import Expansion
+from reconciler.workspace.resource_files import fits_path
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.loader import parse
 from tests.conftest import LONG, ROOT
@@ -78,22 +78,10 @@ def variables(*, as_text: bool) -> str:
     return WORKSPACE + "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("glob", ["*a" * 9 + "b", "**/" * 9 + "b", "?*" * 9 + "b", "**a" * 60])
+@pytest.mark.parametrize("glob", ["*a" * 99 + "b", "**/" * 99 + "b", "?*" * 99 + "b", "**a" * 99])
 def test_security_13_patterns_do_not_backtrack(glob: str) -> None:
-    pattern = PathGlob(glob)
-    assert not pattern.matches("a" * 64 + "/" + "a" * 4000 + "c")
-    assert not pattern.matches("/".join("a" * 40) + "b" + "c")
-    assert len(pattern._steps) < 100
-
-
-def test_security_13_a_pattern_with_too_many_ways_is_refused() -> None:
-    pattern = PathGlob("*a" + "?" * 40)
-    dice = random.Random(12)  # noqa: S311 - not a secret
-    names = ["".join(dice.choice("ab") for _ in range(250)) for _ in range(1000)]
-    with pytest.raises(TooComplex):
-        [pattern.matches(name) for name in names]
-    with pytest.raises(TooComplex):
-        PathGlob("a" * 501)
+    assert not fits_path("a" * 64 + "/" + "a" * 4000 + "c", glob)
+    assert not fits_path("/".join("a" * 40) + "b" + "c", glob)
 
 
 @pytest.mark.parametrize("globs", [["*a" * 9 + "b"], ["a" * 501]])

@@ -12,6 +12,7 @@ from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
 from reconciler.model.connection import Readable
 from reconciler.workspace.git.repository import GitSource, Objects, Repository
 from reconciler.workspace.loading import LoadOptions, load, load_all, load_at
+from reconciler.workspace.resource_files import fits_path
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.loader import ParsedFiles
 from tests.support.cli import reconciler, write
@@ -48,6 +49,23 @@ def only(diagnostics: list[Diagnostic], code: str) -> list[Diagnostic]:
 def keys(folder: Path) -> set[str]:
     loaded = load(folder, environment=None, environ={})
     return {address.key for address in loaded.desired.resources}
+
+
+@pytest.mark.parametrize(
+    ("glob", "fitting", "others"),
+    [
+        ("*.yaml", ["a.yaml", ".yaml"], ["a/b.yaml", "a.yaml/b"]),
+        ("?.yaml", ["a.yaml"], [".yaml", "ab.yaml", "a/.yaml"]),
+        ("**/*.yaml", ["a.yaml", "a/b.yaml", "a/b/c.yaml"], ["a.yml"]),
+        ("**.yaml", ["a.yaml", "a/b.yaml"], ["a.yml"]),
+        ("a/**", ["a/b.yaml", "a/b/c.yaml"], ["b/a/c.yaml"]),
+        ("a**", ["a.yaml", "a/b/c.yaml", "ab/c.yaml"], ["b/a.yaml"]),
+        ("a/**/b/*.yaml", ["a/b/c.yaml", "a/x/b/b/c.yaml"], ["a/c.yaml", "a/b/x/c.yaml"]),
+        ("[a].yaml", ["[a].yaml"], ["a.yaml"]),
+    ],
+)
+def test_a_pattern_fits_whole_paths(glob: str, fitting: list[str], others: list[str]) -> None:
+    assert [path for path in (*fitting, *others) if fits_path(path, glob)] == fitting
 
 
 @pytest.mark.parametrize(
