@@ -126,16 +126,11 @@ class SecretNote(Public, frozen=True):
 
 
 class Severity(Term):
-    """The severity of a consequence."""
+    """The severity of a consequence, the worst first."""
 
-    INFO = "info", "Good to know."
-    WARNING = "warning", "Read it before you apply."
     DANGER = "danger", "Data, history or access may be lost."
-
-    @property
-    def rank(self) -> int:
-        """0 for the most dangerous."""
-        return (Severity.DANGER, Severity.WARNING, Severity.INFO).index(self)
+    WARNING = "warning", "Read it before you apply."
+    INFO = "info", "Good to know."
 
 
 class Effect(Term):

@@ -130,6 +130,7 @@ _REPORTS: Mapping[str, str] = {
     "data_attributes": "elements are identified by other attributes",
     "correlation_config": "correlations leave out other events or properties",
     "modifiers": "queries have other results",
+    "test_account_filters": "insights filter out other internal users",
 }
 """What a change of a field does to reports."""
 NEUTRAL = (
@@ -347,22 +348,6 @@ def reports_changed(context: RuleContext) -> Outcome:
     """
     texts = (text for name, text in _REPORTS.items() if context.field(name))
     return f"{', '.join(texts)}: expect other numbers, also for past dates"
-
-
-@RULES.rule(
-    *("test-filters-replaced", Severity.INFO, Effect.FORM),
-    on=_UPDATES,
-    of=["test_account_filters"],
-)
-def filters_replaced(_: RuleContext) -> Outcome:
-    """Insights with the filters are recomputed, past dates included.
-
-    Expect other numbers in insights that filter out internal users.
-    """
-    return (
-        "insights that filter out internal users are recomputed with the new filters, past dates "
-        "included"
-    )
 
 
 _BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})
