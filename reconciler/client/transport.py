@@ -242,7 +242,7 @@ class Transport(Struct, dict=True):
                     request.path,
                     status,
                     attempts.count,
-                    seconds,
+                    round(seconds, 3),
                     change_id,
                     problem,
                 )

@@ -62,7 +62,7 @@ class Waits(Struct):
         """Wait, and report it if it takes long. Raises Interrupted."""
         self.check()
         if seconds > _SHOWN:
-            self.emit(Waiting(seconds, reason, change_id))
+            self.emit(Waiting(round(seconds, 3), reason, change_id))
         await self.wait(_slept(self.settings, seconds))
 
     async def wait(self, awaited: Coroutine[Any, Any, object] | asyncio.Future[None]) -> None:

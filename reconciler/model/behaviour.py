@@ -39,8 +39,7 @@ class Overlap(Struct, frozen=True):
     has_ended: Callable[[JSONObject, datetime], bool] = lambda _body, _now: False
 
 
-# With a dict, since cached properties need one.
-class Behaviour(Struct, frozen=True, dict=True):
+class Behaviour(Struct, frozen=True):
     """What planning and operations need of a kind, and loading files does not.
 
     backfill_warnings
@@ -58,16 +57,6 @@ class Behaviour(Struct, frozen=True, dict=True):
     def operation(self, name: str) -> Operation:
         """Return the operation of a name. Raises KeyError."""
         return {operation.name: operation for operation in self.operations}[name]
-
-    @cached_property
-    def rules_on(self) -> Mapping[Action, Sequence[Rule]]:
-        """The rules that apply to changes with an action."""
-        return {act: [rule for rule in self.rules if act in rule.actions] for act in Action}
-
-    @cached_property
-    def refusals_on(self) -> Mapping[Action, Sequence[KnownRefusal]]:
-        """The known refusals of changes with an action."""
-        return {act: [known for known in self.refusals if act in known.actions] for act in Action}
 
 
 # With a dict, since cached properties need one.

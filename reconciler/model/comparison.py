@@ -119,8 +119,11 @@ def is_equal(field: Field, wanted: JSON, live: JSON) -> bool:
 
 def live_fields(kind: Kind, body: JSONObject) -> JSONObject:
     """Return the fields of a live body by name, without those that are absent."""
-    values = ((field.name, field.live_value(body)) for field in kind.fields)
-    return {name: value for name, value in values if value is not MISSING}
+    return {
+        field.name: value
+        for field in kind.fields
+        if (value := field.live_value(body)) is not MISSING
+    }
 
 
 def live_leaves(kind: Kind, body: JSONObject) -> dict[Path, Leaf]:
@@ -145,10 +148,8 @@ def stamp_of(kind: Kind, body: JSONObject) -> dict[str, JSON]:
 def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
     """Return whether every declared value is literally in a live body, secrets aside.
 
-    Lists in the body of a variant may have another order if that has no meaning: servers keep the
-    order that they got, and `import` writes a fixed one. True implies that nothing differs; False
-    implies nothing. Most of a large plan ends here, which keeps ten thousand unchanged resources
-    cheap.
+    True implies that nothing differs; False implies nothing. Most of a large plan ends here, which
+    keeps ten thousand unchanged resources cheap.
     """
     for name, declared in spec.items():
         live = body.get(name, MISSING)
@@ -157,42 +158,20 @@ def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
         field = kind.field_named(name)
         if field is None or (declared == CLEARED and live not in (None, MISSING)):
             return False
-        if not field.secret and not (
-            field.variant and _is_identical_variant(field.variant, declared, live)
-        ):
+        if not field.secret and not (field.variant and _is_part(declared, live, field.variant)):
             return False
     return True
 
 
-def _is_identical_variant(variant: Variant, declared: JSON, live: JSON) -> bool:
+def _is_part(declared: JSON, live: JSON, variant: Variant | None = None) -> bool:
+    """Return whether every value of a mapping is in a live one, in the body of a variant, too."""
     if not (isinstance(declared, (dict, Mapping)) and isinstance(live, (dict, Mapping))):
         return False
-    inner, live_inner = declared.get(variant.body, {}), live.get(variant.body)
-    if not (isinstance(inner, (dict, Mapping)) and isinstance(live_inner, (dict, Mapping))):
-        return False
-    outer = {name: value for name, value in declared.items() if name != variant.body}
-    plain = {name: value for name, value in inner.items() if value.__class__ is not SecretRef}
-    part = {name: live_inner[name] for name in plain if name in live_inner}
-    if not outer.items() <= live.items():
-        return False
-    return is_same(plain, part) or _differs_in_order_only(variant, declared, plain, part)
-
-
-def _differs_in_order_only(
-    variant: Variant, declared: JSONObject, plain: JSONObject, live: JSONObject
-) -> bool:
-    fields = variant.named_fields_of(declared)
     return all(
-        name in live
-        and (
-            is_same(value, live[name])
-            or (
-                isinstance(value, list)
-                and name in fields
-                and is_equal(fields[name], value, live[name])
-            )
-        )
-        for name, value in plain.items()
+        value.__class__ is SecretRef
+        or is_same(value, live.get(name, MISSING))
+        or (variant is not None and name == variant.body and _is_part(value, live.get(name)))
+        for name, value in declared.items()
     )
 
 

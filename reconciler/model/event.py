@@ -86,31 +86,23 @@ class Sent(Public, frozen=True):
     """HTTP status, null without an answer."""
     attempt: Positive = 1
     """Number of the attempt, from 1."""
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
+    """Duration."""
     change_id: ChangeId | None = field(default=None, name="change")
     """ADDRESS:ACTION of the change that sends it, null if it belongs to no single change."""
     error: str | None = None
     """Why there was no answer."""
 
-    @derived
-    def seconds_(self) -> Seconds:
-        """Duration."""
-        return round(self.seconds, 3)
-
 
 class Waiting(Public, frozen=True):
     """Nothing is sent for some time."""
 
-    seconds: float
+    seconds: Seconds
+    """Duration."""
     reason: str
     """Reason."""
     change_id: ChangeId | None = field(default=None, name="change")
     """ADDRESS:ACTION of the change that waits, null if all wait."""
-
-    @derived
-    def seconds_(self) -> Seconds:
-        """Duration."""
-        return round(self.seconds, 3)
 
 
 class Reading(Public, frozen=True):

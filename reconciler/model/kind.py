@@ -38,13 +38,6 @@ _PLAIN: Mapping[str, FieldType] = {
     "boolean": Boolean(),
     "object": OpenObject(),
 }
-_SET_BY_KIND = (
-    *("type", "reset", "after_create", "toggle", "sent_with", "resets", "fixed_since"),
-    *("aliases", "renamed_since", "read_at", "verbatim"),
-)
-"""Attributes of a field that a kind may set; the schema sets all others."""
-
-
 _FILLED_IN = frozenset({"x-initial", "x-server-keys", "x-not-imported"})
 """What schemas say of fields that servers set in new objects (service.md 4.1)."""
 
@@ -536,8 +529,6 @@ def containers(kinds: Iterable[Kind]) -> frozenset[str]:
 def kind_of(name: str, special: Collection[Field] = ()) -> Kind:
     """Return the kind of a schema with `x-kind`. `special` fields have more than the schema."""
     node, properties = known_schema(name), own_properties(name)
-    if unknown := {field.name for field in special} - properties.keys():
-        raise ValueError(f"no field of {name}: {', '.join(sorted(unknown))}")
     words = dict(node["x-kind"])
     fields = _fields(node, properties, special, leave_out=(words.get("parent_key"),))
     steps = tuple(map(Dialect, words.pop("deleted_in_steps", ())))
@@ -583,9 +574,6 @@ def _fields(
     *,
     leave_out: Sequence[str | None] = (),
 ) -> tuple[Field, ...]:
-    for own in special:
-        if own != replace(Field(own.name), **{name: getattr(own, name) for name in _SET_BY_KIND}):
-            raise ValueError(f"{own.name}: an attribute is set that belongs to its schema")
     known = {field.name: field for field in special}
     aliases = {alias for field in special for alias in field.aliases}
     needed = {*node.get("required", ()), *node.get("x-required-unless", ())}

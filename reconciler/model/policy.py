@@ -193,10 +193,6 @@ class Policy(Struct, frozen=True):
     rules: tuple[PolicyRule, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict)
 
-    def without_pruning(self) -> Policy:
-        """Return the policy of a plan that deletes nothing but what is declared absent."""
-        return replace(self, prune=False)
-
     @classmethod
     def keys(cls) -> tuple[str, ...]:
         """Return the keys of `policy:`, without the switches of kinds."""

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from reconciler.model.field_types import time_text
 from reconciler.model.text import plain_json
-from reconciler.model.values import JSON, MISSING, SecretRef
+from reconciler.model.values import JSON, MISSING, PLAIN, SecretRef
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -119,6 +119,8 @@ def members(value: Public) -> dict[str, Any]:
 
 def encode_value(value: JSON) -> Any:
     """Return a value of the configuration as public JSON, UNSET for MISSING."""
+    if value.__class__ in PLAIN:
+        return value
     if value is MISSING:
         return UNSET
     if isinstance(value, SecretRef):

@@ -16,7 +16,6 @@ from reconciler.model.address import Address
 from reconciler.model.connection import Readable
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
-from reconciler.model.text import printable
 from reconciler.model.values import JSON, Path, SecretRef, leaves_of
 
 
@@ -132,11 +131,6 @@ class Resource(Struct, frozen=True, gc=False):
             if written[:length] in self.marks:
                 return self.marks[written[:length]]
         return self.mark
-
-    def located(self, path: Path) -> str:
-        """Return the address for a message, with the place of a field if it is known."""
-        at = self.near(path)
-        return printable(f"{self.address} ({at})") if at is not None else str(self.address)
 
 
 _COMPARED = attrgetter(

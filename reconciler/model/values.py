@@ -265,14 +265,6 @@ def is_only_references(text: str) -> bool:
     return plain and not any(reference.has_default for reference in references)
 
 
-def is_reference_without_default(text: str) -> bool:
-    """Return whether a text is one reference without a default, which may be a secret."""
-    match references_in(text):
-        case (only,):
-            return str(only) == text and not only.has_default
-    return False
-
-
 def holds_reference(text: str) -> bool:
     """Return whether a reference begins in a text."""
     return "${" in text.replace("$${", "")

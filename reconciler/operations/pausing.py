@@ -55,7 +55,7 @@ class Toggling(Struct, frozen=True):
         plan = make_plan(
             replace(self.desired, resources={**self.desired.resources, **wanted}),
             live,
-            policy.without_pruning(),
+            replace(policy, prune=False),
             all_kinds(),
             context=replace(
                 context, inventory=None, options=replace(context.options, only=frozenset(wanted))

@@ -256,14 +256,14 @@ def _change(
         children=context.children(deleted) if deleted is not None else (),
         environment=context.environment,
     )
-    rules_on = behaviour_of(match.kind).rules_on
     items = fields if action is Action.REPLACE else ()
     toggled = (act for item in items for act in match.kind.toggled_to(item.path, item.after))
-    more = [rule for what in toggled for rule in rules_on[what] if action not in rule.actions]
+    actions = {action, *toggled}
     consequences = [
         # Messages contain live values.
         replace(consequence, message=printable(consequence.message))
-        for rule in (*rules_on[action], *more)
+        for rule in behaviour_of(match.kind).rules
+        if not actions.isdisjoint(rule.actions)
         if not (rule.of and rule.of.isdisjoint(rule_context.fields))
         if (consequence := rule(rule_context)) is not None
     ]

@@ -364,9 +364,11 @@ def known_refusal(draft: Draft) -> Iterator[Refusal]:
     kinds = draft.matching.kinds
     for rule_context in _rule_contexts(draft):
         address = rule_context.change.address
-        for known in behaviour_of(kinds[address.kind]).refusals_on[rule_context.action]:
+        for known in behaviour_of(kinds[address.kind]).refusals:
+            if rule_context.action not in known.actions or known.id in draft.policy.attempt:
+                continue
             objection = known.judge(rule_context)
-            if objection is None or known.id in draft.policy.attempt:
+            if objection is None:
                 continue
             cause = objection.because_of
             yield Refusal(

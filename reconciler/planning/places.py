@@ -368,7 +368,7 @@ class _Judge(Struct, frozen=True):
         def is_new(*key: str) -> bool:
             if is_created or (is_own and key in {*own.keys}):
                 return is_created
-            return not self.known.users.get((change.parent_id or "", *key), set()) - but
+            return self.known.users.get((change.parent_id or "", *key), set()) <= but
 
         new = [place for place in reach.places if is_new(place)]
         source = (f"{PARENT} {change.parent_name}",) if change.parent_name else ()

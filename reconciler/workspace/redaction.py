@@ -17,7 +17,7 @@ from reconciler.diagnostics import Diagnostic, Mark
 from reconciler.model.files import Side
 from reconciler.model.redaction import MASK, redact_line, secret_spans, starts_secret
 from reconciler.model.schemas import looks_secret
-from reconciler.model.values import is_reference_without_default
+from reconciler.model.values import is_only_references
 from reconciler.workspace.yaml.document import NULL_TAG, Document, nodes_in
 
 _CUTS = (25, 60)
@@ -84,7 +84,7 @@ def _secret_scalars(document: Document) -> Iterator[Node]:
     for mapping in nodes_in(document.node, keys=False):
         for key, value in mapping.value if isinstance(mapping, yaml.MappingNode) else ():
             for node in nodes_in(value, keys=False) if looks_secret(str(key.value)) else ():
-                is_shown = node.tag == NULL_TAG or is_reference_without_default(str(node.value))
+                is_shown = node.tag == NULL_TAG or is_only_references(str(node.value))
                 if isinstance(node, yaml.ScalarNode) and not is_shown:
                     yield node
 

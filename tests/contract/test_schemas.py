@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler.kinds import all_kinds
-from reconciler.model.kind import Dialect, Field, Kind, Variant, kind_of
+from reconciler.model.kind import Dialect, Field, Kind, Variant
 from reconciler.model.policy import Policy
 from reconciler.model.schemas import schema, schema_names
 from reconciler.model.values import MISSING
@@ -110,13 +110,6 @@ def test_what_the_schema_says_is_known_of_the_field(
         assert field.clearable or node["default"] in (field.default, field.reset), name
     known = Dialect.between(field.since, field.until)
     assert known[0] is (field.since or next(iter(Dialect))), name
-
-
-def test_a_kind_can_t_repeat_what_its_schema_says() -> None:
-    with pytest.raises(ValueError, match="name: an attribute is set that belongs to its schema"):
-        kind_of("project", (Field("name", required=True),))
-    with pytest.raises(ValueError, match="no field of project: nmae"):
-        kind_of("project", (Field("nmae"),))
 
 
 def test_the_policy_has_the_keys_of_its_schema() -> None:

@@ -11,7 +11,6 @@ from reconciler.model.values import (
     Reference,
     SecretRef,
     is_only_references,
-    is_reference_without_default,
     leaves,
     map_leaves,
     mapped_leaves,
@@ -56,6 +55,6 @@ def test_a_reference_knows_its_provider_and_argument() -> None:
     assert (secret.is_secret, secret.provider, secret.argument) == (True, "exec", "vault read: x")
     assert (plain.is_secret, plain.provider, plain.has_default) == (False, "env", True)
     assert plain.without_default("***") == "${env:A:-***}"
-    assert not is_reference_without_default(str(plain))
+    assert not is_only_references(str(plain))
     assert is_only_references("${var:a}${var:b}")
     assert not is_only_references("${var:a} and more")

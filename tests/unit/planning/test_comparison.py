@@ -86,19 +86,3 @@ def test_identical_resources_have_no_difference(world: tuple[Desired, Live]) -> 
             if is_identical(kind, resource.spec, item.body):
                 differs = difference(kind, resource, item, Declared())
                 assert (differs.changes, differs.toggles, differs.unreset) == ((), (), ())
-
-
-@pytest.mark.parametrize(
-    ("declared", "live", "identical"),
-    [
-        (["b", "a"], ["a", "b"], True),
-        (["a"], ["a", "b"], False),
-        ([True], [1], False),
-    ],
-)
-def test_the_fast_path_takes_lists_in_another_order(
-    declared: list[Any], live: list[Any], *, identical: bool
-) -> None:
-    spec = export(destination=s3(exclude_events=declared)).spec
-    body = live_export(destination=s3(exclude_events=live)).body
-    assert is_identical(EXPORT, spec, body) is identical
