@@ -157,8 +157,7 @@ def match(
         live, inventory or Inventory(), by_name, frozenset(ignored), untouchable.keys()
     )
     for kind in kinds:
-        own = [resource for resource in declared if resource.address.kind == kind.name]
-        matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
+        matcher.match_kind(kind, [item for item in declared if item.address.kind == kind.name])
     matcher.claim_removed()
     unmanaged = tuple(
         item
@@ -226,7 +225,8 @@ class _Matcher(Struct, dict=True):
         """
         objects = self.live.of(kind.name)
         names = self.names[kind.name] = Names({item.id: item for item in objects})
-        starts = self._placed([self.with_parent(kind, resource) for resource in resources])
+        own = [item for item in resources if item.address not in self.untouchable]
+        starts = self._placed([self.with_parent(kind, resource) for resource in own])
         left = [start for start in starts if start.resource.pinned_id is None]
         for start in starts:
             if start.resource.pinned_id is not None:
