@@ -20,7 +20,7 @@ from reconciler.model.event import Report
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import listed, printable, shortened
-from reconciler.model.values import SecretRef, leaves_of
+from reconciler.model.values import secret_refs
 from reconciler.planning.inventory import Applied, Inventory, Record, entries_after, hash_of_secrets
 from reconciler.workspace.elsewhere import declared_in_others
 from reconciler.workspace.git.base import TrustedBranch, shallow_hint, trusted_branch
@@ -164,7 +164,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         The files are those at a commit, else those of today.
         """
         contents, at = dict[str, str](), self._source(commit or self.head or HEAD)
-        refs = (ref for resource in resources for ref in leaves_of(resource.spec, SecretRef))
+        refs = (ref for resource in resources for _, ref in secret_refs(resource.spec))
         for source in {source for ref in refs for source in ref.sources if source.source == "file"}:
             content = at.id_of(source.argument)
             if content is not None and commit is None:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
-
 from reconciler.model.behaviour import KnownRefusal, Objection, RuleContext
 from reconciler.model.kind import Action, Dialect, Field, Variant
 from reconciler.model.text import json_shown
 from reconciler.model.values import JSON, MISSING, Path, mapping_of, path_text, value_at
-
-
-class _Unaccepted(Struct, frozen=True):
-    what: str
-    path: Path
-    fix: str
 
 
 def not_accepted(context: RuleContext) -> Objection | None:
@@ -29,12 +21,12 @@ def not_accepted(context: RuleContext) -> Objection | None:
     parts = list(_unaccepted(context, context.dialect))
     if not parts:
         return None
-    listed = ", ".join(part.what for part in parts)
+    listed = ", ".join(part.message for part in parts)
     message = f"the server (dialect {context.dialect}) does not accept {listed}"
     return Objection(message, parts[0].fix, parts[0].path)
 
 
-def _unaccepted(context: RuleContext, dialect: Dialect) -> Iterator[_Unaccepted]:
+def _unaccepted(context: RuleContext, dialect: Dialect) -> Iterator[Objection]:
     live = context.live.body if context.live is not None else {}
     for name in dict.fromkeys(str(change.path[0]) for change in context.change.fields):
         field, value = context.kind.field_named(name), context.sent(name)
@@ -47,17 +39,17 @@ def _unaccepted(context: RuleContext, dialect: Dialect) -> Iterator[_Unaccepted]
         # A live object with the field proves that the server has it. A default changes nothing.
         elif field.until is not None or (name not in live and value != field.default):
             fix = "remove it, or set it to ${unset} in `overrides` of this environment"
-            yield _Unaccepted(name, (name,), fix)
+            yield Objection(name, fix, (name,))
 
 
-def _inside(variant: Variant, path: Path, value: JSON, dialect: Dialect) -> Iterator[_Unaccepted]:
+def _inside(variant: Variant, path: Path, value: JSON, dialect: Dialect) -> Iterator[Objection]:
     """Yield the tag, or else the fields of the body."""
     tag_path = (*path, variant.tag)
     tag = str(value_at(value, (variant.tag,)))
     if dialect not in variant.dialects.get(tag, (dialect,)):
         others = [other for other, has in variant.dialects.items() if dialect in has]
         fix = variant.instead.get(tag) or _one_of(others)
-        yield _Unaccepted(f"{path_text(tag_path)} {tag}", tag_path, f"use {fix}")
+        yield Objection(f"{path_text(tag_path)} {tag}", f"use {fix}", tag_path)
         return
     fields = variant.named_fields_of(value)
     for name, inner in mapping_of(value_at(value, (variant.body,))).items():
@@ -67,14 +59,14 @@ def _inside(variant: Variant, path: Path, value: JSON, dialect: Dialect) -> Iter
             yield from _values(field, (*path, variant.body, name), inner, dialect)
         else:
             fix = "remove it and use an `integration`" if field.secret else "remove it"
-            yield _Unaccepted(name, (*path, variant.body, name), fix)
+            yield Objection(name, fix, (*path, variant.body, name))
 
 
-def _values(field: Field, path: Path, value: JSON, dialect: Dialect) -> Iterator[_Unaccepted]:
+def _values(field: Field, path: Path, value: JSON, dialect: Dialect) -> Iterator[Objection]:
     accepted = field.accepts.get(dialect, (value,))
     if value not in accepted:
         what = f"{path_text(path)} {json_shown(value)}"
-        yield _Unaccepted(what, path, f"use {_one_of(map(json_shown, accepted))}")
+        yield Objection(what, f"use {_one_of(map(json_shown, accepted))}", path)
 
 
 def _one_of(names: Iterable[str]) -> str:

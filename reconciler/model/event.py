@@ -196,6 +196,12 @@ class Report(Struct, frozen=True):
         return not self.interrupted and (made or any(end.live_id for end in self.failed))
 
 
+def _end_code(*, interrupted: bool, is_well: bool) -> ExitCode:
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FINE if is_well else ExitCode.PARTLY_APPLIED
+
+
 class Ended(Public, frozen=True):
     """The last line of a run. A run that was killed has none."""
 
@@ -241,10 +247,8 @@ class Ended(Public, frozen=True):
 
         130: interrupted.
         """
-        if self.report.interrupted:
-            return ExitCode.INTERRUPTED
         is_well = self.report.complete and self.verified is not False
-        return ExitCode.FINE if is_well else ExitCode.PARTLY_APPLIED
+        return _end_code(interrupted=self.report.interrupted, is_well=is_well)
 
 
 class BackfillsEnded(Public, frozen=True):
@@ -261,9 +265,7 @@ class BackfillsEnded(Public, frozen=True):
 
         130: interrupted.
         """
-        if self.interrupted:
-            return ExitCode.INTERRUPTED
-        return ExitCode.FINE if self.complete else ExitCode.PARTLY_APPLIED
+        return _end_code(interrupted=self.interrupted, is_well=self.complete)
 
     @property
     def complete(self) -> bool:

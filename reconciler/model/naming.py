@@ -5,7 +5,7 @@ The first of these levels that matches anything wins, so a glob never wins over 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -63,7 +63,8 @@ class Named(Struct, frozen=True):
 
     def fits(self, glob: str) -> bool:
         """Return whether a glob matches the address, the key or a name."""
-        return _any_fits((str(self.address), self.address.key, *self.names), glob)
+        texts = (str(self.address), self.address.key, *self.names)
+        return any(fits_any(text, (glob,)) for text in texts)
 
     def may_match(self, text: str) -> bool:
         """Return whether a text, or a part of a comma list, matches on any level."""
@@ -94,7 +95,9 @@ class Names:
 
     def split(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Return texts, with comma lists split that match nothing as a whole."""
-        return _split(texts, self.matching)
+        return tuple(
+            part for text in texts for part in ((text,) if self.matching(text) else parts(text))
+        )
 
     def named(self, text: str, option: str = "") -> tuple[Named, ...]:
         """Return the objects that a text or comma list names.
@@ -143,17 +146,10 @@ class Names:
         return BadUsage(f"nothing matches {quoted(text)}{where}", hint=hint)
 
     def _nearest(self, text: str) -> Named | None:
-        """Return the object with the most similar key or name; of an address, in its kind."""
-        before, dot, after = text.strip().partition(".")
-        kind = nearest(before, sorted({item.address.kind for item in self._objects}))
-        kind = kind if dot else None
-        texts: dict[str, Named] = {}
-        for item in self._objects:
-            if kind in (None, item.address.kind):
-                for name in (item.address.key, *item.names):
-                    texts.setdefault(name, item)
-        wanted = (after if kind is not None else text).strip(" *")
-        close = nearest(wanted, list(texts)) if wanted else None
+        """Return the object with the most similar key or name, also of an address."""
+        wanted = text.strip(" *")
+        texts = {name: it for it in self._objects[::-1] for name in (it.address.key, *it.names)}
+        close = nearest(wanted, texts) or nearest(wanted.rpartition(".")[2], texts)
         return texts[close] if close is not None else None
 
 
@@ -170,28 +166,14 @@ def kinds_named(text: str, kinds: Sequence[Kind]) -> frozenset[str]:
 
     Raises BadUsage for an unknown one.
     """
-    texts = {kind.name: (kind.name, kind.collection) for kind in kinds}
-
-    def matching(part: str) -> list[str]:
-        exact = [name for name in texts if part in texts[name]]
-        return exact or [name for name in texts if _any_fits(texts[name], part)]
-
-    named: set[str] = set()
-    for part in _split([text], matching):
-        if not matching(part):
-            raise BadUsage(f"unknown kind {quoted(part)}", hint=choice(part, list(texts), "kinds"))
-        named.update(matching(part))
-    return frozenset(named)
+    known = {name: kind.name for kind in kinds for name in (kind.name, kind.collection)}
+    for part in parts(text):
+        if part not in known:
+            hint = choice(part, [kind.name for kind in kinds], "kinds")
+            raise BadUsage(f"unknown kind {quoted(part)}", hint=hint)
+    return frozenset(known[part] for part in parts(text))
 
 
 def parts(text: str) -> tuple[str, ...]:
     """Return the parts of a comma list."""
     return tuple(part.strip() for part in text.split(","))
-
-
-def _any_fits(texts: Iterable[str], glob: str) -> bool:
-    return any(fits_any(text, (glob,)) for text in texts)
-
-
-def _split(texts: Iterable[str], matching: Callable[[str], object]) -> tuple[str, ...]:
-    return tuple(part for text in texts for part in ((text,) if matching(text) else parts(text)))

@@ -534,37 +534,29 @@ def encode(plan: Plan) -> bytes:
     return as_json(plan, sort=True).encode()
 
 
-def identity_of(change: Change, source: PlanSource) -> dict[str, Any]:
-    """Return what a change acts on: the place, the action, the object and its name.
-
-    The object is the live one; for a create it is its parent, by id, or by key if that does not
-    exist yet.
-    """
-    identity: dict[str, Any] = {
-        "environment": source.environment,
-        "organization": source.organization,
-        "base_url": source.base_url,
-        "kind": change.address.kind,
-        "action": change.action.value,
-        "name": change.name.strip(),
-    }
-    if change.action is not Action.CREATE:
-        return identity | {"id": change.live_id}
-    waits_for = str(change.parent) if change.parent_id is None and change.parent else None
-    return identity | {"parent_id": change.parent_id, "waits_for": waits_for}
-
-
 def digest_of(change: Change, source: PlanSource) -> str:
     """Return the SHA-256 (hex) of all that a change does, and of the live state it depends on.
 
     Equal digests mean the same requests under the same conditions, and the same names and values
     to a reader. Messages, reasons, places, the names of parents, the order of the plan and the
-    inventory are not in it: a plan that renames a parent continues.
+    inventory are not in it: a plan that renames a parent continues. The object is the live one; for
+    a create it is its parent, by id, or by key if that does not exist yet.
     """
+    waits_for = str(change.parent) if change.parent_id is None and change.parent else None
+    is_create = change.action is Action.CREATE
+    parent = {"parent_id": change.parent_id, "waits_for": waits_for}
     return _sha256(
         {
             "version": DIGEST_VERSION,
-            "identity": identity_of(change, source),
+            "identity": {
+                "environment": source.environment,
+                "organization": source.organization,
+                "base_url": source.base_url,
+                "kind": change.address.kind,
+                "action": change.action.value,
+                "name": change.name.strip(),
+                **(parent if is_create else {"id": change.live_id}),
+            },
             "address": str(change.address),
             "fields": _in_order(
                 [list(field.path), _side(field.before), _side(field.after), field.secret]

@@ -29,7 +29,7 @@ class Selection(Public, frozen=True):
     excludes: tuple[str, ...] = ()
     """Globs of --exclude."""
     kinds: tuple[str, ...] = ()
-    """Globs of --kind."""
+    """Kinds of --kind."""
     parents: tuple[str, ...] = ()
     """Globs of --project."""
 
@@ -76,21 +76,17 @@ class PolicyRule(Struct, frozen=True):
 
 def rules_of(value: JSON) -> tuple[PolicyRule, ...]:
     """Return the rules of a mapping from ids. What its schema refuses is left out."""
+    written = ((str(name), mapping_of(rule)) for name, rule in mapping_of(value).items())
     return tuple(
-        _rule(str(name), rule)
-        for name, rule in mapping_of(value).items()
-        if isinstance(mapping_of(rule).get("match"), Mapping)
-    )
-
-
-def _rule(name: str, written: JSONObject) -> PolicyRule:
-    hint = written.get("hint")
-    return PolicyRule(
-        id=name,
-        match=written["match"],
-        message=str(written.get("message", "")),
-        denies=written.get("severity") != "warn",
-        hint=str(hint) if hint is not None else None,
+        PolicyRule(
+            id=name,
+            match=rule["match"],
+            message=str(rule.get("message", "")),
+            denies=rule.get("severity") != "warn",
+            hint=str(rule["hint"]) if rule.get("hint") is not None else None,
+        )
+        for name, rule in written
+        if isinstance(rule.get("match"), Mapping)
     )
 
 

@@ -27,8 +27,6 @@ MASK = "***"
 HIDDEN = "(not shown: it contains a secret)"
 
 _URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^\s/@:]*):[^\s/@]+(?=@)")
-_FEW_TEXTS = 100
-"""Texts that are searched for each form of a secret, before the pattern of all is compiled."""
 _SHORTEST_FORM = 4
 _SHORTEST_WORD = 3
 _SHORT = re.compile(r".{,3}|[A-Za-z]{,5}|\d{,5}", re.DOTALL)
@@ -79,15 +77,14 @@ class Redactor:
         self._fragments: frozenset[str] | None = None
         names = {value for value in self._values if NAME.fullmatch(value.strip())}
         # Whether the configuration contains them is decided when a text does, which is rare.
-        self._possible_names = _Forms({form for name in names for form in (name, *forms_of(name))})
+        self._possible_names = _pattern(form for name in names for form in (name, *forms_of(name)))
         self._compile(self._values - names, common=())
 
     def _decide(self, text: str) -> None:
         """Find out which secrets are names, if a text may contain one of them."""
-        pattern = self._possible_names.pattern(text)
-        if pattern is None or not pattern.search(text):
+        if self._possible_names is None or not self._possible_names.search(text):
             return
-        self._possible_names = _Forms(set())
+        self._possible_names = None
         texts = "\n".join(self._plain())
         common = {value for value in self._values if _is_common(value.strip(), texts)}
         self._compile(self._values, common=common)
@@ -105,15 +102,14 @@ class Redactor:
                 words |= {value} | forms
             else:
                 anywhere |= forms
-        self._anywhere = _Forms(anywhere)
-        self._words = _Forms({word for word in words if len(word) >= _SHORTEST_WORD}, whole=True)
-        self._in_details = _Forms(in_details | words, whole=True)
+        self._anywhere = _pattern(anywhere)
+        self._words = _pattern((word for word in words if len(word) >= _SHORTEST_WORD), whole=True)
+        self._in_details = _pattern(in_details | words, whole=True)
 
     def mask(self, text: str) -> str:
         """Return a text with known secrets masked, and passwords in URLs."""
         self._decide(text)
-        for forms in (self._anywhere, self._words):
-            pattern = forms.pattern(text)
+        for pattern in (self._anywhere, self._words):
             if pattern is not None:
                 text = pattern.sub(MASK, text)
         return _URL_PASSWORD.sub(rf"\g<user>:{MASK}", text) if "@" in text else text
@@ -124,8 +120,7 @@ class Redactor:
         It is hidden if it contains a secret that is a word.
         """
         self._decide(text)
-        pattern = self._in_details.pattern(text)
-        if pattern is not None and pattern.search(text):
+        if self._in_details is not None and self._in_details.search(text):
             return HIDDEN
         if self._fragments is None:
             # Few runs have errors of the service.
@@ -134,27 +129,13 @@ class Redactor:
         return masked(text, fragment_spans(text, self._fragments))
 
 
-class _Forms:
-    """The forms of secrets that are masked, anywhere or as whole words.
-
-    Compiling their pattern takes longer than searching a few texts for each of them.
-    """
-
-    def __init__(self, forms: Collection[str], *, whole: bool = False) -> None:
-        self._forms = forms
-        self._whole = whole
-        self._searched = 0
-        self._pattern: re.Pattern[str] | None = None
-
-    def pattern(self, text: str) -> re.Pattern[str] | None:
-        """Return the pattern that matches a form, None if a text contains none for certain."""
-        if self._pattern is None and self._forms:
-            self._searched += 1
-            if self._searched > _FEW_TEXTS or any(form in text for form in self._forms):
-                pattern = any_of(self._forms)
-                whole = rf"(?<![^\W_])(?:{pattern})(?![^\W_])"
-                self._pattern = re.compile(whole if self._whole else pattern)
-        return self._pattern
+def _pattern(forms: Iterable[str], *, whole: bool = False) -> re.Pattern[str] | None:
+    """Return the pattern that matches forms of secrets anywhere, or as whole words."""
+    known = {form for form in forms if form}
+    if not known:
+        return None
+    pattern = any_of(known)
+    return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])" if whole else pattern)
 
 
 def _is_common(secret: str, texts: str) -> bool:

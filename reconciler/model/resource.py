@@ -16,7 +16,7 @@ from reconciler.model.address import Address
 from reconciler.model.connection import Readable
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
-from reconciler.model.values import JSON, Path, SecretRef, leaves_of
+from reconciler.model.values import JSON, Path, SecretRef, leaves, secret_refs
 
 
 class State(StrEnum):
@@ -167,11 +167,11 @@ class Desired(Struct, frozen=True, dict=True):
         """The addresses that use each secret reference, in order."""
         users: dict[SecretRef, list[Address]] = {}
         for resource in self.in_order():
-            for ref in leaves_of(resource.spec, SecretRef):
+            for _, ref in secret_refs(resource.spec):
                 users.setdefault(ref, []).append(resource.address)
         return users
 
     def plain_texts(self) -> Iterator[str]:
         """Yield every text of the resources that is not secret."""
         for resource in self.resources.values():
-            yield from leaves_of(resource.spec, str)
+            yield from (text for _, text in leaves(resource.spec) if isinstance(text, str))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache, lru_cache
-from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from msgspec import Struct
 
@@ -23,8 +23,6 @@ JSON: TypeAlias = Any
 """A JSON value, with `SecretRef` in place of secrets."""
 
 JSONObject: TypeAlias = Mapping[str, Any]
-
-_Leaf = TypeVar("_Leaf")
 
 Path: TypeAlias = tuple[str | int, ...]
 """The path of a value inside a resource, for example ("destination", "config", "prefix")."""
@@ -322,19 +320,6 @@ def leaves(
     for name, item in items:
         if item.__class__ not in skip:
             yield from leaves(item, (*path, name), skip=skip)
-
-
-def leaves_of(value: JSON, wanted: type[_Leaf]) -> Iterator[_Leaf]:
-    """Yield the leaves of one class inside a container, in any order: their paths cost most."""
-    pending = [value]
-    while pending:
-        value = pending.pop()
-        for item in value.values() if form_of(value.__class__) is dict else value:
-            kind = item.__class__
-            if kind is wanted:
-                yield item
-            elif kind not in PLAIN and form_of(kind) is not None:
-                pending.append(item)
 
 
 def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
