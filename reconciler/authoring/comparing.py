@@ -259,13 +259,11 @@ def promote(
     pair: Pair,
     names: Sequence[str] = (),
     *,
-    prune: bool = False,
     write: bool = True,
 ) -> Promoted:
     """Edit overrides and lists of environments, in all files or in none.
 
-    Only of the resources that names select, all without names. `prune` takes resources out of the
-    second environment that the first does not have. Without `write`, nothing is changed.
+    Only of the resources that names select, all without names. Without `write`, nothing is changed.
 
     Raises:
         InvalidConfiguration: the files have errors, or would have.
@@ -278,9 +276,12 @@ def promote(
     for item in comparison.unintended:
         edits.setdefault(item.address, {}).update(_overrides(pair, item.address, [item.path]))
     for only in comparison.only_first:
-        edits[only.address] = {**_listed(pair, only.address), **_overrides(pair, only.address)}
-    for only in comparison.only_second if prune else ():
-        edits[only.address] = _listed(pair, only.address, remove=True)
+        given = pair[0].loaded.declared[only.address].body.get("environments")
+        listed = given if isinstance(given, list) else pair[0].loaded.environments
+        edits[only.address] = {
+            ("environments",): [*listed, pair[1].name],
+            **_overrides(pair, only.address),
+        }
     declared = pair[0].loaded.declared
     pairs = [
         (declared[address].document, Edit((*declared[address].path, *path), value))
@@ -321,14 +322,6 @@ def _overrides(
             at = places[0] or places[1] or ()
             edits["overrides", pair[1].name, *at] = value_at(first, at)
     return edits
-
-
-def _listed(pair: Pair, address: Address, *, remove: bool = False) -> dict[Path, JSON]:
-    """Return the list of environments of a resource with the second one, or without it."""
-    given = pair[0].loaded.declared[address].body.get("environments")
-    names = given if isinstance(given, list) else pair[0].loaded.environments
-    kept = [name for name in names if name != pair[1].name]
-    return {("environments",): kept if remove else [*kept, pair[1].name]}
 
 
 def compared_document(comparison: EnvironmentComparison, options: RenderOptions) -> Document:

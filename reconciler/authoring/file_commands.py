@@ -202,14 +202,11 @@ def mv_command(folder: Path | None, old: str, new: str, *, diff: bool) -> None:
 
     OLD is the address, key or name of a resource, NEW a key. Changes the key, and references of
     other resources, defaults and overrides to it. Policies stay, and places that name the resource
-    are printed.
+    are printed. Prints a patch.
     """
     from reconciler.authoring.difference import differences_as_text
     from reconciler.authoring.renaming import move, move_summary
 
     moved = move(folder_of(folder), old, new, os.environ, write=not diff)
-    if diff:
-        write_result(differences_as_text(moved.changes, style_of(sys.stdout)))
-    else:
-        write_result("".join(f"{printable(name)}\n" for name in moved.changes))
+    write_result(differences_as_text(moved.changes, style_of(sys.stdout)))
     write_note(move_summary(moved, "Would rename" if diff else "Renamed"))

@@ -18,13 +18,12 @@ from msgspec import Struct
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.comparison import comparable, field_leaves, is_default, written_value
-from reconciler.model.kind import Dialect, Field, Kind
+from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject, plain_name
 from reconciler.model.naming import Named, Names
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
+from reconciler.model.values import value_at
 
 _LONGEST_KEY = 60
 
@@ -261,78 +260,3 @@ def _unlisted(live: LiveObject, kind: Kind) -> bool:
         value_at(live.body, (field.name, variant.tag)) in variant.unlisted
         for field, variant in kind.variants
     )
-
-
-def managed_fields(
-    kind: Kind,
-    body: JSONObject,
-    *,
-    dialect: Dialect | None = None,
-    explicit: AbstractSet[Path] = frozenset(),
-) -> tuple[JSONObject, Sequence[Path]]:
-    """Return the fields of a live body to write, without secrets and defaults of the server.
-
-    The second part are the paths of fields that its type does not define, or that the server
-    returns and no longer accepts.
-
-    `explicit` are paths that are always written, since a default of the workspace sets them
-    otherwise: a missing value is written as null, or as the server's default.
-    """
-    values: dict[str, JSON] = {}
-    stale: list[Path] = []
-    for leaf in field_leaves(kind.fields, body, live=True):
-        if len(leaf.path) > 1:
-            until = leaf.field.until
-            outdated = until and dialect and not until.is_since(dialect)
-            if outdated or kind.is_stale(leaf.path, body):
-                stale.append(leaf.path)
-                continue
-        value = written_value(leaf.field, leaf.value)
-        if leaf.path in explicit or leaf.field.required or not _is_default(leaf.field, value):
-            put_at(values, leaf.path, value)
-    unset = {path for path in explicit if value_at(values, path) is MISSING}
-    for path, absent in _absent(kind, body, unset):
-        put_at(values, path, absent)
-    for field, variant in kind.variants:
-        if isinstance(values.get(field.name), dict):
-            values[field.name].setdefault(variant.body, {})
-    return values, stale
-
-
-def declared_values(kind: Kind, values: JSONObject) -> dict[Path, JSON]:
-    """Return the values in files by their paths, with the kind's own names for fields."""
-    named = {
-        (field.name if (field := kind.field_named(name)) is not None else name): value
-        for name, value in values.items()
-    }
-    return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
-
-
-def is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
-    """Return whether a default of the workspace gives a field the value that it has."""
-    value, field = value_at(values, path), kind.field_at(path, values)
-    if value is MISSING or any(path == (holder.name, item.tag) for holder, item in kind.variants):
-        # The type of a destination is written, since its config depends on it.
-        return False
-    return bool(
-        comparable(field, value) == comparable(field, default)
-        if field is not None
-        else value == default
-    )
-
-
-def _is_default(field: Field, value: JSON) -> bool:
-    is_object = isinstance(value, dict)
-    return is_default(field, value) or (is_object and comparable(field, value) == {})
-
-
-def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
-    """Yield what to write for paths without a value that a default of the workspace sets."""
-    for path in sorted(paths, key=str):
-        field = kind.field_at(path, body)
-        if field is None or field.secret:
-            continue
-        if field.default is not MISSING:
-            yield path, field.default
-        elif field.clearable:
-            yield path, None

@@ -15,21 +15,15 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from reconciler.authoring.editing import Edit
-from reconciler.authoring.import_choice import (
-    Adoption,
-    ImportContext,
-    declared_values,
-    is_given,
-    managed_fields,
-)
+from reconciler.authoring.import_choice import Adoption, ImportContext
 from reconciler.authoring.yaml_text import reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.comparison import field_leaves
+from reconciler.model.comparison import comparable, field_leaves, is_default, written_value
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.files import Left, NeededSecret
-from reconciler.model.kind import Integrations, Kind
+from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.pause import may_be_by_service
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import ParentRef, Resource
@@ -121,11 +115,8 @@ class Drafting(Struct):
         kind, address, live = adoption.kind, adoption.address, adoption.live
         table = self.context.live.integrations.get(live.parent_id or "", Integrations())
         body = named(kind, live.body, table)
-        explicit = declared_values(kind, defaults).keys()
-        managed, stale = managed_fields(
-            kind, body, dialect=self.context.live.dialect, explicit=explicit
-        )
-        values = without_unimportable(kind, managed, explicit=explicit)
+        explicit = _declared_values(kind, defaults).keys()
+        values, stale = _managed_fields(kind, body, self.context.live.dialect, explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:
                 put_at(values, path, self._reference(adoption, path, values))
@@ -195,8 +186,8 @@ def _applying(kind: Kind, defaults: JSONObject, body: JSONObject) -> JSONObject:
 
 def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
     """Return the fields that do not have the values of the defaults."""
-    for path, default in declared_values(kind, defaults).items():
-        if is_given(kind, values, path, default):
+    for path, default in _declared_values(kind, defaults).items():
+        if _is_given(kind, values, path, default):
             remove(values, path)
     parent = kind.parent_key
     if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:
@@ -243,8 +234,73 @@ def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
-def without_unimportable(
-    kind: Kind, values: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
+def _managed_fields(
+    kind: Kind, body: JSONObject, dialect: Dialect | None, explicit: AbstractSet[Path]
+) -> tuple[dict[str, JSON], Sequence[Path]]:
+    """Return the fields of a live body to write, and paths that the server no longer accepts.
+
+    They lack secrets, defaults, what the server maintains, and initial values. `explicit` are
+    paths that are always written, since a default of the workspace sets them otherwise: a missing
+    value is written as null, or as the server's default.
+    """
+    values: dict[str, JSON] = {}
+    stale: list[Path] = []
+    for leaf in field_leaves(kind.fields, body, live=True):
+        if len(leaf.path) > 1:
+            until = leaf.field.until
+            outdated = until and dialect and not until.is_since(dialect)
+            if outdated or kind.is_stale(leaf.path, body):
+                stale.append(leaf.path)
+                continue
+        value = written_value(leaf.field, leaf.value)
+        is_empty = is_default(leaf.field, value) or comparable(leaf.field, value) == {}
+        if leaf.path in explicit or leaf.field.required or not is_empty:
+            put_at(values, leaf.path, value)
+    unset = {path for path in explicit if value_at(values, path) is MISSING}
+    for path, absent in _absent(kind, body, unset):
+        put_at(values, path, absent)
+    for holder, variant in kind.variants:
+        if isinstance(values.get(holder.name), dict):
+            values[holder.name].setdefault(variant.body, {})
+    return _without_filled_in(kind, values, explicit), stale
+
+
+def _declared_values(kind: Kind, values: JSONObject) -> dict[Path, JSON]:
+    """Return the values in files by their paths, with the kind's own names for fields."""
+    named = {
+        (known.name if (known := kind.field_named(name)) is not None else name): value
+        for name, value in values.items()
+    }
+    return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
+
+
+def _is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
+    """Return whether a default of the workspace gives a field the value that it has."""
+    value, field = value_at(values, path), kind.field_at(path, values)
+    if value is MISSING or any(path == (holder.name, item.tag) for holder, item in kind.variants):
+        # The type of a destination is written, since its config depends on it.
+        return False
+    return bool(
+        comparable(field, value) == comparable(field, default)
+        if field is not None
+        else value == default
+    )
+
+
+def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
+    """Yield what to write for paths without a value that a default of the workspace sets."""
+    for path in sorted(paths, key=str):
+        field = kind.field_at(path, body)
+        if field is None or field.secret:
+            continue
+        if field.default is not MISSING:
+            yield path, field.default
+        elif field.clearable:
+            yield path, None
+
+
+def _without_filled_in(
+    kind: Kind, values: JSONObject, explicit: AbstractSet[Path]
 ) -> dict[str, JSON]:
     """Return the fields without those that the server maintains and those at initial values."""
     properties = (schema(kind.name) or {}).get("properties", {})

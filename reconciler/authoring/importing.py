@@ -480,7 +480,7 @@ def siblings_of(resources: Iterable[Resource]) -> Mapping[Family, str]:
 
 
 def _part(kind: Kind, name: str) -> str:
-    """Return a part of a path, with the kind as prefix if the name is ignored or reserved.
+    """Return a part of a path, with the kind as prefix if a file of that name is special.
 
     It is in lower case: file systems may take names that differ in case only as one.
     """

@@ -47,7 +47,6 @@ def move(
         ReconcilerError: a place cannot be edited safely.
 
     """
-    check_files(folder, environ)
     source, problems = FolderSource(folder), DiagnosticCollector()
     workspace = read_workspace(source, problems)
     files = [workspace.document, *ResourceFiles(source, workspace, problems).documents()]

@@ -160,7 +160,6 @@ def compare_command(
     shell_complete=completing.environments,
     help="Environment to change.",
 )
-@option("--prune", is_flag=True, help="Also remove resources from B that A does not have.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
 @files_options
 def promote_command(
@@ -183,7 +182,7 @@ def promote_command(
 
     workspace = workspace_of(options)
     pair = open_pair(workspace, (first, second))
-    promoted = promote(workspace, pair, names, prune=options["prune"], write=not diff)
+    promoted = promote(workspace, pair, names, write=not diff)
     write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
     for address in promoted.paused:
         write_note(f"note: {address} gets `paused: true` in {printable(second)}, too\n")

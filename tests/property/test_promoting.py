@@ -135,15 +135,15 @@ def commented(text: str) -> list[tuple[str, str]]:
 
 
 @settings(max_examples=1000 if LONG else 20)
-@given(workspaces(), st.booleans())
-def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], prune: bool) -> None:
+@given(workspaces())
+def test_a_promotion_leaves_only_intended_differences(files: dict[str, str]) -> None:
     with TemporaryDirectory() as name:
         folder = write(Path(name), files)
         workspace = Workspace(folder, trust_workspace=True, runtime=RUNTIME)
         before = {other: resolved(folder, other) for other in ("one", "three")}
         before_it = compared(open_pair(workspace, ("one", "two")))
         try:
-            changes = promote(workspace, open_pair(workspace, ("one", "two")), prune=prune).changes
+            changes = promote(workspace, open_pair(workspace, ("one", "two"))).changes
         except ReconcilerError as error:
             if not re.match(r"exports\.yaml:\d+:\d+: cannot edit a value with ", error.message):
                 raise
@@ -158,11 +158,9 @@ def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], pru
         assert {field for field, _ in removed} <= {"overrides", "environments"}
         assert not after.unintended
         assert not after.only_first
-        left = [] if prune else [item.address for item in before_it.only_second]
+        left = [item.address for item in before_it.only_second]
         assert [item.address for item in after.only_second] == left
         assert before == {other: resolved(folder, other) for other in ("one", "three")}
-        again = promote(workspace, open_pair(workspace, ("one", "two")), prune=prune)
+        again = promote(workspace, open_pair(workspace, ("one", "two")))
         assert not again.changes
-        assert bool(changes) == bool(
-            before_it.unintended or before_it.only_first or (prune and before_it.only_second)
-        )
+        assert bool(changes) == bool(before_it.unintended or before_it.only_first)
