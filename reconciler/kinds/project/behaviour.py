@@ -133,12 +133,6 @@ _REPORTS: Mapping[str, str] = {
     "test_account_filters": "insights filter out other internal users",
 }
 """What a change of a field does to reports."""
-NEUTRAL = (
-    *("name", "is_demo", "completed_snippet_onboarding", "has_completed_onboarding_for"),
-    *("onboarding_tasks", "person_display_name_properties", "live_events_columns"),
-    *("survey_config", "extra_settings", "primary_dashboard", "default_data_theme"),
-)
-"""The fields without a consequence: they affect pages of the service only, or nothing known."""
 
 
 @RULES.rule("project-data-lost", Severity.DANGER, Effect.LOST, on=(Action.DELETE,))
