@@ -28,7 +28,7 @@ from reconciler.model.event import (
     Waiting,
 )
 from reconciler.model.kind import Action
-from reconciler.model.text import printable
+from reconciler.model.text import listed, printable
 from reconciler.render.diagnostics import crop, diagnostics_as_text
 from reconciler.render.options import DEFAULT_WIDTH, PLAIN, Colour, Style
 from reconciler.render.words import SIGNS, duration_as_text, title
@@ -50,6 +50,8 @@ _MOST_COLLECTIONS = 4
 """Collections in a status line: several environments have more."""
 _SKIPS = 3
 """How many changes that are skipped for one reason have lines of their own."""
+_MOST_FAILED = 10
+"""How many changes are named that failed for the reason of another one."""
 
 
 def event_as_text(event: Event) -> str:
@@ -244,6 +246,7 @@ class Progress(Struct):
     _visible: bool = False
     _shown_reason: str = ""
     _skips: Counter[str] = field(default_factory=Counter)
+    _refusals: dict[str, list[Failed]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._shown_at = self.clock()
@@ -257,6 +260,10 @@ class Progress(Struct):
         if isinstance(event, Skipped):
             self._skips[event.because] += 1
             line = line if self._skips[event.because] <= _SKIPS else ""
+        if isinstance(event, Failed) and event.refused and event.live_id is None:
+            equal = self._refusals.setdefault(event.error, [])
+            equal.append(event)
+            line = line if len(equal) == 1 else ""
         if self.verbose and isinstance(event, Sent):
             line = call_as_text(event)
         if isinstance(event, Noted) and event.important:
@@ -281,6 +288,12 @@ class Progress(Struct):
             if count > _SKIPS:
                 self.write(f"○ {count - _SKIPS} more skipped: {printable(because)}\n")
         self._skips.clear()
+        for equal in self._refusals.values():
+            if more := [failed.change for failed in equal[1:]]:
+                names = listed(map(title, more), _MOST_FAILED)
+                message = f"✗ {len(more)} more failed for the same reason: {names}"
+                self.write_error(f"{printable(message)}\n")
+        self._refusals.clear()
 
     def _show(self, now: float, *, due: bool) -> None:
         interval, status = _REDRAW_AFTER if self.live else _LINE_AFTER, self._status

@@ -140,6 +140,27 @@ def test_plan_v11_a_key_without_write_scope_fails_every_change_and_quiet_says_wh
     assert "Correct what the service refused, then apply again." in ran.out
 
 
+def test_x6_equal_refusals_of_one_cause_are_one_message_with_a_count(
+    workspace: Path, tmp_path: Path
+) -> None:
+    from tests.support.emulator import start_emulator
+
+    project, _, export = WORKSPACE["exports.yaml"].partition("batch_exports:\n")
+    exports = (export.replace("lake", f"x{i}").replace("Lake", f"X{i}") for i in range(6))
+    write(workspace, {"exports.yaml": f"{project}batch_exports:\n{''.join(exports)}"})
+    keys = '[{"value": "phx_read", "scopes": ["batch_export:read", "project:read"]}]'
+    seed = tmp_path / "seed.json"
+    seed.write_text(
+        '{"organizations": [{"id": "org", "name": "O", "projects": [{"name": "Web"}]}],'
+        f' "keys": {keys}}}'
+    )
+    with start_emulator(seed=seed) as running:
+        ran = apply(workspace, {**running.environ(), "KEY_ID": "a-key", "KEY": "a-secret"})
+    assert ran.code == 3
+    assert ran.err.count("missing required scope 'batch_export:write'") == 1
+    assert "✗ 5 more failed for the same reason: batch_export." in ran.err
+
+
 def test_plan_v11_a_complete_apply_says_that_it_is_verified(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
