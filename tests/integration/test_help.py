@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
 from reconciler.cli.command import Command
@@ -116,3 +118,21 @@ def test_debug_shows_no_secret(emulator: RunningEmulator, tmp_path: Path) -> Non
     environ = emulator.environ()
     shown = reconciler("plan", "-C", write(tmp_path, FILES), "--debug", environ=environ)
     assert environ["RECONCILER_API_KEY"] not in shown.err + shown.out
+
+
+def test_an_option_has_one_form_in_all_commands() -> None:
+    """One name, one short form and one value."""
+    forms: dict[str, set[tuple[Any, ...]]] = {}
+    for name in COMMANDS:
+        if name == "emulator":
+            continue
+        command = command_of(name)
+        for param in command.get_params(click.Context(command)):
+            if isinstance(param, click.Option):
+                short = [name for name in param.opts if not name.startswith("--")]
+                forms.setdefault(param.opts[-1], set()).add((*short, param.metavar))
+    # `promote` has environments where others have times; a command of two formats lists them.
+    differing = {name for name, form in forms.items() if len(form) > 1}
+    assert differing == {"--from", "--to", "--format"}
+    assert forms["--auto-approve"] == {("-y", None)}
+    assert not {"--yes", "--approve", "--until"} & forms.keys()
