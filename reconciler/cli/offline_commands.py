@@ -95,12 +95,11 @@ def show_command(
     folder = options["folder"] or (Path() if is_saved(name) else None)
     workspace = workspace_of({**options, "folder": folder})
     unmanaged = options["show_unmanaged"]
-    shown = show(workspace, name, run=options["run"], show_unmanaged=unmanaged)
-    print_warnings(shown.diagnostics)
+    shown, warnings = show(workspace, name, run=options["run"], show_unmanaged=unmanaged)
+    print_warnings(warnings)
     how = render_options(options["folder"] or Path(), show_unmanaged=unmanaged, summary=summary)
-    write_result(writer_of(output_format, shown.form)(shown.result, how))
-    if output_format == "github" and isinstance(shown.result, Plan):
-        write_runner_files(shown.result, how, saved=Path(name))
-    return (
-        exit_code_of_run(shown.result.shown) if isinstance(shown.result, Audit) else ExitCode.FINE
-    )
+    form = {Plan: "plan", Audit: "audit"}.get(type(shown), "resolved")
+    write_result(writer_of(output_format, form)(shown, how))
+    if output_format == "github" and isinstance(shown, Plan):
+        write_runner_files(shown, how, saved=Path(name))
+    return exit_code_of_run(shown.shown) if isinstance(shown, Audit) else ExitCode.FINE

@@ -6,14 +6,13 @@ import errno
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.command import HasCommonOptions, begin, current
 from reconciler.cli.signals import interrupt_on_signals
 from reconciler.cli.streams import (
-    ReaderGone,
     discard,
     open_closed_streams,
     write_message,
@@ -91,12 +90,9 @@ _CONTEXT = {
 
 def command_of(name: str) -> click.Command:
     """Return the command of a name, importing it."""
-    command: click.Command = _function(_HOMES.get(name, f"cli.{name}"), f"{name}_command")
+    module = import_module(f"reconciler.{_HOMES.get(name, f'cli.{name}')}")
+    command: click.Command = getattr(module, f"{name}_command")
     return command
-
-
-def _function(module: str, name: str) -> Any:
-    return getattr(import_module(f"reconciler.{module}"), name)
 
 
 class LazyGroup(HasCommonOptions, click.Group):
@@ -203,9 +199,6 @@ def _failed(error: BaseException) -> ExitCode:
         case ReconcilerError():
             _report(error)
             code = error.exit_code
-        case ReaderGone():
-            discard(sys.stdout)
-            code = ExitCode.FINE
         case OSError(errno=number, filename=None) if number in _OF_STREAMS:
             discard(sys.stdout)
             write_message(f"error: the standard output can't be written: {error.strerror}\n")

@@ -124,33 +124,11 @@ async def approved(approval: Approval) -> bool:
 
 
 async def read_line(stream: TextIO) -> str:
-    """Return a line from a terminal, "" at the end of input.
+    """Return a line that a thread reads, "" at the end of input.
 
-    The event loop runs while it waits: a blocking read would hide a signal.
+    The event loop runs while it waits: a blocking read would hide a signal. The process does not
+    wait for the thread if it is interrupted.
     """
-    loop = asyncio.get_running_loop()
-    readable = asyncio.Event()
-    try:
-        loop.add_reader(stream, readable.set)
-    except NotImplementedError:
-        # The event loop of Windows.
-        return await _read_in_thread(stream)
-    try:
-        await readable.wait()
-    finally:
-        loop.remove_reader(stream)
-    return _line_of(stream.readline())
-
-
-def _line_of(text: str) -> str:
-    """Return a line that was read. Ctrl-D ends none, so that the next message would continue it."""
-    if not text.endswith("\n"):
-        write_message("\n")
-    return text
-
-
-async def _read_in_thread(stream: TextIO) -> str:
-    """Return a line that a thread reads. The process does not wait for it if it is interrupted."""
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
 
@@ -165,7 +143,11 @@ async def _read_in_thread(stream: TextIO) -> str:
             loop.call_soon_threadsafe(deliver, text)
 
     threading.Thread(target=read, name="prompt", daemon=True).start()
-    return _line_of(await line)
+    text = await line
+    # Ctrl-D ends no line, so that the next message would continue it.
+    if not text.endswith("\n"):
+        write_message("\n")
+    return text
 
 
 class Reporting(Struct, frozen=True):

@@ -22,10 +22,6 @@ def is_interactive() -> bool:
     return sys.stdin.isatty()
 
 
-class ReaderGone(Exception):
-    """The reader of stdout has gone, as with `| head`. click hides a BrokenPipeError from us."""
-
-
 def open_closed_streams() -> None:
     """Replace standard streams that are closed, so that no other file gets their numbers.
 
@@ -60,14 +56,6 @@ def write_result(text: str) -> None:
         _write(text)
     except BrokenPipeError:
         discard(sys.stdout)
-
-
-def write_update(text: str) -> None:
-    """Write a part of a result that goes on. Raises ReaderGone, and OSError."""
-    try:
-        _write(text)
-    except BrokenPipeError:
-        raise ReaderGone from None
 
 
 def write_message(text: str) -> None:

@@ -27,11 +27,12 @@ from reconciler.errors import (
     RefusedByPolicy,
     StalePlan,
 )
+from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.event import Ended, Report, Verifying
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
-from reconciler.model.plan import Change, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import masked_in
 from reconciler.model.text import several
@@ -111,14 +112,13 @@ def _clear(plan: Plan, addresses: frozenset[Address]) -> Plan:
 def _without_secrets(plan: Plan, done: Collection[Address]) -> Plan:
     """Return a plan without secrets that the run has sent: the inventory has the old ones."""
     left = (
-        change for change in plan.changes if change.address not in done or not _sends_only(change)
+        change
+        for change in plan.changes
+        if change.address not in done
+        or change.action is not Action.UPDATE
+        or not all(field.secret for field in change.fields)
     )
     return replace(plan, changes=tuple(left))
-
-
-def _sends_only(change: Change) -> bool:
-    """Return whether a change does nothing but send secrets."""
-    return change.action is Action.UPDATE and all(field.secret for field in change.fields)
 
 
 MakePlan: TypeAlias = Callable[
@@ -244,7 +244,9 @@ class _Run(Struct, frozen=True):
             planned = await saved_plan(session, transport, options, file, inventory)
         else:
             planned = SavedPlan(*await self.make(session, transport, options, inventory), inventory)
-        return replace(planned, inventory=planned.counted())
+        if inventory is not None:
+            inventory = inventory.counted(planned.live, kinds_by_name())
+        return replace(planned, inventory=inventory)
 
     async def shown(self, planned: SavedPlan, plan_id: str | None) -> Plan:
         """Show a plan and return it as shown.
@@ -304,18 +306,12 @@ class _Run(Struct, frozen=True):
         if report.complete:
             return await verify(self.session, self.transport, again, report)
         with suppress(ReconcilerError):
-            return await _duplicates(again, plan.addresses)
+            left = await again()
+            try:
+                _clear(left, plan.addresses)
+            except ReconcilerError as error:
+                return Verification(error=error)
         return Verification()
-
-
-async def _duplicates(again: Again, addresses: frozenset[Address]) -> Verification:
-    """Return the error of a plan that finds several objects for a resource, if it does."""
-    plan = await again()
-    try:
-        _clear(plan, addresses)
-    except ReconcilerError as error:
-        return Verification(error=error)
-    return Verification()
 
 
 def _recorded(applied: Applied, session: Session, planned: SavedPlan, *, push: bool) -> Applied:

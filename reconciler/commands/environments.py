@@ -10,13 +10,13 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from reconciler.client import together
-from reconciler.commands.loading import raise_errors
 from reconciler.commands.runtime import Workspace
-from reconciler.diagnostics import DiagnosticCollector, OfEnvironment
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, OfEnvironment
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
+from reconciler.workspace.loading import with_lines
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import read_workspace
 
@@ -71,7 +71,9 @@ def _naming(environment: str, listen: Listener) -> Listener:
 def _selected(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     problems = DiagnosticCollector()
     workspace = read_workspace(FolderSource(folder), problems, folder=folder)
-    raise_errors(problems, workspace.document)
+    if problems.failed:
+        documents = {workspace.document.file: workspace.document}
+        raise InvalidConfiguration(with_lines(problems.in_order(), documents))
     known = workspace.environments or (IMPLICIT_ENVIRONMENT,)
     globs = [name for name in names if name not in known]
     for glob in globs:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceFiles
-from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
-from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all, with_lines
-from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all
 from reconciler.workspace.yaml.loader import ParsedFiles
 
 if TYPE_CHECKING:
@@ -69,13 +68,6 @@ def deciding_tip(
     if options.trust_workspace:
         return None
     return trusted_tip(options.folder, environ, interactive=interactive)
-
-
-def raise_errors(problems: DiagnosticCollector, document: Document) -> None:
-    """Raise InvalidConfiguration if a document has errors."""
-    if problems.failed:
-        documents = {document.file: document}
-        raise InvalidConfiguration(with_lines(problems.in_order(), documents))
 
 
 def _head(repository: Repository | None) -> str | None:

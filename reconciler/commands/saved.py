@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,7 +11,7 @@ from reconciler.client import Transport
 from reconciler.commands.files import read_file
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, StalePlan
-from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.kinds import all_kinds
 from reconciler.model.decoding import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan, PlanSource, SecretUse
@@ -33,12 +32,6 @@ class SavedPlan(Struct, frozen=True):
     plan: Plan
     live: Live
     inventory: Inventory | None = None
-
-    def counted(self) -> Inventory | None:
-        """Return the inventory with the objects that exist."""
-        if self.inventory is None:
-            return None
-        return self.inventory.counted(self.live, kinds_by_name())
 
 
 async def saved_plan(
@@ -68,8 +61,12 @@ async def saved_plan(
         )
     saved = decode(read_file(file), name=str(file))
     _check_place(saved.source, session.loaded)
-    for problem, hint in _other_options(saved, options):
-        raise StalePlan(f"{problem}; nothing was sent", hint=hint)
+    secrets = {note.use for change in saved.effective for note in change.secrets}
+    if SecretUse.ROTATE in secrets and not options.rotate:
+        raise StalePlan(
+            "the plan was made with --rotate-secrets; nothing was sent",
+            hint="pass it again, with the same names",
+        )
     options = replace(options, selection=saved.selection, planned_before=saved.addresses)
     # Lists contain deleted projects for a while.
     deleted = {(c.address.kind, c.live_id or "") for c in saved.effective if c.action.destructive}
@@ -85,28 +82,17 @@ async def saved_plan(
 def _check_place(source: PlanSource, loaded: Loaded) -> None:
     """Raise StalePlan if a plan was made for another environment or service."""
     desired = loaded.desired
-    compared = {
-        "environment": (source.environment, desired.environment),
-        "organization": (source.organization, desired.organization),
-        "base URL": (source.base_url, desired.base_url),
-    }
+    fields = {"environment": "environment", "organization": "organization", "base_url": "base URL"}
     different = [
-        f"{name} {printable(planned)}"
-        for name, (planned, current) in compared.items()
-        if planned != current
+        f"{name} {printable(str(getattr(source, field)))}"
+        for field, name in fields.items()
+        if getattr(source, field) != getattr(desired, field)
     ]
     if different:
         raise StalePlan(
             f"the plan was made for {', '.join(different)}; nothing was sent",
             hint="select that environment with -e, or make a new plan for this one",
         )
-
-
-def _other_options(saved: Plan, options: PlanOptions) -> Iterator[tuple[str, str]]:
-    """Yield each option that widens a plan and differs from those of the saved one, with a hint."""
-    uses = {note.use for change in saved.effective for note in change.secrets}
-    if SecretUse.ROTATE in uses and not options.rotate:
-        yield "the plan was made with --rotate-secrets", "pass it again, with the same names"
 
 
 def stale_message(problems: tuple[str, ...]) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from msgspec import Struct
-
 from reconciler.commands.files import read_file
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
@@ -30,14 +28,6 @@ _LISTED = 10
 _SUFFIXES = (".json", ".jsonl")
 
 
-class Shown(Struct, frozen=True):
-    """A result, the name of the table of its formats, and warnings about the files."""
-
-    result: Plan | Audit | PublicResource
-    form: str
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-
 def is_saved(name: str) -> bool:
     """Return whether a text names a file, which may be a pipe, and not a resource."""
     # Path.exists() raises an error for a name that is too long for a file.
@@ -47,8 +37,8 @@ def is_saved(name: str) -> bool:
 
 def show(
     workspace: Workspace, name: str, *, run: str | None = None, show_unmanaged: bool = False
-) -> Shown:
-    """Return a saved plan, an audit log or a resolved resource.
+) -> tuple[Plan | Audit | PublicResource, tuple[Diagnostic, ...]]:
+    """Return a saved plan, an audit log or a resolved resource, and warnings about the files.
 
     `name` is a file or a resource, `run` the beginning of the id of a run.
 
@@ -58,8 +48,7 @@ def show(
         if show_unmanaged or run is not None:
             option = "--show-unmanaged" if show_unmanaged else "--run"
             raise BadUsage(f"{option} requires a file, and '{name}' does not exist")
-        result, diagnostics = resolved(workspace, name)
-        return Shown(result, "resolved", diagnostics)
+        return resolved(workspace, name)
     if workspace != Workspace(workspace.folder, runtime=workspace.runtime):
         raise BadUsage(
             f"-e and --strict require a resource, and '{name}' is a file",
@@ -68,12 +57,12 @@ def show(
     data = read_file(Path(name))
     runs = read_log(data, name=name)
     if runs:
-        return Shown(audit_of(runs, run), "audit")
+        return audit_of(runs, run), ()
     if run is not None:
         raise ReconcilerError(
             f"{name} is not an audit log", hint="it is written by `reconciler apply --log-file`"
         )
-    return Shown(decode(data, name=name), "plan")
+    return decode(data, name=name), ()
 
 
 def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Diagnostic, ...]]:
