@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -17,11 +16,10 @@ from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import listed
-from reconciler.model.values import Path, mapping_of, path_text, references_in, value_at
-from reconciler.providers.var import PROVIDER as VARIABLES
+from reconciler.model.values import Path, mapping_of, path_text, value_at
 from reconciler.workspace.layers import EnvironmentContext
 from reconciler.workspace.resource_files import Declaration
-from reconciler.workspace.schema.validation import CheckContext, shortened
+from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.workspace_file import (
     DEFAULTS,
     Workspace,
@@ -33,7 +31,6 @@ from reconciler.workspace.yaml.document import Unknown, is_misread
 _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
 _NAME = ("name",)
-_RENAMED = ("lifecycle", "renamed_from")
 _MOST_LISTED = 20
 _UNIQUE = "x-unique-ignoring-case"
 
@@ -48,11 +45,6 @@ class ResolvedWorkspace(Struct, frozen=True):
     def mark(self, resource: Resource, *path: str | int) -> Mark:
         """Return the place of a field of a resource."""
         return self.context.places[resource.address].near(path)
-
-    def wanted(self, resource: Resource) -> bool:
-        """Return whether a resource shall exist for certain."""
-        is_unknown = resource.address in self.context.undetermined.states
-        return resource.state is State.PRESENT and not is_unknown
 
     def duplicates(
         self, claims: Iterable[tuple[tuple[Any, ...], Resource, Path]]
@@ -76,7 +68,6 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
         message = f"unknown environment '{name}' in `default`"
         hint = choice(name, names, "environments")
         check.error("unknown-environment", ("default",), message, hint)
-    _check_selectable(workspace, check)
     _check_defaults(context)
     for path in workspace.policies:
         _check_policy(workspace.section(*path), path, check)
@@ -86,24 +77,6 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
         if resource.lifecycle.ignore_changes:
             _check_ignored(resource, resolved)
     _check_relations(resolved)
-
-
-def _check_selectable(workspace: Workspace, check: CheckContext) -> None:
-    """Report names that no option selects, or no reference reads."""
-    names = workspace.environments
-    for name in names:
-        if not name.strip():
-            message = f"invalid name of an environment '{name}'"
-            place = ("environments", name)
-            check.error_at_key("bad-key", place, message, "use a name that -e can select")
-    for path in (("vars",), *(("environments", name, "vars") for name in names)):
-        for name in workspace.section(*path):
-            reference = f"${{{VARIABLES.name}:{name}}}"
-            read = [item.argument for item in references_in(reference) if not item.has_default]
-            if not name.strip() or read != [name]:
-                message = f"invalid name of a variable '{shortened(name)}'"
-                hint = "use a name that ${var:NAME} can read: not empty, without braces and `:-`"
-                check.error_at_key("bad-key", (*path, name), message, hint)
 
 
 def _check_defaults(context: EnvironmentContext) -> None:
@@ -211,13 +184,6 @@ def _check_relations(resolved: ResolvedWorkspace) -> None:
             message = f"{resource.address} has `protect: true` and `state: absent`"
             at = resolved.mark(resource, "state")
             problems.error("protected-and-absent", message, at=at)
-        for position, text in enumerate(resource.lifecycle.beside):
-            # It names single objects. Brackets are common in names.
-            if "*" in text or "?" in text:
-                message = f"'{text}' in lifecycle.beside of {resource.address} is not a glob"
-                message += ": it matches only an object with exactly this name"
-                at = resolved.mark(resource, "lifecycle", "beside", position)
-                problems.warning("no-glob", message, at=at)
     _check_names(resolved, containing)
     pins = (
         ((resource.address.kind, resource.pinned_id), resource, ("id",))
@@ -227,7 +193,6 @@ def _check_relations(resolved: ResolvedWorkspace) -> None:
     for _, resource, other, places in resolved.duplicates(pins):
         message = f"{resource.address} and {other.address} have the same id"
         problems.error("same-id", message, **places)
-    _check_former_names(resolved)
     _check_similar_names(resolved)
 
 
@@ -241,13 +206,15 @@ def _check_parent(
     address, problems = Address(kind.parent, ref.key), resolved.context.problems
     parent = resolved.desired.resources.get(address)
     if parent is None:
-        if not isinstance(ref.key, Unknown) and not resolved.context.undetermined.about(address):
+        context = resolved.context
+        is_known = not context.incomplete and address not in context.unresolved
+        if is_known and not isinstance(ref.key, Unknown):
             live = f"for a live {kind.parent} write {{id: …}} or {{name: …}}"
             hint = joined(_declared_hint(ref.key, keys[kind.parent]), live)
             message = f"unknown {kind.parent} '{ref.key}' in {resource.address}"
             at = resolved.mark(resource, kind.parent_key)
             problems.error("unknown-parent", message, at=at, hint=hint)
-    elif resolved.wanted(resource) and parent.state is State.ABSENT:
+    elif resource.state is State.PRESENT and parent.state is State.ABSENT:
         message = f"{resource.address} is in {parent.address}, which has `state: absent`"
         related = ((resolved.mark(parent, "state"), f"state of {parent.address}"),)
         at = resolved.mark(resource, kind.parent_key)
@@ -285,7 +252,7 @@ def _check_names(resolved: ResolvedWorkspace, containing: Sequence[Resource]) ->
         ((resource.address.kind, parent_of(resource), resource.name), resource, _NAME)
         for resource in resolved.desired.resources.values()
         if resource.pinned_id is None
-        and resolved.wanted(resource)
+        and resource.state is State.PRESENT
         and _has_known_identity(resource)
     )
     for _, resource, other, places in resolved.duplicates(claims):
@@ -302,46 +269,23 @@ def _has_known_identity(resource: Resource) -> bool:
     return not isinstance(resource.spec.get("name"), Unknown)
 
 
-def _check_former_names(resolved: ResolvedWorkspace) -> None:
-    """Report former names that two resources share: which one was renamed would be a guess."""
-    claims = (
-        ((resource.address.kind, str(resource.parent), name), resource, (*_RENAMED, position))
-        for resource in resolved.desired.resources.values()
-        for position, name in enumerate(resource.lifecycle.renamed_from)
-        if name
-    )
-    for claim, resource, other, places in resolved.duplicates(claims):
-        text = f"{resource.address} and {other.address} have the same former name '{claim[2]}'"
-        resolved.context.problems.error("same-former-name", text, **places)
-
-
 def _check_similar_names(resolved: ResolvedWorkspace) -> None:
-    """Report names that look the same, or differ only in case if newer servers refuse that."""
+    """Report names that differ only in case if newer servers refuse that."""
     kinds = {
         kind for kind in kinds_by_name() if _UNIQUE in known_schema(kind)["properties"]["name"]
     }
     claims = (
-        ((resource.address.kind, str(resource.parent), _folded(resource, kinds)), resource, _NAME)
+        ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource, _NAME)
         for resource in resolved.desired.resources.values()
-        if resource.state is not State.ABSENT and resource.pinned_id is None
+        if resource.address.kind in kinds
+        and resource.state is not State.ABSENT
+        and resource.pinned_id is None
     )
     for _, resource, other, places in resolved.duplicates(claims):
         if other.name != resource.name:
-            is_case = other.name.casefold() == resource.name.casefold()
-            refused = "differ only in case; newer servers refuse the second"
-            how = refused if is_case else "look the same"
-            text = f"the names of {resource.address} and {other.address} {how}"
+            text = f"the names of {resource.address} and {other.address} differ only in case; "
+            text += "newer servers refuse the second"
             resolved.context.problems.warning("similar-name", text, **places)
-
-
-def _folded(resource: Resource, without_case: Collection[str]) -> str:
-    """Return a name in one form of Unicode, of some kinds without case.
-
-    A letter and its accent are one character or two.
-    """
-    name = resource.name
-    folded = name.casefold() if resource.address.kind in without_case else name
-    return unicodedata.normalize("NFC", folded)
 
 
 def check_shared(workspace: Workspace, loaded: Iterable[Desired], to: DiagnosticCollector) -> None:

@@ -40,7 +40,7 @@ from reconciler.model.values import (
 from reconciler.providers.flaws import flaw_of
 from reconciler.workspace.paths import WORKSPACE_FILE
 from reconciler.workspace.references import References
-from reconciler.workspace.resource_files import Declaration, Undetermined
+from reconciler.workspace.resource_files import Declaration
 from reconciler.workspace.schema.annotations import SECRET, Carriers, annotated
 from reconciler.workspace.schema.validation import NOT_FILLED, CheckContext, check
 from reconciler.workspace.schema.values import ANNOTATIONS, check_fields
@@ -65,7 +65,8 @@ _HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
 class EnvironmentContext(Struct):
     """What resolving the resources of one environment needs, and what it collects.
 
-    `documents` are all files, that of the workspace included.
+    `documents` are all files, that of the workspace included. `incomplete`: because of an error in
+    the files, not all resources are known. `unresolved` are those with an error of their own.
     """
 
     environment: str
@@ -73,7 +74,8 @@ class EnvironmentContext(Struct):
     references: References
     problems: DiagnosticCollector
     documents: Collection[Document] = ()
-    undetermined: Undetermined = field(default_factory=Undetermined)
+    incomplete: bool = False
+    unresolved: set[Address] = field(default_factory=set)
     places: dict[Address, Places] = field(default_factory=dict)
     _reported: set[object] = field(default_factory=set)
     _kind_layers: dict[str, KindLayers] = field(default_factory=dict)
@@ -120,7 +122,7 @@ def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext
         if resource is not None:
             resources[address] = resource
         else:
-            context.undetermined.addresses.add(address)
+            context.unresolved.add(address)
     policy = policy_of(context.workspace, context.environment)
     return Desired(context.environment, "", "", resources, policy, context.references.declared)
 
@@ -141,7 +143,7 @@ def _is_in_environment(
             continue
         is_key = path[0] == "overrides"
         if not is_key:
-            context.undetermined.addresses.add(declaration.address)
+            context.unresolved.add(declaration.address)
         if isinstance(name, Unknown) or (is_key and "${" in name):
             continue  # It is reported already.
         mark = declaration.document.key_mark if is_key else declaration.document.mark
@@ -164,7 +166,7 @@ def _with_unknown(value: Any, path: Path) -> Any:
 
 
 def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Resource | None:
-    """Return the resource: merge, fill in, check. None if it has no name because of an error."""
+    """Return the resource: merge, fill in, check. None if an error hides its name or state."""
     address, references = declaration.address, context.references
     layered = context.layers_of(kind).merged(declaration)
     context.places[address] = places = Places(layered.layers)
@@ -182,10 +184,9 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     for path in misread:
         values = _with_unknown(values, path)
     is_reported = len(context.problems.diagnostics) > before
-    if is_reported and "name" not in values and context.problems.failed:
+    is_nameless = is_reported and "name" not in values and context.problems.failed
+    if is_nameless or isinstance(values.get("state"), Unknown):
         return None
-    if isinstance(values.get("state"), Unknown):
-        context.undetermined.states.add(address)
     spec, written = managed_fields(values, kind, subject)
     carriers: Carriers = subject.carriers
     if misread or written:
@@ -396,15 +397,16 @@ def replace_literals(
     """Replace the literal secrets in fields by references to them, or report them."""
     for path, in_url in secrets.items():
         value = value_at(spec, path)
-        if _is_reference(value) or is_misread(value):
+        if is_misread(value) or len(getattr(value, "parts", ())) == 1:
             continue
         argument = f"{check.subject}:{path_text(path)}{_host_of(path, value)}"
         literal = CLEARED if value is None else _reference_to(value, argument, references)
         if literal is None:
             _report_literal(path, places, check, in_url=in_url)
             continue
-        flaw = flaw_of(_known_text(value)) if value is not None else None
-        if flaw is not None:
+        parts = value.parts if isinstance(value, SecretRef) else (str(value),)
+        text = "".join(part if isinstance(part, str) else "x" for part in parts)
+        if value is not None and (flaw := flaw_of(text)) is not None:
             check.error("unusable-secret", path, f"{check.named(path)} {flaw[0]}", flaw[1])
         holder: Any = spec
         for part in path[:-1]:
@@ -420,42 +422,37 @@ def _host_of(path: Path, value: JSON) -> str:
 
 
 def _reference_to(value: JSON, argument: str, references: References) -> SecretRef | None:
-    """Return a reference to a literal secret, None if the policy forbids those, or it is empty."""
+    """Return a reference to a literal secret, None if it is empty, or the policy forbids those.
+
+    Several secrets with punctuation between them are a reference, with other text they are not.
+    """
     if isinstance(value, SecretRef):
-        return references.without_literals(argument, value)
+        text = "".join(part for part in value.parts if isinstance(part, str))
+        return None if any(map(str.isalnum, text)) else value
     return references.literal(argument, value) if str(value).strip() else None
 
 
-def _known_text(value: JSON) -> str:
-    """Return a text that contains literals, with a letter in place of each secret."""
-    parts = value.parts if isinstance(value, SecretRef) else (str(value),)
-    return "".join(part if isinstance(part, str) else "x" for part in parts)
-
-
-def _is_reference(value: JSON) -> bool:
-    """Return whether a value is one secret and nothing else."""
-    if value.__class__ is not SecretRef:
-        return False
-    return len(value.parts) == 1 or str not in map(type, value.parts)
+_IN_FILE = (
+    " and must not be written in a file",
+    "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was ever shared",
+)
+_WHOLE = "use one reference for the whole value, such as ${secret:env:NAME}"
+_EMPTY = "use a reference such as ${secret:env:NAME}, or null to clear what the service has"
 
 
 def _report_literal(path: Path, places: Places, check: CheckContext, *, in_url: bool) -> None:
     layer, nearest = places.source_of(path)
-    written = value_at(layer.value, nearest)
-    reason = " and must not be written in a file"
-    hint = "use a reference such as ${secret:env:NAME}"
-    if isinstance(written, str) and "${secret:" in written:
-        reason += ", not even in part"
-        hint = "use one reference for the whole value, such as ${secret:env:NAME}"
-    elif isinstance(written, str) and holds_reference(written):
-        reason = ", but this reference is filled in as plain text"
-        hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
-    elif not str(written).strip():
-        reason = " and must not be empty"
-        hint += ", or null to clear what the service has"
-    else:
-        hint += ", and rotate the secret if the file was ever shared"
+    written = str(value_at(layer.value, nearest))
     if in_url:
         hint = "remove the user and password: everyone with read access sees the address; rotate "
-        hint += "them if the file was ever shared"
+        reason, hint = _IN_FILE[0], f"{hint}them if the file was ever shared"
+    elif "${secret:" in written:
+        reason, hint = " and must not be written in a file, not even in part", _WHOLE
+    elif holds_reference(written):
+        reason = ", but this reference is filled in as plain text"
+        hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
+    elif not written.strip():
+        reason, hint = " and must not be empty", _EMPTY
+    else:
+        reason, hint = _IN_FILE
     check.error("literal-secret", path, f"{check.named(path)} is a secret{reason}", hint)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Level
 from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
@@ -30,7 +30,7 @@ from reconciler.workspace.references import References, key_variables, readable_
 from reconciler.workspace.resource_files import (
     Declaration,
     ResourceFiles,
-    Undetermined,
+    check_shared_keys,
     declarations,
     files_by_glob,
     resource_globs,
@@ -239,12 +239,13 @@ class _Files(Struct, frozen=True):
     """The parsed files of a workspace, before an environment is selected.
 
     `documents` are all by name, the workspace file included, `skipped` others that are selected.
+    `incomplete`: because of an error, not all resources are known.
     """
 
     workspace: Workspace
     documents: Mapping[str, Document]
     declared: Mapping[Address, Declaration]
-    undetermined: Undetermined
+    incomplete: bool
     skipped: frozenset[str]
 
 
@@ -299,17 +300,19 @@ class _Loader(Struct, frozen=True):
         parser = self.parsed.parse
         workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
         self._ignore_warnings(workspace)
+        before = len(self.problems.diagnostics)
         resources = ResourceFiles(self.source, workspace, self.problems, parser)
         files = resources.documents() if workspace.value else []
         if not self.of_commit:
             resources.check_nested()
         resources.note_skipped()
         declared = declarations(files, self.problems)
-        undetermined = Undetermined()
-        if self.problems.failed:
-            undetermined.add(files, declared)
+        new = self.problems.diagnostics[before:]
+        incomplete = any(problem.level is Level.ERROR for problem in new)
+        for document in files:
+            check_shared_keys(document, self.problems)
         by_name = {document.file: document for document in (*files, workspace.document)}
-        return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
+        return _Files(workspace, by_name, declared, incomplete, frozenset(resources.skipped))
 
     def _ignore_warnings(self, workspace: Workspace) -> None:
         """Ignore the warnings that the trusted workspace file ignores, too."""
@@ -353,7 +356,7 @@ class _Loader(Struct, frozen=True):
             references=references,
             problems=self.problems,
             documents=files.documents.values(),
-            undetermined=Undetermined({*files.undetermined.kinds}, {*files.undetermined.addresses}),
+            incomplete=files.incomplete,
         )
 
     def resolve(self, files: _Files, environment: str) -> Loaded:

@@ -164,22 +164,6 @@ class References(FillRules, kw_only=True):
         self.literals[argument] = SecretValue(str(value))
         return SecretRef.of("literal", argument)
 
-    def without_literals(self, argument: str, value: SecretRef) -> SecretRef | None:
-        """Return a secret with references to its literal parts, None if the policy forbids those.
-
-        Text without letters and digits separates secrets, and is no literal.
-        """
-        parts: list[str | SecretSource] = []
-        for number, part in enumerate(value.parts):
-            if isinstance(part, SecretSource) or not any(map(str.isalnum, part)):
-                parts.append(part)
-                continue
-            literal = self.literal(f"{argument}[{number}]", part)
-            if literal is None:
-                return None
-            parts += literal.parts
-        return SecretRef(tuple(parts))
-
     def _inside(self, value: Any, place: Place, path: Path) -> JSON:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         changed: Any = None

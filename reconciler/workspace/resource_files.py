@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import PurePosixPath
-from types import NoneType
 from typing import Any
 
 from msgspec import Struct, field
@@ -20,7 +19,7 @@ from reconciler.kinds import all_kinds, kinds_by_collection
 from reconciler.model.address import Address, choice, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.text import listed, quoted
-from reconciler.model.values import Path, mapping_of, value_at
+from reconciler.model.values import Path, mapping_of
 from reconciler.workspace.paths import (
     MAX_FILES,
     WORKSPACE_FILE,
@@ -39,9 +38,6 @@ _LONGEST_GLOB = 500
 _ALL_YAML = ("**/*.yaml", "**/*.yml")
 _MOST_COMPARED = 1_000
 """Names that are compared to suggest one."""
-_MOST_SUGGESTIONS = 20
-_TOP_KEY = re.compile(rb"^[\"']?([\w.-]{3,40})[\"']?[ \t]*:", re.MULTILINE)
-"""A key in the first column."""
 _STRUCTURE = re.compile(rb"^[ \t]*(?:-[ \t\r\n]|\{|[\"']?[\w./$-]+[\"']?[ \t]*:\s)", re.MULTILINE)
 """A key at any indentation, an item of a list, or a brace: files of other tools have some."""
 _RESOURCE_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -91,7 +87,7 @@ class ResourceFiles(Struct, frozen=True):
         """Report resources in the workspace file of another folder, which hides that folder."""
         for name in filter(_is_workspace, self.source.names()):
             raw = self._read(name) if name != WORKSPACE_FILE else None
-            if raw is None or not _mention().search(raw):
+            if raw is None:
                 continue
             document = Document(name, unread=True)
             with suppress(LoadingStopped):
@@ -205,8 +201,8 @@ def _check_patterns(
     workspace: Workspace,
     problems: DiagnosticCollector,
 ) -> None:
-    unmatched = 0
     written = workspace.value["resources"]
+    names = [name for name in source.names() if name.endswith(YAML_SUFFIXES)]
     for position, glob in enumerate(resource_globs(workspace)):
         at = workspace.mark(("resources", position))
         if leaves_workspace(glob):
@@ -214,50 +210,33 @@ def _check_patterns(
             below = "keep resource files below the folder of reconciler.yaml"
             problems.error("outside-workspace", message, at=at, hint=below)
         elif not matches[glob]:
-            unmatched += 1
-            hint = _hint(glob, source) if unmatched <= _MOST_SUGGESTIONS else None
             message = f"no file matches '{written[position]}'"
-            problems.error("no-files", message, at=at, hint=hint)
+            problems.error("no-files", message, at=at, hint=_hint(glob, names))
 
 
-def _hint(glob: str, source: Source) -> str | None:
-    """Return why a pattern matches no file, or the pattern that was probably intended."""
+def _hint(glob: str, names: Sequence[str]) -> str | None:
+    """Return why a pattern matches no file, or the most similar one that does."""
     if "${" in glob:
         return "references are not filled in here: write the path itself"
-    parts = glob.split("/")
-    for end, part in enumerate(parts, 1):
-        if _has_wildcard(part):
-            break
-        folder = "/".join(parts[:end])
-        if part.startswith(".") or (end < len(parts) and is_passed_over(part)):
-            return f"{part} is not read: a hidden name, or the folder of a tool"
-        if _exists(source, f"{folder}/{WORKSPACE_FILE}"):
+    *folders, name = glob.split("/")
+    skipped = [part for part in folders if not _has_wildcard(part) and is_passed_over(part)]
+    if skipped or name.startswith("."):
+        return f"{(*skipped, name)[0]} is not read: a hidden name, or the folder of a tool"
+    for file in filter(_is_workspace, names):
+        folder = file.removesuffix(f"/{WORKSPACE_FILE}")
+        if glob.startswith(f"{folder}/"):
             return f"{folder} is another workspace, with its own {WORKSPACE_FILE}: use -C {folder}"
-    return _near_miss(glob, [name for name in source.names() if not _is_workspace(name)])
-
-
-def _exists(source: Source, name: str) -> bool:
-    try:
-        return source.read(name) is not None
-    except UnreadableFile:
-        return True
-
-
-def _near_miss(glob: str, names: Sequence[str]) -> str | None:
-    """Return a hint with the pattern of a file or a folder that is most similar to one."""
-    patterns: dict[str, str] = {}
-    for name in [name for name in names if name.endswith(YAML_SUFFIXES)][:_MOST_COMPARED]:
-        path = PurePosixPath(name)
-        patterns[name] = name
+    patterns = {name: name for name in names[:_MOST_COMPARED] if not _is_workspace(name)}
+    for path in map(PurePosixPath, [*patterns]):
         for folder in map(str, path.parents[:-1]):
-            beside, below = (f"{folder}/{part}*{path.suffix}" for part in ("", "**/"))
+            beside, below = f"{folder}/*{path.suffix}", f"{folder}/**/*{path.suffix}"
             patterns |= {beside: beside, below: below, folder: below}
-        patterns.setdefault(path.name, f"**/{path.name}")
     wanted = glob.replace("\\", "/").rstrip("/")
     if wanted in ("", "."):
         return f"did you mean '{_ALL_YAML[0]}'?"
-    similar = [pattern for pattern in patterns if _has_wildcard(pattern) == _has_wildcard(wanted)]
-    close = wanted if wanted in patterns else nearest(wanted, similar)
+    close = nearest(
+        wanted, [name for name in patterns if _has_wildcard(name) == _has_wildcard(wanted)]
+    )
     return f"did you mean '{patterns[close]}'?" if close is not None else None
 
 
@@ -266,13 +245,6 @@ def _similar() -> frozenset[str]:
     """Return words for a collection in the plain form: singular, plural, and without its prefix."""
     words = {_form(word) for kind in all_kinds() for word in (kind.name, kind.collection)}
     return frozenset(words | {_form(name.rpartition("_")[2]) for name in kinds_by_collection()})
-
-
-@cache
-def _mention() -> re.Pattern[bytes]:
-    """Return a part of every similar word that is spelt correctly."""
-    stems = {kind.name.rpartition("_")[2] for kind in all_kinds()}
-    return re.compile("|".join(map(re.escape, sorted(stems))).encode(), re.IGNORECASE)
 
 
 @cache
@@ -288,17 +260,13 @@ def _line() -> re.Pattern[bytes]:
 def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
     """Return whether a file has no resources, nor a mistake in place of them.
 
-    A resource file has a collection, or a similar word, as a key at the top. If the top cannot be
-    read, a line that begins with such a word is enough: a mistake must not hide resources. Files
+    A resource file has a collection, or a similar word, as a key at the top. If it cannot be
+    parsed, a line that begins with a collection is enough: a mistake must not hide resources. Files
     that are empty, or have a wrong encoding, or no structure, are not foreign.
     """
     raw = raw.removeprefix(BOM_UTF8)
     if b"\0" in raw or not _STRUCTURE.search(raw):
         return False
-    if any(_is_similar(key.decode()) for key in set(_TOP_KEY.findall(raw)) if key.isascii()):
-        return False
-    if not _mention().search(raw):
-        return True
     document = Document(file, unread=True)
     with suppress(LoadingStopped):
         document = parse(raw, file, DiagnosticCollector())
@@ -365,8 +333,8 @@ def declarations(
         for collection, members in document.value.items():
             kind = collections.get(collection)
             if collection in _OF_THE_WORKSPACE:
-                _check_by_workspace(document, collection, problems)
-            elif kind is None:
+                continue
+            if kind is None:
                 message = f"unknown field '{collection}' in a resource file"
                 at, hint = document.key_mark((collection,)), choice(collection, known)
                 problems.error("unknown-field", message, at=at, hint=hint)
@@ -380,13 +348,16 @@ def declarations(
     return declared
 
 
-def _check_by_workspace(document: Document, key: str, problems: DiagnosticCollector) -> None:
-    """Check a key that the workspace file has, too, and report defaults without effect."""
-    fields = value_at(document.value, (key,))
+def check_shared_keys(document: Document, problems: DiagnosticCollector) -> None:
+    """Check the keys that the workspace file has, too, and report defaults without effect."""
+    values = mapping_of(document.value)
+    shared = {key: values[key] for key in _OF_THE_WORKSPACE if key in values}
     context = CheckContext(document.file, document.mark, document.key_mark, problems)
-    check("workspace", {"version": 1, key: fields}, context)
-    for kind in all_kinds() if key == DEFAULTS else ():
-        if kind.name in mapping_of(fields) and kind.collection not in mapping_of(document.value):
+    if shared:
+        check("workspace", {"version": 1, **shared}, context)
+    fields = shared.get(DEFAULTS)
+    for kind in all_kinds():
+        if kind.name in mapping_of(fields) and kind.collection not in values:
             reason = f"{document.file} has no `{kind.collection}`"
             message = f"`defaults.{kind.name}` without effect: {reason}"
             hint = f"move it to {WORKSPACE_FILE}, or to the file of the resources"
@@ -436,36 +407,3 @@ def _collect(
             problems.error("declared-twice", message, at=at, related=related)
         else:
             declared[declaration.address] = declaration
-
-
-class Undetermined(Struct):
-    """What is unknown because of errors that are reported already.
-
-    Any resource of `kinds` may be declared. Those of `addresses` are declared or may be. The state
-    of those of `states` is unknown.
-    """
-
-    kinds: set[str] = field(default_factory=set)
-    addresses: set[Address] = field(default_factory=set)
-    states: set[Address] = field(default_factory=set)
-
-    def about(self, address: Address) -> bool:
-        """Return whether a resource may be declared although it is not in the result."""
-        return address.kind in self.kinds or address in self.addresses
-
-    def add(self, files: Iterable[Document], declared: Container[Address]) -> None:
-        """Add what files may declare, besides what is declared without errors."""
-        collections = {name: {kind.name} for name, kind in kinds_by_collection().items()}
-        any_kind = {kind.name for kind in all_kinds()}
-        for document in files:
-            if document.unread or not isinstance(document.value, (dict, NoneType)):
-                self.kinds |= any_kind
-            for collection, members in mapping_of(document.value).items():
-                # Below an unknown collection there may be resources of any kind.
-                kinds = collections.get(collection, any_kind)
-                if collection in _OF_THE_WORKSPACE:
-                    continue
-                if not isinstance(members, (dict, NoneType)):
-                    self.kinds |= kinds
-                keys = {Address(kind, key) for kind in kinds for key in mapping_of(members)}
-                self.addresses |= {address for address in keys if address not in declared}

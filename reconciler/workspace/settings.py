@@ -54,8 +54,6 @@ _CLIENT_TYPES: Mapping[str, tuple[type, ...]] = {
 """The types of the keys of `client:` that are valid."""
 _USE = re.compile(r"\$\{var:([^}]+)\}")
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
-_HOST = r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?"
-"""A host without a scheme, with a port or a path."""
 _ID_HINT = "copy the id from the settings of the organization: letters, digits and `-`"
 _OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)(?:/.*)?$")
 """A path of the API or of the web interface."""
@@ -389,33 +387,22 @@ def _check_url(name: str, base_url: str, at: Mark | None, references: References
         _ = parts.port  # Raises ValueError for an invalid port.
     except ValueError:
         parts, host = urlsplit(""), None
-    own_path = _OWN_PATH.search(parts.path)
     if "@" in base_url:
         # The value is not shown: it may contain a password.
         message = f"{name} contains a user name or password"
         hint = "remove them; only `api_key` is sent"
+    elif _OWN_PATH.search(parts.path):
+        message = f"{name} contains the path of a page or of the API: {quoted(base_url)}"
+        hint = "remove the path; paths are added to it"
     elif parts.scheme not in ("http", "https") or not host or _NOT_IN_URL.search(base_url):
-        message, hint = f"invalid {name} {quoted(base_url)}", _fix(base_url)
-    elif own_path is not None:
-        page = own_path[0]
-        what = "the path of the API" if page.startswith("/api") else "the path of a page"
-        message = f"{name} contains {what}, {quoted(page)}"
-        address = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix(page)}"
-        hint = f"use {address}; paths are added to it"
+        message = f"invalid {name} {quoted(base_url)}"
+        hint = "use a URL such as https://eu.posthog.com"
     else:
         if parts.scheme == "http" and not is_loopback(host):
             message = "the API key is sent only with client.insecure_http, unencrypted"
             problems.warning("clear-text", f"{name} uses http: {message}", at=at)
         return
     problems.error("bad-url", message, at=at, hint=hint)
-
-
-def _fix(base_url: str) -> str:
-    """Return a hint for an address that is not a URL: often the scheme is missing."""
-    scheme = "http" if is_loopback(re.split(r"[:/]", base_url)[0]) else "https"
-    if re.fullmatch(_HOST, base_url):
-        return f"did you mean '{scheme}://{base_url}'?"
-    return "use a URL such as https://eu.posthog.com"
 
 
 def client_options_of(

@@ -373,21 +373,6 @@ def test_security_15_a_half_literal_secret_is_a_literal_secret(
     assert_refused(ran, service, "[literal-secret]", "not even in part")
 
 
-def test_security_15_the_literal_half_is_hidden_where_literals_are_allowed(
-    tmp_path: Path, service: RunningEmulator
-) -> None:
-    folder = workspace(
-        tmp_path,
-        HTTP % f"{SECRET}${{secret:env:B}}",
-        "secrets: [B]",
-        "policy: {allow_literal_secrets: true}",
-    )
-    for words in (("plan",), ("plan", "--format", "json"), SHOW, (*SHOW, "--format", "json")):
-        ran = run(folder, *words, environ={"B": "b-value"}, service=service)
-        assert ran.code == 0, ran.err
-        assert SECRET not in ran.out + ran.err
-
-
 def test_security_15_separators_between_secrets_are_no_literals(
     tmp_path: Path, service: RunningEmulator
 ) -> None:

@@ -7,7 +7,7 @@ The body of a variant is checked against the schema of its tag, so that errors n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from math import isfinite
 from typing import Any, TypeAlias
@@ -30,7 +30,6 @@ from reconciler.model.values import (
     map_leaves,
     mapping_of,
     path_text,
-    references_in,
     value_at,
 )
 from reconciler.workspace.schema.annotations import (
@@ -53,6 +52,8 @@ NOT_FILLED = "references are not filled in here: write the value itself"
 _LONGEST = 60
 _VARIABLE = r"\$\([A-Za-z_][\w.]*\)|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]*%"
 """Placeholders of pipelines and shells, which are legal in the names of files."""
+_PLAIN_NAME = re.compile(r"[\w/.-]*")
+"""Text without braces and variables, the usual case."""
 _REMOVED = {
     "allow_replace": "set `lifecycle.allow_replace` of the resource, or pass --allow-replace",
     **dict.fromkeys(
@@ -129,20 +130,19 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Col
 
     Return the paths of values that further checks should skip: of a wrong type, or not allowed.
     """
-    compiled = _validator(name)
-    if compiled is None:
+    errors_of = _validator(name)
+    if errors_of is None:
         return ()
     misread: list[Path] = []
-    plain = map_leaves(value, _plain_text, keep=PLAIN)
-    if not compiled.is_valid(plain):
-        violations = [_violation(name, value, error) for error in compiled.errors(plain)]
-        mistyped = {violation.path for violation in violations if violation.keyword == "type"}
-        for violation in violations:
-            repeated = violation.keyword != "type" and violation.path in mistyped
-            if not repeated and not _is_reported(violation):
-                _report(violation, context, (*path, *violation.path))
-                if violation.keyword in _MISREAD:
-                    misread.append(violation.path)
+    errors = errors_of(map_leaves(value, _plain_text, keep=PLAIN))
+    violations = [_violation(name, value, error) for error in errors]
+    mistyped = {violation.path for violation in violations if violation.keyword == "type"}
+    for violation in violations:
+        repeated = violation.keyword != "type" and violation.path in mistyped
+        if not repeated and not _is_reported(violation):
+            _report(violation, context, (*path, *violation.path))
+            if violation.keyword in _MISREAD:
+                misread.append(violation.path)
     _check_parts(name, value, context, path)
     return misread
 
@@ -151,8 +151,9 @@ def _check_parts(name: str, value: JSON, context: CheckContext, path: Path) -> N
     """Check what JSON Schema cannot express, and collect the annotated parts."""
     words = _CHECKED | context.words
     for inside, node, item in parts(schema(name) or {}, value, words):
-        for word in context.words.intersection(node):
-            context.carriers.setdefault(word, []).append(((*path, *inside), node))
+        if not context.words.isdisjoint(node):
+            for word in context.words.intersection(node):
+                context.carriers.setdefault(word, []).append(((*path, *inside), node))
         if item.__class__ is SecretRef or not _CHECKED.isdisjoint(node):
             _check_part(node, item, context, (*path, *inside))
         if "x-form" in node and item.__class__ is str and item:
@@ -164,12 +165,7 @@ def _check_parts(name: str, value: JSON, context: CheckContext, path: Path) -> N
 @cache
 def _validator(name: str) -> Validator | None:
     node = schema(name)
-    if node is None:
-        return None
-    try:
-        return fast(node)
-    except ModuleNotFoundError:
-        return portable(node)
+    return validator_of(node) if node is not None else None
 
 
 def _plain_text(value: JSON) -> JSON:
@@ -310,7 +306,7 @@ def _check_text(node: Mapping[str, Any], value: str, context: CheckContext, path
         message = f"{context.named(path)} must begin with http:// or https://{given}"
         hint = "write it like https://example.com/path"
         context.error_if_strict("bad-url", path, message, hint)
-    if "x-placeholders" in node:
+    if "x-placeholders" in node and not _PLAIN_NAME.fullmatch(value):
         _check_placeholders(node["x-placeholders"], value, context, path)
 
 
@@ -358,39 +354,36 @@ def _check_placeholders(
 
 Error: TypeAlias = tuple[Path, Path]
 """An error: the path to the keyword in the schema, and the path to the value."""
+Validator: TypeAlias = Callable[[JSON], Sequence[Error]]
+"""Return the errors of a value by a compiled schema."""
 
 
-class Validator(Struct, frozen=True):
-    """A compiled schema. `path` is the attribute of its errors with the path to the value."""
+def validator_of(node: Mapping[str, Any]) -> Validator:
+    """Return what yields the errors of a value, by jsonschema-rs, or by jsonschema without it."""
+    # Imported here, since it takes 45 ms and some commands need no validator. jsonschema is pure
+    # Python, and takes 1.7 s where the other one takes 0.03 s.
+    try:
+        from jsonschema_rs import Draft202012Validator as Compiled
 
-    compiled: Any
-    path: str
+        path_to_value = "instance_path"
+    except ModuleNotFoundError:
+        from jsonschema import Draft202012Validator as Compiled  # type: ignore[import-untyped,no-redef]
 
-    def is_valid(self, value: JSON) -> bool:
-        """Return whether a value has no error."""
-        return bool(self.compiled.is_valid(value))
+        path_to_value = "path"
+    compiled: Any = Compiled(dict(node))
 
-    def errors(self, value: JSON) -> Iterator[Error]:
-        """Yield the errors of a value."""
-        for error in self.compiled.iter_errors(value):
-            # For jsonschema, the path of an error in `then` includes `if`, which is not its parent.
-            keyword = tuple(part for part in error.schema_path if part != "if")
-            yield keyword, tuple(getattr(error, self.path))
+    def errors(value: JSON) -> Sequence[Error]:
+        found = () if compiled.is_valid(value) else compiled.iter_errors(value)
+        # For jsonschema, the path of an error in `then` includes `if`, which is not its parent.
+        return [
+            (
+                tuple(part for part in error.schema_path if part != "if"),
+                tuple(getattr(error, path_to_value)),
+            )
+            for error in found
+        ]
 
-
-def fast(schema: Mapping[str, Any]) -> Validator:
-    """Return a validator of jsonschema-rs, which takes 0.03 s where jsonschema takes 1.7 s."""
-    # Imported here, since the import takes 45 ms and some commands need no validator.
-    from jsonschema_rs import Draft202012Validator
-
-    return Validator(Draft202012Validator(dict(schema)), "instance_path")
-
-
-def portable(schema: Mapping[str, Any]) -> Validator:
-    """Return a validator of jsonschema, which is pure Python."""
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-
-    return Validator(Draft202012Validator(schema), "path")
+    return errors
 
 
 def shown(value: JSON) -> str:
@@ -443,25 +436,16 @@ def _hint_by_type(
     value: JSON, wanted: Sequence[str], node: Mapping[str, Any], written: JSON
 ) -> str:
     if value is None:
-        return "add a value, or remove the line"
+        return "add a value (quote one that begins with #), or remove the line"
     if isinstance(value, Input):
         return f"set it to {'true or false' if 'boolean' in wanted else 'a plain number'}"
     if isinstance(value, str) and isinstance(written, str) and holds_reference(written):
-        return _hint_for_filled(written, wanted)
+        return "use one reference, to a variable of that type, as the whole value"
     if "string" in wanted and not isinstance(value, (list, dict)):
         return _hint_to_quote(value, node)
     if "string" in wanted and isinstance(value, dict) and list(value.values()) == [None]:
         return f"quote a value that begins with {{: '{{{next(iter(value))}}}'"
     return next(hint for name, (_, hint) in _TYPES.items() if name in wanted)
-
-
-def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:
-    """Return a hint for text from references in a field that takes no text."""
-    if [str(reference) for reference in references_in(written)] != [written]:
-        return "use one reference as the whole value: with more around it, it is text"
-    if converts_to(wanted):
-        return "correct the variable: a value in quotes is text"
-    return "use ${var:NAME} with a variable of that type"
 
 
 def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:

@@ -31,10 +31,6 @@ _SYSTEM_EVENTS = {
 }
 """Events of PostHog by their plain names. Those that are words, such as `$screen`, are left out."""
 _CONTROL = re.compile(r"[\x01-\x1f\x7f-\x9f]")
-_MACHINE_ZONES = frozenset({"localtime"})
-"""Zones whose meaning depends on the machine."""
-
-
 _Places: TypeAlias = Sequence[tuple[Path, Mapping[str, Any]]]
 """The paths of values with their schemas."""
 
@@ -70,23 +66,15 @@ def check_fields(
 
 def _check_zones(context: _ResourceContext, places: _Places) -> None:
     for path, zone, _ in context.known(places):
-        if isinstance(zone, str) and zone not in _listed_zones() and zone not in _known_zones():
+        if isinstance(zone, str) and zone not in _zones():
             message = f"unknown time zone '{zone}' in {context.check.named(path)}"
             context.check.error("unknown-zone", path, message, _zone_hint(zone))
 
 
 @cache
-def _listed_zones() -> frozenset[str]:
+def _zones() -> frozenset[str]:
     """Return the zones of the package tzdata, which are in one file."""
     return frozenset((get_data("tzdata", "zones") or b"").decode().split())
-
-
-@cache
-def _known_zones() -> frozenset[str]:
-    """Return all zones, also those of the system: that reads its hundreds of files."""
-    from zoneinfo import available_timezones
-
-    return frozenset(available_timezones()) - _MACHINE_ZONES
 
 
 # Cached, since the same mistake is often in many resources.
@@ -95,7 +83,7 @@ def _zone_hint(zone: str) -> str:
     from difflib import get_close_matches
 
     # Names are long and similar: only a very close match is worth a suggestion.
-    names = {name.lower(): name for name in _known_zones()}
+    names = {name.lower(): name for name in _zones()}
     close = get_close_matches(zone.lower(), names, n=1, cutoff=0.85)
     suggestion = f"did you mean '{names[close[0]]}'?" if close else None
     return suggestion or "use a name such as Europe/Berlin or UTC"

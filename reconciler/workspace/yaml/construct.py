@@ -49,7 +49,6 @@ _MERGE = object()
 """The key `<<`."""
 _TOO_MANY = f"more than {MAX_NODES:,} values"
 _BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
-_COMMENT_AS_VALUE = re.compile(r"\s+#\w")
 _LOOK_ALIKE = re.compile(r"[“„‘‚”’«»]|(?![\x00-\x7f])\s")
 _OPENING_QUOTES = "“„‘‚”’«"
 _CLOSING_QUOTES = "”“’‘»"
@@ -81,6 +80,7 @@ class Constructor:
         self.decorated = "&" in text or "!" in text
         """Whether an anchor or a tag is possible. Few files have these characters."""
         self.looks_alike = not text.isascii() and _LOOK_ALIKE.search(text) is not None
+        self.ordinary = not self.decorated and not self.looks_alike
         self.nodes = 0
         self.deepest = 0
         """The lowest level in the anchor that is read."""
@@ -169,7 +169,17 @@ class Constructor:
             if key is _MERGE:
                 self._merge(self.event(), depth, into=merged)
                 continue
-            value = self._value(self.event(), depth + 1, None if depth else key)
+            value_event = self.event()
+            text: Any = value_event.value if value_event.__class__ is ScalarEvent else None
+            if (
+                text
+                and self.ordinary
+                and value_event.implicit[0]
+                and text[0] not in NOT_ALWAYS_TEXT
+            ):
+                value: JSON = text
+            else:
+                value = self._value(value_event, depth + 1, None if depth else key)
             if key is None:
                 misread = True
             elif key in own:
@@ -295,7 +305,7 @@ class Constructor:
                 self._check_end(event, event)
             return text if tag == TEXT_TAG else self._unknown_tag(event)
         if not text and tag == NULL_TAG:
-            return self._empty(event)
+            return None
         value = tagged_value(tag, text)
         if value is not MISSING:
             is_odd = self.looks_alike and not text.isascii()
@@ -325,16 +335,6 @@ class Constructor:
         else:
             return text
         return text if code in self.problems.lenient else Unknown()
-
-    def _empty(self, event: Any) -> JSON:
-        """Return null for an empty value, unless it is text such as #1, which is a comment."""
-        rest = self.text[event.end_mark.index :].partition("\n")[0].rstrip()
-        if not _COMMENT_AS_VALUE.match(rest):
-            return None
-        code, quoted = "ambiguous-yaml", rest.lstrip() if "'" in rest else f"'{rest.lstrip()}'"
-        hint = f"quote it: {quoted}; write a space after # in a comment"
-        self.error(code, "no value: # begins a comment", event, hint=hint)
-        return None if code in self.problems.lenient else Unknown()
 
     def _report_number(self, text: str, event: Any) -> None:
         shown = text if len(text) < LONG else f"{text[:LONG]}…"

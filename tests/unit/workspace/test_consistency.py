@@ -154,13 +154,6 @@ def test_two_resources_are_not_pinned_to_one_id(tmp_path: Path) -> None:
     assert codes(told(tmp_path, files)) == [("same-id", "a.yaml:12:9")]
 
 
-def test_two_resources_did_not_have_one_name_before(tmp_path: Path) -> None:
-    renamed = EXPORT + "    lifecycle: {renamed_from: [Pond, Sea]}\n"
-    twin = renamed.replace("lake", "twin").replace("Lake", "Twin").replace("Sea", "Ocean")
-    files = {**FILES, "a.yaml": f"{PROJECT}batch_exports:\n{renamed}{twin}"}
-    assert codes(told(tmp_path, files)) == [("same-former-name", "a.yaml:15:32")]
-
-
 def test_a_parent_is_replaced_and_not_merged(tmp_path: Path) -> None:
     files = {
         "reconciler.yaml": "version: 1\ndefaults: {batch_export: {project: {name: Web}}}\n",

@@ -77,7 +77,7 @@ def test_a_pattern_fits_whole_paths(glob: str, fitting: list[str], others: list[
         ("exports/", "did you mean 'exports/**/*.yaml'?"),
         ("exports/lakes.yaml", "did you mean 'exports/lake.yaml'?"),
         ("exports\\*.yaml", "did you mean 'exports/*.yaml'?"),
-        ("lake.yaml", "did you mean '**/lake.yaml'?"),
+        ("lake.yaml", "did you mean 'exports/lake.yaml'?"),
         (".", "did you mean '**/*.yaml'?"),
         (".hidden/*.yaml", ".hidden is not read"),
         ("exports/.lake.yaml", ".lake.yaml is not read"),

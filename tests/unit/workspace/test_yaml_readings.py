@@ -145,13 +145,6 @@ def test_a_quote_that_was_not_closed_above_is_reported_where_the_text_ends() -> 
     assert "quotes" in str(problem.hint)
 
 
-def test_text_that_is_a_comment_is_reported_with_the_quoted_text() -> None:
-    problem = the_problem_of("a: 1\nname: #1 lake\n")
-    assert (problem.at.line, problem.at.column) == (2, 6)
-    assert "'#1 lake'" in str(problem.hint)
-    assert value_of("name: # to do\nnames:\n  - #\n  - a\n") == {"name": None, "names": [None, "a"]}
-
-
 @pytest.mark.parametrize(
     "text",
     [
