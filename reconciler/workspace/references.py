@@ -295,18 +295,16 @@ def _value_of(reference: Reference, context: FillContext) -> JSON:
 def _suggestion(reference: Reference, context: FillContext) -> str | None:
     """Return the reference that an unknown one is probably intended to be."""
     # The separator is often a dot or has spaces around it: ${var.bucket}, ${ var: bucket }.
-    first, _, rest = (part.strip() for part in _SEPARATOR.sub(":", reference.inside).partition(":"))
-    word = {"vars": VARIABLES.name, "secrets": SECRET}.get(first, first)
+    word, _, rest = (part.strip() for part in _SEPARATOR.sub(":", reference.inside).partition(":"))
     if not rest:
-        if f"${{{first.lower()}}}" == UNSET:
+        if f"${{{word.lower()}}}" == UNSET:
             return UNSET
-        if first in context.rules.variables:
-            return f"${{{VARIABLES.name}:{first}}}"
-        if not (ENV_NAME.match(first) and first.isupper()):
-            return None
-        return f"${{env:{first}}}, or for a secret ${{secret:env:{first}}}"
+        if word in context.rules.variables:
+            return f"${{{VARIABLES.name}:{word}}}"
+        is_variable = ENV_NAME.match(word) and word.isupper()
+        return f"${{env:{word}}}, or for a secret ${{secret:env:{word}}}" if is_variable else None
     close = nearest(word, plain_names())
-    if word == SECRET or (close == SECRET and reference.is_secret):
+    if SECRET in (word, close):
         rest = _SEPARATOR.sub(":", rest)
     suggestion = f"${{{close}:{rest}}}"
     return suggestion if close is not None and suggestion != str(reference) else None

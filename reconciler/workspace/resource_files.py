@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
@@ -38,8 +37,8 @@ _LONGEST_GLOB = 500
 _ALL_YAML = ("**/*.yaml", "**/*.yml")
 _MOST_COMPARED = 1_000
 """Names that are compared to suggest one."""
-_STRUCTURE = re.compile(rb"^[ \t]*(?:-[ \t\r\n]|\{|[\"']?[\w./$-]+[\"']?[ \t]*:\s)", re.MULTILINE)
-"""A key at any indentation, an item of a list, or a brace: files of other tools have some."""
+_KEY = re.compile(rb"^[\s?\"'{-]*([\w./$-]+)[\"']?[ \t]*:(?:\s|$)", re.MULTILINE)
+"""A key at any indentation: files of other tools have some."""
 _RESOURCE_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SIMILAR = 0.85
 _MISNAMED = ("reconciler.yml", "reconciler.yaml")
@@ -68,15 +67,15 @@ class ResourceFiles(Struct, frozen=True):
             raw = self._read(name)
             if raw is None:
                 read.append(Document(name, unread=True))
-            elif name not in named and self._is_skipped(name, raw):
+            elif name not in named and _is_foreign(raw, name, self.parse):
                 self.skipped.append(name)
             else:
                 read.append(self.parse(raw, name, self.problems))
         return read
 
     def note_skipped(self) -> None:
-        """Add one note about all skipped files without an error of their own."""
-        names = [name for name in self.skipped if not is_misnamed(name)]
+        """Add one note about all skipped files."""
+        names = self.skipped
         if not names:
             return
         what = "file is not a resource file" if len(names) == 1 else "files are not resource files"
@@ -96,14 +95,6 @@ class ResourceFiles(Struct, frozen=True):
                 what = "in a workspace file: its folder is another workspace, and not read"
                 at = document.key_mark((key,))
                 self.problems.error("nested-workspace", f"{key} {what}", at=at)
-
-    def _is_skipped(self, name: str, raw: bytes) -> bool:
-        if not _is_foreign(raw, name, self.parse):
-            return False
-        if is_misnamed(name):
-            message = f"{name} is not read: a workspace file has the name {WORKSPACE_FILE}"
-            self.problems.error("misnamed-workspace", message, at=Mark(name))
-        return True
 
     def _read(self, name: str) -> bytes | None:
         try:
@@ -247,33 +238,22 @@ def _similar() -> frozenset[str]:
     return frozenset(words | {_form(name.rpartition("_")[2]) for name in kinds_by_collection()})
 
 
-@cache
-def _line() -> re.Pattern[bytes]:
-    """Return a line that may begin with a collection, at any indentation."""
-    names = {name for kind in all_kinds() for name in (kind.name, kind.collection)}
-    names |= {name.rpartition("_")[2] for name in names}
-    words = "|".join("[_-]?".join(map(re.escape, name.split("_"))) for name in sorted(names))
-    line = rf"^[\s?\"'{{-]*(?:{words})[\"']?[ \t]*:"
-    return re.compile(line.encode(), re.MULTILINE | re.IGNORECASE)
-
-
 def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
     """Return whether a file has no resources, nor a mistake in place of them.
 
-    A resource file has a collection, or a similar word, as a key at the top. If it cannot be
-    parsed, a line that begins with a collection is enough: a mistake must not hide resources. Files
-    that are empty, or have a wrong encoding, or no structure, are not foreign.
+    A resource file has a collection, or a similar word, as a key at the top. In one that is no
+    mapping any line may begin with it: a mistake must not hide resources. Files without keys are
+    not foreign.
     """
-    raw = raw.removeprefix(BOM_UTF8)
-    if b"\0" in raw or not _STRUCTURE.search(raw):
+    keys: Iterable[str] = {key.decode(errors="ignore") for key in _KEY.findall(raw)}
+    if not keys:
         return False
     document = Document(file, unread=True)
     with suppress(LoadingStopped):
         document = parse(raw, file, DiagnosticCollector())
-    if document.unread or not isinstance(document.value, dict):
-        return _line().search(raw) is None
-    only_defaults = document.value.keys() - {ANCHORS} == {DEFAULTS}
-    keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
+    if isinstance(document.value, dict):
+        only_defaults = document.value.keys() - {ANCHORS} == {DEFAULTS}
+        keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
     return not any(map(_is_similar, keys))
 
 

@@ -30,6 +30,7 @@ from reconciler.model.values import (
     map_leaves,
     mapping_of,
     path_text,
+    references_in,
     value_at,
 )
 from reconciler.workspace.schema.annotations import (
@@ -440,7 +441,9 @@ def _hint_by_type(
     if isinstance(value, Input):
         return f"set it to {'true or false' if 'boolean' in wanted else 'a plain number'}"
     if isinstance(value, str) and isinstance(written, str) and holds_reference(written):
-        return "use one reference, to a variable of that type, as the whole value"
+        is_whole = [str(reference) for reference in references_in(written)] == [written]
+        variable = "correct the variable: a value in quotes is text"
+        return variable if is_whole else "use one reference to a variable as the whole value"
     if "string" in wanted and not isinstance(value, (list, dict)):
         return _hint_to_quote(value, node)
     if "string" in wanted and isinstance(value, dict) and list(value.values()) == [None]:

@@ -25,8 +25,6 @@ from reconciler.diagnostics import Details, DiagnosticCollector, Mark
 from reconciler.model.values import JSON, MISSING, Path, holds_reference
 from reconciler.workspace.paths import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import (
-    DECIMAL,
-    FLOAT,
     LONG,
     MERGE_TAG,
     NOT_ALWAYS_TEXT,
@@ -338,14 +336,6 @@ class Constructor:
 
     def _report_number(self, text: str, event: Any) -> None:
         shown = text if len(text) < LONG else f"{text[:LONG]}…"
-        if DECIMAL.fullmatch(text):
-            message = f"whole number {shown} does not fit into 64 bits"
-            self.error("not-a-number", message, event, hint="quote it if it is text")
-        elif FLOAT.fullmatch(text) or text.lower().lstrip("+-") in (".inf", ".nan"):
-            message = f"JSON cannot hold the number {shown}"
-            hint = "write a finite number, or quote it if it is text"
-            self.error("not-a-number", message, event, hint=hint)
-        else:
-            message = f"ambiguous number {shown}: YAML readers interpret it differently"
-            hint = f"write it as a decimal number, or quote it: '{shown}'"
-            self.error("ambiguous-number", message, event, hint=hint)
+        message = f"ambiguous number {shown}: readers of YAML and JSON interpret it differently"
+        hint = f"write a finite decimal number within 64 bits, or quote it: '{shown}'"
+        self.error("ambiguous-number", message, event, hint=hint)

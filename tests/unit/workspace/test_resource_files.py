@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
 from reconciler.model.connection import Readable
 from reconciler.workspace.git.repository import GitSource, Objects, Repository
 from reconciler.workspace.loading import LoadOptions, load, load_all, load_at
@@ -226,14 +226,6 @@ def test_comments_and_empty_files_are_no_files_of_other_tools(tmp_path: Path) ->
     files = {"reconciler.yaml": WORKSPACE, "a.yaml": "# later: projects\n", "b.yaml": "---\n"}
     found = reported(tmp_path, files)
     assert [(item.code, item.level) for item in found] == [("empty-file", Level.WARNING)]
-
-
-@pytest.mark.parametrize("name", ["reconciler.yml", "sub/reconciler.yml", "sub/Reconciler.yaml"])
-def test_a_workspace_file_with_another_name_is_an_error(tmp_path: Path, name: str) -> None:
-    found = reported(tmp_path, {"reconciler.yaml": WORKSPACE, name: WORKSPACE})
-    (diagnostic,) = only(found, "misnamed-workspace")
-    assert diagnostic.at == Mark(name)
-    assert diagnostic.hint == "rename it to reconciler.yaml"
 
 
 def test_the_only_workspace_file_has_another_name(tmp_path: Path) -> None:
