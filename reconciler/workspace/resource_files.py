@@ -245,15 +245,17 @@ def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
     mapping any line may begin with it: a mistake must not hide resources. Files without keys are
     not foreign.
     """
-    keys: Iterable[str] = {key.decode(errors="ignore") for key in _KEY.findall(raw)}
-    if not keys:
+    if not _KEY.search(raw):
         return False
     document = Document(file, unread=True)
     with suppress(LoadingStopped):
         document = parse(raw, file, DiagnosticCollector())
+    keys: Iterable[str]
     if isinstance(document.value, dict):
         only_defaults = document.value.keys() - {ANCHORS} == {DEFAULTS}
         keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
+    else:
+        keys = {key.decode(errors="ignore") for key in _KEY.findall(raw)}
     return not any(map(_is_similar, keys))
 
 

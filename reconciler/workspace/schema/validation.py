@@ -374,14 +374,14 @@ def validator_of(node: Mapping[str, Any]) -> Validator:
     compiled: Any = Compiled(dict(node))
 
     def errors(value: JSON) -> Sequence[Error]:
-        found = () if compiled.is_valid(value) else compiled.iter_errors(value)
+        violations = () if compiled.is_valid(value) else compiled.iter_errors(value)
         # For jsonschema, the path of an error in `then` includes `if`, which is not its parent.
         return [
             (
                 tuple(part for part in error.schema_path if part != "if"),
                 tuple(getattr(error, path_to_value)),
             )
-            for error in found
+            for error in violations
         ]
 
     return errors
