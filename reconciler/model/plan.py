@@ -176,12 +176,16 @@ class Novelty(Term):
 class NewPlace(Public, frozen=True):
     """Something that a change reaches or collects, and that is new."""
 
+    optional = frozenset({"what"})
+
     sort: Novelty
     """What is new."""
     text: str
-    """What it is: an address, a bucket, a query, or secrets with the address."""
+    """The place: an address, a bucket, or the new name of an object."""
     host: str
     """The address that gets it: a host, an integration, or a type of destination."""
+    what: str = ""
+    """What goes there that did not: a query, secrets, or an object. Absent if the place is new."""
     before: str = ""
     """What it was before, empty if nothing."""
     inside: tuple[str, ...] = ()
@@ -190,9 +194,9 @@ class NewPlace(Public, frozen=True):
     """Whether the object does not run now, and begins to run again."""
 
     @property
-    def full(self) -> str:
-        """The text with what was before."""
-        return f"{self.text} (before: {self.before})" if self.before else self.text
+    def shown(self) -> str:
+        """What goes where, as one text."""
+        return f"{self.what} -> {self.text}" if self.what else self.text
 
 
 class RecentRun(Public, frozen=True):

@@ -125,6 +125,11 @@ def printable(text: str) -> str:
     return "".join(shown_characters(text))
 
 
+def in_ascii(text: str) -> str:
+    """Return an address with all letters escaped that only look like those of ASCII."""
+    return text.encode("ascii", "backslashreplace").decode()
+
+
 def quoted(text: str) -> str:
     """Return printable text in the first kind of quotes that it does not contain.
 

@@ -59,7 +59,6 @@ _Key: TypeAlias = tuple[str, ...]
 """A place, or a place with what is exported to it."""
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
 _MOST_FORMER = 2
-_TO = " -> "
 _BESIDE = (Novelty.BUCKET, Novelty.INTEGRATION)
 
 
@@ -106,7 +105,7 @@ class Reach(Struct, frozen=True):
         """Every place, alone and with the data."""
         for place in self.places:
             yield (place,)
-            yield (place, _TO, *self.data)
+            yield (place, "", *self.data)
 
 
 class Places(Struct, frozen=True):
@@ -237,12 +236,12 @@ def _part(word: str, value: JSON) -> str:
 def _shown(value: JSON) -> str:
     """Return a value as text, of a secret the reference, of a literal the host of an address.
 
-    Letters that look like those of ASCII are escaped. Servers return some numbers as text.
+    Servers return some numbers as text.
     """
     if isinstance(value, SecretRef) and value.is_literal:
         hosts = filter(None, (source.argument.partition("=")[2] for source in value.sources))
         return f"({' '.join(('literal', *hosts))})"
-    return str(value).encode("ascii", "backslashreplace").decode()
+    return str(value)
 
 
 class _Applied(NamedTuple):
@@ -375,25 +374,27 @@ class _Judge(Struct, frozen=True):
         for place in new:
             inside = (*source, *reach.inside)
             yield NewPlace(reach.places[place], place, reach.address, inside=inside, again=again)
-        others = [place for place in reach.places if is_new(place, _TO, *reach.data)]
+        others = [place for place in reach.places if is_new(place, "", *reach.data)]
         if others := [place for place in others if reach.data or place not in new]:
             is_other = bool(own.places) and own.data.keys() != reach.data.keys()
-            text = f"{reach.exported}{_TO}{', '.join(others)}"
             before, inside = (own.exported, ()) if is_other else ("", source)
-            yield NewPlace(Novelty.QUERY, text, reach.address, before, inside=inside, again=again)
+            sent = (", ".join(others), reach.address, reach.exported, before, inside, again)
+            yield NewPlace(Novelty.QUERY, *sent)
 
     def objects(self) -> Iterator[NewPlace]:
         """Yield the recorded object that gets another name, or the one in place of it."""
-        live, change, text = self.match.live, self.change, ""
+        live, change = self.match.live, self.change
         entry = self.known.inventory.entries.get(change.address)
         if entry is None or live is None or self.match.resource.pinned_id is not None:
             return
         if live.id == entry.id and any(item.path == ("name",) for item in change.fields):
-            text = f"{quoted(live.name)} (id {live.id}){_TO}{quoted(change.name)}"
+            former, text = f"{quoted(live.name)} (id {live.id})", quoted(change.name)
         elif (live.kind, entry.id) not in self.known.matching.live.by_identity:
-            text = f"{quoted(entry.name)} (id {entry.id}){_TO}{quoted(live.name)} (id {live.id})"
-        if text:
-            yield NewPlace(Novelty.OBJECT, text, f"{live.kind} {live.id}")
+            former = f"{quoted(entry.name)} (id {entry.id})"
+            text = f"{quoted(live.name)} (id {live.id})"
+        else:
+            return
+        yield NewPlace(Novelty.OBJECT, text, f"{live.kind} {live.id}", former)
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""
@@ -412,8 +413,8 @@ class _Judge(Struct, frozen=True):
             others = dict.fromkeys(text for texts in former.values() for text in texts)
             is_moved = self.own.address not in ("", self.reach.address)
             before = self.own.address if is_moved else ", ".join([*others][:_MOST_FORMER])
-            text = f"{' and '.join(what)}{_TO}{self.reach.address}"
-            yield NewPlace(Novelty.SECRET, text, self.reach.address, before)
+            address = self.reach.address
+            yield NewPlace(Novelty.SECRET, address, address, " and ".join(what), before)
 
     def _former(self, source: SecretSource) -> Collection[str]:
         """Return where a known secret is sent, none if it is unknown or sent there already."""
@@ -439,8 +440,8 @@ class _Judge(Struct, frozen=True):
             is_other = note.former or (is_address and ids - known.receivers.keys())
             if note.use.sent and note.ref.sources and is_other:
                 names = ", ".join(source.origin for source in note.ref.sources)
-                text = f"{note.path[-1]} {names}{_TO}{reach.address}"
-                yield NewPlace(Novelty.REFERENCE, text, reach.address, note.former)
+                what, address = f"{note.path[-1]} {names}", reach.address
+                yield NewPlace(Novelty.REFERENCE, address, address, what, note.former)
 
 
 def _fields(places: Places, live: LiveObject | None) -> JSONObject:

@@ -159,7 +159,7 @@ class _Subject(Struct, frozen=True):
             case _ if key in self.kinds:
                 yield from self._parents() if key == self.kind.parent else ()
             case "new":
-                yield from ((item.sort.value, item.text) for item in change.new)
+                yield from ((item.sort.value, item.shown) for item in change.new)
             case _:
                 yield from ((text,) for text in self._texts(key))
 

@@ -29,13 +29,12 @@ from reconciler.model.plan import (
     Reason,
     Severity,
 )
-from reconciler.model.text import listed, printable, several, shortened
+from reconciler.model.text import in_ascii, listed, printable, several, shortened
 from reconciler.planning.notes import NO_INVENTORY
 from reconciler.planning.places import INSIDE
 from reconciler.render.plan_entries import ANY, Entry, entries_of, general
 from reconciler.render.words import counted_nouns, nouns, parent_of, summary, title, with_names
 
-_TO = " -> "
 _LONGEST_TEXT = 200
 _LONGEST_PLACE = 300
 """As long as a name of a host can be, which what comes before it must not hide."""
@@ -392,9 +391,11 @@ def _new(plan: Plan) -> Iterator[Item]:
         receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
         for item in change.new:
             # What gets a secret is a danger, and names the address.
-            if item.sort is not Novelty.SECRET and item.text not in receivers:
-                shown = replace(item, text=with_names(item.text, change))
-                groups.setdefault((item.sort, shown.text), []).append((change, shown))
+            if item.sort is not Novelty.SECRET and item.shown not in receivers:
+                place = item.text if item.sort is Novelty.OBJECT else in_ascii(item.text)
+                what, place = with_names(item.what, change), with_names(place, change)
+                shown = replace(item, text=place, what=what)
+                groups.setdefault((item.sort, shown.shown), []).append((change, shown))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
     yield from (_new_item(members) for _, members in ranked)
 
@@ -404,8 +405,8 @@ def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
     first, item = members[0]
     changes = list({change.address: change for change, _ in members}.values())
     before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
-    what, sign, where = printable(item.text).rpartition(_TO)
-    text = f"{shortened(what, _LONGEST_TEXT)}{sign}{shortened(where, _LONGEST_PLACE)}"
+    what = shortened(printable(item.what), _LONGEST_TEXT)
+    text = replace(item, what=what, text=shortened(printable(item.text), _LONGEST_PLACE)).shown
     text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
     users = shortened(str(first.address), _LONGEST_BEFORE)
     if len(changes) > 1:

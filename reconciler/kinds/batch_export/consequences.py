@@ -20,7 +20,7 @@ from reconciler.model.pause import Cause, cause_of_pause
 from reconciler.model.plan import Effect, FieldChange, NewPlace, Novelty, Severity
 from reconciler.model.run import BILLING, COMPLETED, FAILED, failures_in_a_row
 from reconciler.model.schemas import canonical_host, looks_like_address
-from reconciler.model.text import command_text, listed, quoted, several, shortened
+from reconciler.model.text import command_text, in_ascii, listed, quoted, several, shortened
 from reconciler.model.times import moment_as_option, step_of
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, mapping_of, value_at
 
@@ -287,13 +287,13 @@ def credentials_to_new_address(context: RuleContext) -> Outcome:
 
 
 def _receiving(item: NewPlace) -> str:
-    what, _, where = item.text.rpartition(" -> ")
+    where = in_ascii(item.text)
     if len(where) > _LONGEST_PLACE:
         # The end of a name decides who has it.
         where = f"{where[: _LONGEST_PLACE // 2]}…{where[-_LONGEST_PLACE // 2 :]}"
     before = f" (before: {item.before})" if item.before else ""
     # An integration has credentials of its own.
-    given = "" if where.startswith("integration") else f", with {what}"
+    given = "" if where.startswith("integration") else f", with {item.what}"
     return f"data goes to {where}{before}{given}"
 
 

@@ -75,7 +75,7 @@ def new_in(plan: Plan) -> list[NewPlace]:
 
 
 def texts(plan: Plan, *sorts: Novelty) -> list[str]:
-    return [item.text for item in new_in(plan) if item.sort in sorts or not sorts]
+    return [item.shown for item in new_in(plan) if item.sort in sorts or not sorts]
 
 
 def dangers(plan: Plan) -> list[str]:
@@ -298,7 +298,7 @@ def test_plan_v5_a_changed_reference_is_new_behind_a_rotation_too() -> None:
         plan = changed(after, before=(LAKE,), options=options)
         (item,) = new_in(plan)
         assert (item.sort, item.before) == (Novelty.REFERENCE, "${secret:env:PG_PASSWORD}")
-        assert item.text == "password env:OTHER -> db.example:5432"
+        assert item.shown == "password env:OTHER -> db.example:5432"
 
 
 PLACES: list[tuple[dict[str, Any], list[tuple[Novelty, str]]]] = [
@@ -373,7 +373,7 @@ def test_plan_v2_other_data_at_a_known_place_is_new(
 ) -> None:
     plan = changed(export(**after), before=(export(**before),))
     (item,) = new_in(plan)
-    assert (item.sort, item.text, item.before) == (Novelty.QUERY, text, former)
+    assert (item.sort, item.shown, item.before) == (Novelty.QUERY, text, former)
 
 
 def test_what_and_where_are_judged_as_a_pair() -> None:
@@ -513,6 +513,12 @@ def test_an_unknown_type_without_an_address_is_a_place() -> None:
     assert texts(changed(export(destination={"type": "Kafka", "config": {}}))) == ["Kafka"]
 
 
+def test_places_in_json_are_not_escaped() -> None:
+    letters = "d\u0430t\u0430.example"
+    plan = changed(export(destination=postgres(letters)))
+    assert texts(plan, Novelty.HOST) == [f"{letters}:5432"]
+
+
 def test_other_modifiers_at_a_known_place_are_new() -> None:
     def query(mode: str) -> Resource:
         modifiers = {"personsOnEventsMode": mode}
@@ -521,7 +527,7 @@ def test_other_modifiers_at_a_known_place_are_new() -> None:
     plan = changed(query("b"), before=(query("a"),), dialect=Dialect.V2026)
     (item,) = new_in(plan)
     assert item.sort is Novelty.QUERY
-    assert 'hogql modifiers {"personsOnEventsMode":"b"}' in item.text
+    assert 'hogql modifiers {"personsOnEventsMode":"b"}' in item.what
 
 
 def test_the_content_of_a_secret_file_is_known_under_another_name() -> None:
