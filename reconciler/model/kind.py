@@ -183,8 +183,8 @@ class Variant(Struct, frozen=True, dict=True):
     def summary(self, value: JSON) -> str:
         """Return one line about a value, without secrets: `S3 s3://acme/web/ (eu-central-1)`.
 
-        A part is left out if one of its fields has no value. All plain fields of the body are
-        listed for a tag without templates. Values are not escaped.
+        A part is left out if one of its fields has no value. Plain fields of the body that no
+        template has follow, unless they have their default or are off. Values are not escaped.
         """
         tag, body = value_at(value, (self.tag,)), value_at(value, (self.body,))
         if tag is MISSING:
@@ -194,7 +194,14 @@ class Variant(Struct, frozen=True, dict=True):
         if parts is None:
             line = ", ".join(f"{name} {text}" for name, text in shown.items())
         else:
-            line = filled(parts, shown)
+            known = self.named_fields_of(value)
+            rest = (
+                f"{name} {shown[name]}"
+                for name, given in mapping_of(body).items()
+                if name in shown and not any(f"{{{name}" in part for part in parts)
+                if given is not False and (name not in known or given != known[name].default)
+            )
+            line = ", ".join(filter(None, (filled(parts, shown), *rest)))
         extras = [
             f"{extra.name} {given}"
             for extra in self.extras

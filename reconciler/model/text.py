@@ -20,9 +20,12 @@ _INVISIBLE = frozenset(
 )
 """Letters, marks and symbols without a shape."""
 _FOREIGN = re.compile(
-    "[\u0370-\u03ff\u0400-\u052f\u1c80-\u1c8f\u1d26-\u1d2b\u1d78\u1f00-\u1fff\u2de0-\u2dff\ua640-\ua69f]"
+    "[\u0370-\u03ff\u0400-\u058f\u10a0-\u10ff\u13a0-\u167f\u16a0-\u16ff\u1c80-\u1cbf\u1d26-\u1d2b\u1d78"
+    "\u1f00-\u1fff\u2100-\u214f\u2c00-\u2c5f\u2c80-\u2dff\ua4d0-\ua63f\ua640-\ua69f\uab65\uab70-\uabbf"
+    "\U00010280-\U0001034f\U00010400-\U000104ff\U000118a0-\U000118ff\U0001d400-\U0001d7ff]"
 )
-"""Greek and Cyrillic letters, many of which look like Latin ones."""
+"""Letters for mathematics, and of scripts with letters like Latin ones: Cyrillic, Greek, Armenian,
+Georgian, Cherokee, Coptic, Lisu and others."""
 _LATIN = re.compile(
     "[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1d25\u1d2c-\u1d77\u1d79-\u1dbf"
     "\u1e00-\u1eff\u2160-\u2188\u2c60-\u2c7f\ua722-\ua7ff\uab30-\uab64\ufb00-\ufb06\uff21-\uff5a]"
@@ -62,6 +65,15 @@ def shortened(text: str, longest: int = 120) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def cut_inside(text: str, longest: int) -> str:
+    """Return at most `longest` characters of a text: its beginning, and more of its end.
+
+    What a host or a query differs by is often at its end.
+    """
+    end = longest * 2 // 3
+    return text if len(text) <= longest else f"{text[: longest - 1 - end]}…{text[-end:]}"
+
+
 def command_text(*words: object, environment: str, more: Iterable[str] = ()) -> str:
     """Return a command to paste into a shell. It selects an environment that is not the default."""
     import shlex  # Few messages have a command.
@@ -76,15 +88,20 @@ def is_breaking(character: str) -> bool:
     return unicodedata.category(character) in _BREAKING or character in _INVISIBLE
 
 
+def _is_hidden(character: str) -> bool:
+    is_space = character != " " and unicodedata.category(character) == "Zs"
+    return is_space or is_breaking(character)
+
+
 def misleading(text: str) -> frozenset[int]:
     """Return the positions of characters that can mislead a reader, which all text escapes.
 
-    They affect the cursor, the line or the direction, or are hidden, or are Cyrillic or Greek
-    letters in a word with Latin ones.
+    They affect the cursor, the line or the direction, or are hidden, or are spaces but the plain
+    one, or letters in a word with Latin ones that may look like these.
     """
     if text.isascii() and text.isprintable():
         return frozenset()
-    places = {number for number, character in enumerate(text) if is_breaking(character)}
+    places = {number for number, character in enumerate(text) if _is_hidden(character)}
     if _FOREIGN.search(text):
         for match in _ESCAPE_OR_WORD.finditer(text):
             places.update(_foreign(match[1] or "", match.start()))
@@ -92,7 +109,7 @@ def misleading(text: str) -> frozenset[int]:
 
 
 def _foreign(text: str, start: int) -> Iterator[int]:
-    """Yield the positions of the Cyrillic and Greek letters in words that have Latin ones."""
+    """Yield the positions of letters that may look like Latin ones, in words that have these."""
     if not (_FOREIGN.search(text) and _LATIN.search(text)):
         return
     # Between ASCII signs can be other signs, such as dashes.

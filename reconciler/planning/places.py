@@ -42,7 +42,7 @@ from reconciler.planning.integrations import resolved
 from reconciler.planning.inventory import Applied, Inventory, ids_of
 from reconciler.planning.matcher import Match, Matching
 
-_TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
+_TABLE = r"\b(?:FROM|JOIN)\s+[`\"(]*([\w.$]+)"
 # A dotted name, an IP address, HOST:PORT, USER@HOST, //HOST or \\HOST, anywhere in a text.
 _ADDRESS = re.compile(r"//|\\\\|@|::|[^\W\d_][\w-]*:\d|[\w-]\.[\w-]*[^\W\d_]|(?:\d+\.){3}\d")
 _ALL = frozenset({"*"})

@@ -12,10 +12,18 @@ from urllib.parse import quote
 from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan, Severity
-from reconciler.model.text import Annotations, Command, plain_json, printable, several, shortened
+from reconciler.model.text import (
+    Annotations,
+    Command,
+    cut_inside,
+    plain_json,
+    printable,
+    several,
+    shortened,
+)
 from reconciler.render.diagnostics import counted, first_of, message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan_document import Part, document_of
+from reconciler.render.plan_document import TOP, Part, document_of
 from reconciler.render.plan_entries import Entry
 from reconciler.render.words import SEVERITIES, totals_of
 from reconciler.version import __version__
@@ -56,7 +64,7 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     joined: list[Command] = []
     commands: list[Command] = []
     for section in document.sections:
-        if section.part in (Part.DANGERS, Part.NEW, Part.LOOSENED):
+        if section.part in TOP:
             words = (
                 shortened("  ".join(filter(None, (item.subject, item.text))), _LONGEST_ITEM)
                 for item in section.within_budget()
@@ -106,7 +114,7 @@ def _message(entry: Entry) -> Iterator[str]:
     yield from (shortened(note, _LONGEST_LINE) for note in entry.notes)
     for line in entry.lines:
         sides = " → ".join(filter(None, (line.before, line.after)))
-        yield shortened(f"{line.name}: {'' if line.hunk else sides}".rstrip(), _LONGEST_LINE)
+        yield cut_inside(f"{line.name}: {'' if line.hunk else sides}".rstrip(), _LONGEST_LINE)
 
 
 def _properties(at: Mark | None, title: str, options: RenderOptions) -> Mapping[str, str]:
@@ -177,7 +185,7 @@ def diagnostics_as_sarif(
 def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     """Return the dangers of a plan, what is new in it, then its violations."""
     document = document_of(plan)
-    parts = (Part.DANGERS, Part.NEW, Part.REFUSED, Part.LATER)
+    parts = (*TOP, Part.REFUSED, Part.LATER)
     items = [item for part in parts for item in document.section(part).diagnostics()]
     return diagnostics_as_sarif(items, options)
 

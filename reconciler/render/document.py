@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TypeAlias
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,8 @@ from reconciler.render.options import PLAIN, Colour, RenderOptions, Style, padde
 _MARGIN = 300
 """Characters of Markdown for the heads of tables and for the counts of what is missing."""
 _LONGEST_LINE = 500
+_IN_ADDRESS = "%:/?#@!$&*+,;=~-._[]"
+"""Signs of an address that end neither a link nor a cell."""
 
 _CODE = re.compile("`([^`]+)`")
 _SPECIAL = re.compile(
@@ -389,9 +392,12 @@ def _markdown_cell(cell: Cell, *, links: bool = False) -> str:
     text = (code if cell.code else inline)(cell.text)
     if not (links and cell.link):
         return text
-    # Nothing in the address ends the link.
-    page = cell.link.replace("<", "%3C").replace(">", "%3E").replace("|", "%7C")
-    return f"[{text}](<{page}>)"
+    return link(text, cell.link)
+
+
+def link(text: str, page: str) -> str:
+    """Return a link with marked up text. Nothing in the address ends it or begins a title."""
+    return f"[{text}](<{quote(page, safe=_IN_ADDRESS)}>)"
 
 
 def marked_up(text: str) -> str:

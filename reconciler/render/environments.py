@@ -15,8 +15,8 @@ from reconciler.model.text import printable, several
 from reconciler.render.diagnostics import PublicDiagnostic, public_diagnostic
 from reconciler.render.document import Block, Cell, Document, Facts, Heading, Lines
 from reconciler.render.options import DEFAULTS, Colour, RenderOptions
-from reconciler.render.plan_document import dangers_of
-from reconciler.render.plan_text import danger_lines, plan_as_text
+from reconciler.render.plan_document import top_of
+from reconciler.render.plan_text import plan_as_text, top_blocks
 from reconciler.render.words import counted
 
 
@@ -55,9 +55,9 @@ class PublicResults(Public, frozen=True):
 
 
 def plans_as_text(plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS) -> str:
-    """Return the dangers of all, a section for each environment, then a line for each."""
-    dangers = "\n".join(danger_lines(dangers_of(plans), options.style))
-    parts = [f"{dangers}\n"] if dangers else []
+    """Return dangers and what is new of all, a part for each environment, then a line for each."""
+    blocks = top_blocks(top_of(plans), options.style)
+    parts = ["".join(f"{line}\n" for line in block) for block in blocks]
     parts += [_section(item, options) for item in plans]
     names = max(len(printable(item.environment)) for item in plans)
     lines = [f"{several(len(plans), 'environment')}:"]

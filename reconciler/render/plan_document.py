@@ -5,7 +5,8 @@ A writer of a format decides colours, widths and what is cut.
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -29,12 +30,13 @@ from reconciler.model.plan import (
     Reason,
     Severity,
 )
-from reconciler.model.text import in_ascii, listed, printable, several, shortened
+from reconciler.model.text import cut_inside, in_ascii, listed, printable, several, shortened
 from reconciler.planning.notes import NO_INVENTORY
 from reconciler.planning.places import INSIDE
 from reconciler.render.plan_entries import ANY, Entry, entries_of, general
 from reconciler.render.words import counted_nouns, nouns, parent_of, summary, title, with_names
 
+LOOSENED = "loosened"
 _LONGEST_TEXT = 200
 _LONGEST_PLACE = 300
 """As long as a name of a host can be, which what comes before it must not hide."""
@@ -42,7 +44,13 @@ _LONGEST_BEFORE = 80
 _MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
 _MOST_WHOLE = 5
-"""Dangers that are shown in full, so that a first screen has all."""
+"""Dangers or new places that are shown in full, so that a first screen has all."""
+_MOST_LEAVING = 40
+_BEFORE = re.compile(r" \(before: [^()]*\)")
+_LONG_WORD = re.compile(r"\S{37,}")
+_LONGEST_WORD = 36
+_FIRST_WORDS = 49
+"""Characters of a danger that one line always has: with the address, where data goes."""
 _PLURALS = {"prefix": "prefixes"}
 _SHORT_COMMIT = 7
 _SHORT_ID = 8
@@ -66,16 +74,18 @@ class Part(StrEnum):
     NOTES = "Notes"
 
 
-_MOST: Mapping[Part, int] = {Part.DANGERS: 12, Part.NEW: 20}
+_MOST: Mapping[Part, int] = {Part.DANGERS: 12, Part.NEW: 12}
 """Messages that are shown of a section. Of the others all are."""
+TOP = Part.DANGERS, Part.LOOSENED, Part.NEW
+"""The sections that several environments have together."""
 
 
 class Item(Struct, frozen=True):
     """A message of a section.
 
     `subject` is what it is about, `short` that in few words. `code` is the rule. `names` are
-    addresses that the text does not have. `group` is what it is counted by if there are too many,
-    and `count` the number of its objects.
+    addresses that the text does not have. `group` is the address that gets data, by which it is
+    counted if there are too many, `count` the number of its objects. The first `rank` is the worst.
     """
 
     text: str
@@ -89,6 +99,7 @@ class Item(Struct, frozen=True):
     group: str = ""
     count: int = 1
     change: Change | None = None
+    rank: tuple[int, ...] = ()
 
 
 class Section(Struct, frozen=True):
@@ -121,34 +132,64 @@ class Section(Struct, frozen=True):
 
     @property
     def is_brief(self) -> bool:
-        """Whether it has so many dangers that each has one line. Its entry has the whole text."""
-        return self.part is Part.DANGERS and len(self.items) > _MOST_WHOLE
+        """Whether it has so many messages that each has one line. Its entry has the whole text."""
+        return self.part in _MOST and len(self.items) > _MOST_WHOLE
+
+    def in_one_line(self, item: Item, longest: int) -> str:
+        """Return a message in one line. Its subject must not move an address out of it."""
+        if not item.subject:
+            return item.text
+        if self.part is Part.NEW:
+            where = brief(item.subject, longest * 2 // 3)
+            return shortened(f"{where}  {item.text}", longest)
+        text = brief(item.text, len(item.text))
+        first = len(re.split("[,;]", text)[0])
+        space = first if first <= _FIRST_WORDS else _FIRST_WORDS // 2
+        subject = cut_inside(item.short, longest - 2 - space)
+        return shortened(f"{subject}: {text}", longest)
 
     def within_budget(self) -> tuple[Item, ...]:
-        """Return the first messages, and one that counts the others by group.
+        """Return the first messages, and one that counts the others by rule.
 
-        Of dangers each rule has its share, so that many of one do not hide another.
+        Each rule has its share, and in that each domain, so that many of one do not hide another.
         """
-        is_danger, most = self.part is Part.DANGERS, _MOST.get(self.part)
-        if most is None or len(self.items) <= most:
+        most = _MOST.get(self.part, len(self.items))
+        if len(self.items) <= most:
             return self.items
-        seen, numbered = Counter[str](), []
-        for position, item in enumerate(self.items):
-            seen[item.group] += is_danger
-            numbered.append((seen[item.group], position))
-        shown = {position for _, position in sorted(numbered)[:most]}
-        counts: Counter[str] = Counter()
-        for position, item in enumerate(self.items):
-            if position not in shown:
-                counts[item.group] += item.count
-        at = "" if is_danger else "at "
-        groups = (
-            f"{count:,} {at}{shortened(printable(group), _LONGEST_BEFORE)}"
-            for group, count in counts.most_common()
-        )
-        rest = f"… {counts.total():,} more: {listed(groups, _MOST_HOSTS)}"
-        kept = (item for position, item in enumerate(self.items) if position in shown)
-        return (*kept, Item(rest))
+        by_rule: dict[str, list[Item]] = defaultdict(list)
+        for item in self.items:
+            by_rule[item.code].append(item)
+        numbered = [pair for items in by_rule.values() for pair in enumerate(_by_domain(items))]
+        numbered.sort(key=lambda pair: pair[0])
+        shown = {id(item) for _, item in numbered[:most]}
+        rest = []
+        for code, items in by_rule.items():
+            others = [item for item in items if id(item) not in shown]
+            groups = dict.fromkeys(printable(item.group) for item in others if item.group)
+            names = listed((cut_inside(name, _LONGEST_WORD) for name in groups), _MOST_HOSTS)
+            count = sum(item.count for item in others)
+            rest += [f"{count:,} {code}{f' at {names}' if names else ''}"] if others else []
+        total = sum(item.count for item in self.items if id(item) not in shown)
+        kept = (item for item in self.items if id(item) in shown)
+        return (*kept, Item(f"… {total:,} more: {', '.join(rest)}"))
+
+
+def _by_domain(items: Sequence[Item]) -> list[Item]:
+    """Return messages so that those about other domains come before the second of one domain."""
+    seen: Counter[str] = Counter()
+    numbers = []
+    for item in items:
+        domain = ".".join(item.group.split(":")[0].split(".")[-2:])
+        seen[domain] += 1
+        numbers.append(seen[domain])
+    return [item for _, item in sorted(zip(numbers, items, strict=True), key=lambda pair: pair[0])]
+
+
+def brief(text: str, longest: int) -> str:
+    """Return a text for one line: without what was before, long words and the text cut inside."""
+    words = _BEFORE.sub("", printable(text))
+    words = _LONG_WORD.sub(lambda word: cut_inside(word[0], _LONGEST_WORD), words)
+    return cut_inside(words, longest)
 
 
 class Document(Struct, frozen=True):
@@ -193,7 +234,7 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     for note in plan.notes:
         if note.about is not None and note.about in changed:
             about.setdefault(note.about, []).append(note.message)
-        elif note.code not in (NO_INVENTORY, "loosened"):
+        elif note.code not in (NO_INVENTORY, LOOSENED):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
     changes = () if brief else plan.effective
     inside = plan.deleted_inside
@@ -201,11 +242,8 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     ordered, source = _ordered(entries), plan.source
     applied, head = applied_as_text(plan), _named(source.head_ref, source.head)
     head += " + uncommitted" if head and source.uncommitted else ""
-    loosened = (note.message for note in plan.notes if note.code == "loosened")
     sections = (
-        Section(Part.DANGERS, tuple(_dangers(plan))),
-        Section(Part.LOOSENED, tuple(map(Item, (*loosened, *_leaving(plan))))),
-        Section(Part.NEW, tuple(_new(plan))),
+        *_top([("", plan)]),
         *(Section(part, tuple(_refusals(plan, part))) for part in (Part.REFUSED, Part.LATER)),
         Section(Part.CHANGES, entries=tuple(entry for entry in ordered if not entry.drifted)),
         Section(Part.DRIFT, entries=tuple(entry for entry in ordered if entry.drifted)),
@@ -224,20 +262,42 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     )
 
 
-def dangers_of(plans: Iterable[OfEnvironment[Plan]]) -> Section:
-    """Return the dangers of several environments, each with that before it."""
-    items = (
-        replace(
-            item,
-            subject=f"{printable(plan.environment)}: {item.subject}",
-            short=f"{printable(plan.environment)}: {item.short}",
-            group=f"{printable(plan.environment)}: {item.group}",
-        )
-        for plan in plans
-        if plan.result is not None
-        for item in _dangers(plan.result)
+def top_of(plans: Iterable[OfEnvironment[Plan]]) -> tuple[Section, ...]:
+    """Return the sections that several environments have together, with content."""
+    results = [(f"{item.environment}: ", item.result) for item in plans if item.result is not None]
+    return tuple(section for section in _top(results) if section.items)
+
+
+def _top(plans: Sequence[tuple[str, Plan]]) -> Iterator[Section]:
+    """Yield dangers, what is loosened and what is new, the worst first, each after its prefix."""
+    for part, items_of in zip(TOP, (_dangers, _loosened, _new), strict=True):
+        items = [_named_item(item, prefix) for prefix, plan in plans for item in items_of(plan)]
+        yield Section(part, tuple(sorted(items, key=attrgetter("rank"))))
+
+
+def _named_item(item: Item, prefix: str) -> Item:
+    if not item.subject:
+        return replace(item, text=f"{prefix}{item.text}")
+    group = f"{prefix.removesuffix(': ')} {item.group}".strip()
+    return replace(
+        item, subject=f"{prefix}{item.subject}", short=f"{prefix}{item.short}", group=group
     )
-    return Section(Part.DANGERS, tuple(items))
+
+
+def _loosened(plan: Plan) -> Iterator[Item]:
+    """Yield what the files loosen, and what leaves management by reason: protected ones first."""
+    for note in plan.notes:
+        if note.code == LOOSENED:
+            yield Item(note.message, code=LOOSENED)
+    groups: dict[str, list[str]] = {}
+    leaving = sorted(plan.leaving, key=lambda item: not item.protected)
+    for item in leaving:
+        name = f"{item.address} (protected)" if item.protected else str(item.address)
+        groups.setdefault(item.reason, []).append(name)
+    most = max(_MOST_LEAVING, sum(item.protected for item in leaving))
+    for reason, names in groups.items():
+        text = f"not managed any more: {listed(names, most)}: {printable(reason)}"
+        yield Item(text, code=LOOSENED)
 
 
 def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -296,16 +356,6 @@ def applied_commit(source: PlanSource, now: str = "") -> str:
     return f"{name} ({past} ago)" if past else name
 
 
-def _leaving(plan: Plan) -> Iterator[str]:
-    """Yield what leaves management, by reason: protected resources first."""
-    groups: dict[str, list[str]] = {}
-    for item in plan.leaving:
-        name = f"{item.address} (protected)" if item.protected else str(item.address)
-        groups.setdefault(item.reason, []).append(name)
-    for reason, names in groups.items():
-        yield f"not managed any more: {', '.join(names)}: {printable(reason)}"
-
-
 def _named(ref: str | None, commit: str | None) -> str:
     short = printable((commit or "")[:_SHORT_COMMIT])
     branch = shortened(printable(ref or ""), _LONGEST_BRANCH)
@@ -323,7 +373,7 @@ def _age(start: str, end: str) -> str:
 
 
 def _dangers(plan: Plan) -> Iterator[Item]:
-    """Yield the dangers, equal ones as one: the deletion of projects first, then the worst.
+    """Yield the dangers, equal ones as one: the deletion of projects is the worst.
 
     Each deletion of a project has its own, since its name says what is lost.
     """
@@ -336,13 +386,11 @@ def _dangers(plan: Plan) -> Iterator[Item]:
                 key = (item.rule, general(change, item), change.action, own)
                 groups.setdefault(key, []).append((change, item))
 
-    def order(members: Sequence[tuple[Change, Consequence]]) -> tuple[bool, tuple[int, int], bool]:
+    for members in groups.values():
         change, item = members[0]
         is_parent = change.action is Action.DELETE and change.address.kind in parents
-        return not is_parent, item.rank, not change.action.destructive
-
-    for members in sorted(groups.values(), key=order):
-        yield _danger(members)
+        rank = not is_parent, *item.rank, not change.action.destructive
+        yield replace(_danger(members), rank=rank)
 
 
 def _danger(members: Sequence[tuple[Change, Consequence]]) -> Item:
@@ -359,8 +407,7 @@ def _danger(members: Sequence[tuple[Change, Consequence]]) -> Item:
         f"{first.action.value} {shortened(short, _LONGEST_NAME)}",
         consequence.rule,
         first.at if is_single else None,
-        # Many of one address must not hide another address.
-        group=" at ".join([consequence.rule, *sorted(hosts)]),
+        group=" and ".join(sorted(hosts)),
         count=len(members),
         change=first,
     )
@@ -385,7 +432,7 @@ def _refusals(plan: Plan, part: Part) -> Iterator[Item]:
 
 
 def _new(plan: Plan) -> Iterator[Item]:
-    """Yield what is new, the worst first."""
+    """Yield what is new."""
     groups: dict[tuple[Novelty, str], list[tuple[Change, NewPlace]]] = {}
     for change in plan.effective:
         receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
@@ -396,8 +443,7 @@ def _new(plan: Plan) -> Iterator[Item]:
                 what, place = with_names(item.what, change), with_names(place, change)
                 shown = replace(item, text=place, what=what)
                 groups.setdefault((item.sort, shown.shown), []).append((change, shown))
-    ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
-    yield from (_new_item(members) for _, members in ranked)
+    yield from map(_new_item, groups.values())
 
 
 def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
@@ -405,9 +451,9 @@ def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
     first, item = members[0]
     changes = list({change.address: change for change, _ in members}.values())
     before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
-    what = shortened(printable(item.what), _LONGEST_TEXT)
-    text = replace(item, what=what, text=shortened(printable(item.text), _LONGEST_PLACE)).shown
-    text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
+    what = cut_inside(printable(item.what), _LONGEST_TEXT)
+    text = replace(item, what=what, text=cut_inside(printable(item.text), _LONGEST_PLACE)).shown
+    text += f" (before: {cut_inside(printable(before), _LONGEST_BEFORE)})" if before else ""
     users = shortened(str(first.address), _LONGEST_BEFORE)
     if len(changes) > 1:
         names = (printable(change.address.key) for change in changes)
@@ -423,6 +469,7 @@ def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
         at=first.at if len(changes) == 1 else None,
         group=item.host,
         change=first,
+        rank=(item.sort.rank,),
     )
 
 

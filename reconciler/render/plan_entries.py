@@ -15,12 +15,11 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Consequence, Reason, Severity
 from reconciler.model.text import listed, printable
-from reconciler.model.values import JSON, MISSING, value_at
+from reconciler.model.values import JSON
 from reconciler.render.plan_fields import (
     FieldLine,
-    LineKind,
+    created_lines,
     lines_to_show,
-    named_secrets_line,
     reach_line,
     variants_of,
 )
@@ -41,6 +40,8 @@ _NUMBER = re.compile(r"\d+")
 _OWN = frozenset({"name", "prefix", "table_name", "table_id", "dataset_id"})
 """What new objects of a group have of their own. All else is equal."""
 _MOST_NAMED = 20
+_MOST_LINES, _MOST_DELETED = 40, 100
+"""Deletions of a group with lines of their own, and those that are named."""
 _MOST_KEYS = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
@@ -151,6 +152,11 @@ class Entry(Struct, frozen=True):
     def change(self) -> Change:
         """The first of its changes."""
         return self.changes[0]
+
+    def has_lines(self, *, verbose: bool) -> bool:
+        """Return whether each of its changes has a line of its own: deletions, unless many."""
+        is_few = verbose or len(self.changes) <= _MOST_LINES
+        return self.change.action is Action.DELETE and is_few
 
     @property
     def grouped(self) -> bool:
@@ -315,9 +321,11 @@ def _entry(
     first, name, members = changes[0], _title(changes[0], inside), ""
     if len(changes) > 1:
         name, members = nouns(first.address.kind, len(changes)), _members(changes)
+        if first.action is Action.DELETE and len(changes) > _MOST_LINES:
+            members = _listed(changes, _MOST_DELETED)
         if first.action is Action.CREATE:
             name += f" in {parent_of(first)}" if parent_of(first) else ""
-            lines = (*_types(changes), *reach_line(first), *named_secrets_line(first))
+            lines = _of_all(first)
             members = _listed(changes, _MOST_NEW_NAMES)
     remarks = remarks_of(changes, unless=unless)
     about = tuple(notes.get(first.address, ()))
@@ -339,14 +347,8 @@ def _listed(changes: Sequence[Change], most: int) -> str:
     return listed((printable(change.address.key) for change in changes), most) + more
 
 
-def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
-    """Yield how many new objects have which variant: `destination  S3 280, Postgres 20`."""
-    for name, variant in variants_of(changes[0].address.kind):
-        tags = Counter(value_at(change.body, (name, variant.tag)) for change in changes)
-        counts = [
-            f"{printable(str(tag))} {count:,}"
-            for tag, count in tags.most_common()
-            if tag is not MISSING
-        ]
-        if counts:
-            yield FieldLine(name, LineKind.SET, after=listed(counts, _MOST_KEYS))
+def _of_all(change: Change) -> tuple[FieldLine, ...]:
+    """Return the lines that all new objects of a group have."""
+    fields = tuple(item for item in change.fields if item.path[-1] not in _OWN)
+    shared = replace(change, fields=fields, body=_without(change.body, _OWN), parent=None)
+    return (*created_lines(replace(shared, parent_name=None)), *reach_line(change))

@@ -90,7 +90,7 @@ def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
         place = tuple(_place(change)) if change.action is Action.CREATE else ()
         return (*place, *field_lines(change))
     if change.action is Action.CREATE:
-        return tuple(_created(change))
+        return tuple(created_lines(change))
     runs_again = change.action is Action.UNPAUSE or any(item.again for item in change.new)
     reach = tuple(reach_line(change)) if runs_again else ()
     if change.action is Action.DELETE or change.action in _TOGGLES:
@@ -118,7 +118,7 @@ def changed_lines(change: Change) -> Iterator[FieldLine]:
         yield _secrets_line(notes, "" if use is SecretUse.CREATE else use.meaning)
 
 
-def _created(change: Change) -> Iterator[FieldLine]:
+def created_lines(change: Change) -> Iterator[FieldLine]:
     """Yield the project, the plain fields, a line about each variant, and a line of secrets."""
     yield from _place(change)
     lines = [line for field in change.fields for line in _of_new(change, field)]
@@ -415,10 +415,11 @@ def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
 
 
 def capped(lines: Iterator[str]) -> tuple[str, ...]:
-    """Return the first lines, printable, and the number of the others."""
-    kept = [printable(line) for line in islice(lines, _MOST_IN_HUNK)]
-    more = sum(1 for _ in lines)
-    return (*kept, f"  … {more} more lines") if more else tuple(kept)
+    """Return the first and the last lines, printable, and between them the number of the others."""
+    every, half = [*lines], _MOST_IN_HUNK // 2
+    if (more := len(every) - 2 * half) > 0:
+        every[half:-half] = [f"  … {more} more lines"]
+    return tuple(map(printable, every))
 
 
 def _pieces(text: str) -> list[str]:

@@ -16,17 +16,18 @@ from msgspec.structs import replace
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Severity
-from reconciler.model.text import listed, printable, several, shortened
+from reconciler.model.text import cut_inside, listed, printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
-from reconciler.render.document import code, inline, marked_up, short_markup, within
+from reconciler.render.document import code, inline, link, marked_up, short_markup, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan_document import (
+    TOP,
     Document,
     Item,
     Part,
     Section,
-    dangers_of,
     document_of,
+    top_of,
 )
 from reconciler.render.plan_entries import Entry, Remark
 from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
@@ -71,11 +72,14 @@ def plan_as_markdown(
 def plans_as_markdown(
     plans: Sequence[OfEnvironment[Plan]], options: RenderOptions = DEFAULTS
 ) -> str:
-    """Return the dangers and comments of all environments. They share the limit if exceeded."""
+    """Return dangers, what is new and comments of all environments, within the limit together."""
     marker = _marker(" ".join(item.environment for item in plans), options)
-    dangers = dangers_of(plans)
-    heading = f"### {several(len(plans), 'environment')} · {dangers.heading}\n"
-    head = [marker, heading, *_messages(dangers), ""] if dangers.items else [marker]
+    sections = top_of(plans)
+    dangers = [f" · {item.heading}" for item in sections if item.part is Part.DANGERS]
+    head = [marker]
+    if sections:
+        head.append(f"### {several(len(plans), 'environment')}{''.join(dangers)}\n")
+        head += [line for section in sections for line in (*_messages(section), "")]
     used = sum(len(line) + 1 for line in head)
     for share in (options.limit - used, (options.limit - used) // len(plans)):
         parts = [_part(item, replace(options, limit=share)) for item in plans]
@@ -131,8 +135,8 @@ def _sections(
     """Yield the pieces of each section, its share of the space left, and how to count the rest."""
     entries, is_brief = document.entries, document.section(Part.DANGERS).is_brief
     hint = "`reconciler show FILE` prints the whole plan"
-    hint += f", [the job]({options.page}) has it." if options.page else "."
-    left_out = {Part.NOTES} if with_dangers else {Part.NOTES, Part.DANGERS}
+    hint += f", {link('the job', options.page)} has it." if options.page else "."
+    left_out = {Part.NOTES} if with_dangers else {Part.NOTES, *TOP}
     for section in document.sections:
         if section.items and section.part not in left_out:
             share = 1 if section.part is Part.NEW else 3
@@ -157,15 +161,12 @@ def _messages(section: Section) -> Iterator[str]:
     yield title if quote else f"{title}\n"
     for item in section.within_budget():
         if section.is_brief:
-            yield f"> - {_brief(item)}"
+            text = section.in_one_line(item, _LONGEST_BRIEF)
+            at = f" ({inline(place_as_text(item.at))})" if item.at is not None and not quote else ""
+            yield f"{quote}- {marked_up(text)}{at}"
         else:
-            yield f"{quote}- {_message(item, plain=not quote)}"
-
-
-def _brief(item: Item) -> str:
-    """Return the first words of a danger of many: the row of its change has more."""
-    text = ": ".join(filter(None, (item.short, item.text)))
-    return marked_up(shortened(text, _LONGEST_BRIEF))
+            is_plain = section.part in (Part.NEW, Part.LOOSENED)
+            yield f"{quote}- {_message(item, plain=is_plain)}"
 
 
 def _message(item: Item, *, plain: bool) -> str:
@@ -221,11 +222,11 @@ def _changed(entry: Entry) -> str:
             parts.append(name)
         elif line.kind is LineKind.CHANGED:
             before, after = (
-                code(shortened(side, _LONGEST_CELL)) for side in (line.before, line.after)
+                code(cut_inside(side, _LONGEST_CELL)) for side in (line.before, line.after)
             )
             parts.append(f"{name} {before} → {after}")
         else:
-            parts.append(f"{name} {code(shortened(line.after or line.before, _LONGEST_CELL))}")
+            parts.append(f"{name} {code(cut_inside(line.after or line.before, _LONGEST_CELL))}")
     more = len(entry.lines) - _MOST_IN_CELL
     parts += [f"… {more} more"] if more > 0 else []
     return "<br>".join(parts)
@@ -247,7 +248,7 @@ def _is_whole(entry: Entry) -> bool:
 
 def _details(entry: Entry, *, with_dangers: bool) -> str:
     fields = field_lines(entry.change) if not entry.grouped else iter(entry.lines)
-    diff = (shortened(line, _LONGEST_LINE) for field in fields for line in _diff(field))
+    diff = (cut_inside(line, _LONGEST_LINE) for field in fields for line in _diff(field))
     # A limit, so that a huge change does not displace all others.
     lines, missing = within(diff, _LONGEST_BLOCK)
     lines += [f"  … {missing} more lines in the plan file"] if missing else []

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, Plan, Reason, Severity
-from reconciler.model.text import listed, printable, several, shortened
+from reconciler.model.text import cut_inside, listed, printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import (
     DEFAULTS,
@@ -20,9 +20,11 @@ from reconciler.render.options import (
     width_of,
 )
 from reconciler.render.plan_document import (
+    TOP,
     Document,
     Part,
     Section,
+    brief,
     document_of,
 )
 from reconciler.render.plan_entries import Entry, Remark
@@ -74,9 +76,8 @@ def _blocks(
     style, whole = options.style, not options.summary
     yield _header(document, style)
     dangers = document.section(Part.DANGERS)
-    yield danger_lines(dangers, style) if with_dangers else ()
-    yield _loosened(document, style)
-    yield _new(document, style)
+    if with_dangers:
+        yield from top_blocks(map(document.section, TOP), style)
     for section in document.sections if whole else ():
         if section.part is Part.DRIFT:
             yield wrapped(_DRIFT, "", style, Colour.BOLD)
@@ -106,29 +107,37 @@ def _header(document: Document, style: Style) -> Iterator[str]:
         yield from wrapped(head, " " * 12, style, Colour.DIM, indent=12)
 
 
-def danger_lines(section: Section, style: Style) -> Iterator[str]:
+def top_blocks(sections: Iterable[Section], style: Style) -> Iterator[Iterable[str]]:
+    """Yield dangers, what is loosened and what is new, each as lines."""
+    writers = {Part.DANGERS: _danger_lines, Part.LOOSENED: _loosened, Part.NEW: _new}
+    return (writers[section.part](section, style) for section in sections)
+
+
+def _danger_lines(section: Section, style: Style) -> Iterator[str]:
     """Yield the dangers, each in one line if they are many: the entries have the whole texts."""
     if section.items:
         yield style.paint(Colour.BOLD_RED, section.heading)
     for item in section.within_budget():
-        subject = item.short if section.is_brief else item.subject
-        text = ": ".join(filter(None, (subject, item.text)))
+        text = ": ".join(filter(None, (item.subject, item.text)))
         if section.is_brief:
-            text = shortened(text, style.width - 5)
-        lines = [*wrapped(text, "  !! " if subject else "     ", style, indent=5)]
+            text = section.in_one_line(item, style.width - 5)
+        lines = [*wrapped(text, "  !! " if item.subject else "     ", style, indent=5)]
         if item.at is not None and not section.is_brief:
             lines += wrapped(place_as_text(item.at), " " * 5, style)
         yield from (style.paint(Colour.RED, line) for line in lines)
 
 
-def _loosened(document: Document, style: Style) -> Iterator[str]:
-    for item in document.section(Part.LOOSENED).items:
+def _loosened(section: Section, style: Style) -> Iterator[str]:
+    for item in section.items:
         yield from wrapped(item.text, "loosened: ", style, Colour.YELLOW)
 
 
-def _new(document: Document, style: Style) -> Iterator[str]:
+def _new(section: Section, style: Style) -> Iterator[str]:
     """Yield what is new: texts, and in a second column who reaches it, if both fit."""
-    items = document.section(Part.NEW).within_budget()
+    items = section.within_budget()
+    if section.is_brief:
+        most = style.width * 2 // 3
+        items = tuple(replace(item, subject=brief(item.subject, most)) for item in items)
     if items:
         yield style.paint(Colour.BOLD, Part.NEW)
     widths = [width_of(item.subject) for item in items]
@@ -138,6 +147,8 @@ def _new(document: Document, style: Style) -> Iterator[str]:
             yield from wrapped(item.text, "     ", style, Colour.DIM)
             continue
         label, text = SEVERITIES[item.severity], f"{padded(item.subject, size)}  {item.text}"
+        if section.is_brief:
+            text = shortened(text, style.width - 5)
         yield from wrapped(text, f"{label.text:>4} ", style, label.colour, indent=7)
 
 
@@ -165,7 +176,7 @@ def entry_lines(
 
 
 def _head(entry: Entry, style: Style, *, verbose: bool) -> Iterator[str]:
-    if entry.change.action is Action.DELETE:
+    if entry.has_lines(verbose=verbose):
         for change in entry.changes:
             yield from _identity(change, entry.title_of(change), _place(change), style)
             for item in entry.inside.get(change.id, ()) if verbose else ():
@@ -217,7 +228,7 @@ def _beside(entry: Entry, style: Style) -> str:
 
 
 def _members(entry: Entry, options: RenderOptions) -> Iterator[str]:
-    if not entry.grouped or entry.change.action is Action.DELETE:
+    if not entry.grouped or entry.has_lines(verbose=options.verbose):
         return
     if not options.verbose:
         yield from wrapped(entry.members, " " * _INDENT, options.style, indent=_INDENT)
@@ -318,6 +329,6 @@ def wrapped(
 ) -> Iterator[str]:
     """Yield text in lines after a prefix, escaped, cut if it is very long."""
     hanging = " " * (min(len(prefix), 8) if indent is None else indent)
-    lines = style.wrapped(shortened(printable(text), _LONGEST_VALUE), prefix, hanging)
+    lines = style.wrapped(cut_inside(printable(text), _LONGEST_VALUE), prefix, hanging)
     for line in lines or ([prefix.rstrip()] if prefix.strip() and not text else []):
         yield style.paint(colour, line)

@@ -42,10 +42,8 @@ _REFUSED = "Correct what the service refused, then apply again. Completed change
 _ERASED = "\r\x1b[K"
 _REDRAW_AFTER = 0.1
 _LINE_AFTER = 5.0
-_SAME_AFTER = 300.0
 _SHORTEST_WAIT = 2.0
-"""Seconds between status lines on a terminal, elsewhere, and during waits for one reason there, and
-of the shortest wait shown."""
+"""Seconds between status lines on a terminal and elsewhere, and of the shortest wait shown."""
 _MOST_COLLECTIONS = 4
 """Collections in a status line: several environments have more."""
 _SKIPS = 3
@@ -139,9 +137,8 @@ def _outcomes(report: Report) -> dict[str, int]:
 
 
 class Status(Struct):
-    """What a command is doing. `since` is the start of the phase in monotonic seconds."""
+    """What a command is doing. Times are monotonic seconds."""
 
-    since: float = 0.0
     phase: str = ""
     calls: int = 0
     total: int = 0
@@ -156,10 +153,10 @@ class Status(Struct):
         """Take note of an event. Return whether a wait begins that is worth a line."""
         match event:
             case Planned(plan):
-                self._begin("Applying", now)
+                self._begin("Applying")
                 self.total = len(plan.effective)
             case Verifying():
-                self._begin("Verifying", now)
+                self._begin("Verifying")
             case Ended():
                 self.phase = ""
             case Started(change):
@@ -187,12 +184,8 @@ class Status(Struct):
                 self.calls += 1
                 self.in_flight.pop((change_id, method, path), None)
 
-    def keeps_waiting(self, now: float) -> bool:
-        """Return whether it waits, or looks between two waits whether to wait on."""
-        return bool(self.reason) and now < self.waits_until + _LINE_AFTER
-
-    def _begin(self, phase: str, now: float) -> None:
-        self.phase, self.since, self.calls = phase, now, 0
+    def _begin(self, phase: str) -> None:
+        self.phase, self.calls = phase, 0
         self.collections.clear()
 
     def text(self, now: float) -> str:
@@ -209,7 +202,7 @@ class Status(Struct):
         return f"{self.phase:<11}" + " · ".join([*parts, *self._delay(now)])
 
     def _delay(self, now: float) -> list[str]:
-        """Return what is waited for, or the time that is left."""
+        """Return what is waited for."""
         if self.waits_until - now > 0 and self.reason:
             # A limit is waited for; other reasons are what happened.
             link = " for the " if self.reason.startswith("rate limit") else ": "
@@ -218,10 +211,6 @@ class Status(Struct):
             (_, method, path), sent = min(self.in_flight.items(), key=lambda item: item[1])
             if now - sent > _SHORTEST_WAIT:
                 return [f"no answer for {duration_as_text(now - sent)}: {method} {path}"]
-        passed, ended = now - self.since, len(self.ended)
-        if ended and passed > _LINE_AFTER and ended < self.total:
-            left = passed / ended * (self.total - ended)
-            return [f"about {duration_as_text(left)} left"]
         return []
 
 
@@ -244,13 +233,11 @@ class Progress(Struct):
     _shown_at: float = 0.0
     _status: Status = field(default_factory=Status)
     _visible: bool = False
-    _shown_reason: str = ""
     _skips: Counter[str] = field(default_factory=Counter)
     _refusals: dict[str, list[Failed]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._shown_at = self.clock()
-        self._status.since = self._shown_at
 
     def __call__(self, event: Event) -> None:
         """Take note of an event, and write its lines and the status if it is due."""
@@ -283,7 +270,7 @@ class Progress(Struct):
     def clear(self) -> None:
         """Remove the status, before something else is written."""
         self._erase()
-        self._status = Status(self.clock())
+        self._status = Status()
         for because, count in self._skips.items():
             if count > _SKIPS:
                 self.write(f"○ {count - _SKIPS} more skipped: {printable(because)}\n")
@@ -296,16 +283,13 @@ class Progress(Struct):
         self._refusals.clear()
 
     def _show(self, now: float, *, due: bool) -> None:
-        interval, status = _REDRAW_AFTER if self.live else _LINE_AFTER, self._status
-        if not self.live and status.keeps_waiting(now) and status.reason == self._shown_reason:
-            due, interval = False, _SAME_AFTER
+        interval = _REDRAW_AFTER if self.live else _LINE_AFTER
         if not due and now - self._shown_at < interval:
             return
         text = printable(self._status.text(now))
         if not text:
             return
         self._shown_at = now
-        self._shown_reason = status.reason if status.keeps_waiting(now) else ""
         if self.live:
             # A line that fills the last cell wraps and can't be overwritten.
             self.write(_ERASED + crop(text, 0, 0, width=self.width - 1).text)

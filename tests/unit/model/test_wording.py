@@ -96,3 +96,26 @@ def test_experience_29_hints_are_joined_as_sentences() -> None:
     assert joined("did you mean 'app'?", hint) == f"did you mean 'app'? {hint}"
     assert joined("declared: a, b", None, hint) == f"declared: a, b; {hint}"
     assert joined(None, "") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "per\u00a0sons",
+        "a\u2009b",
+        "a\u3000b",
+        "\u13a0cme",
+        "\u0585rders",
+        "\ua4d0cme",
+        "\U0001d41acme",
+    ],
+)
+def test_spaces_and_letters_that_look_like_others_are_escaped(text: str) -> None:
+    assert printable(text).isascii()
+
+
+@pytest.mark.parametrize(
+    "text", ["\u13a0\u13a1 web", "\u0531\u0532", "web\u30c7\u30fc\u30bf", "caf\u00e9 20 \u2103"]
+)
+def test_words_of_one_script_are_not_escaped(text: str) -> None:
+    assert printable(text) == text

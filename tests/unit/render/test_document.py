@@ -13,6 +13,7 @@ from reconciler.model.plan import Plan, PlanSource, encode
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
 from reconciler.model.values import SecretRef
+from reconciler.render.document import link
 from reconciler.render.html import plan_as_html
 from reconciler.render.plan_document import Document, document_of, environment_as_text
 from reconciler.render.plan_fields import LineKind
@@ -156,3 +157,9 @@ def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() 
     for text in (plan_as_markdown(plan), plan_as_html(plan)):
         assert "env:KEY}" in text
         assert "env:PRODUCTION}" in text
+
+
+def test_an_address_cannot_end_a_link_or_begin_a_title() -> None:
+    page = 'https://x.example/a?b=%20#c" "title'
+    assert link("x", page) == "[x](<https://x.example/a?b=%20#c%22%20%22title>)"
+    assert link("x", "https://x/>)|\n<b") == "[x](<https://x/%3E%29%7C%0A%3Cb>)"

@@ -203,19 +203,11 @@ def test_f5_a_wait_is_a_line_when_it_begins_also_in_a_pipe() -> None:
     line = "Applying   0/2 · 2 at once · waiting 41 s for the rate limit (480 a minute)\n"
     assert screen.after(1, wait) == line
     assert screen.after(0, wait, wait) == ""
-    assert screen.after(30) == ""
+    assert (
+        screen.after(30)
+        == "Applying   0/2 · 2 at once · waiting 11 s for the rate limit (480 a minute)\n"
+    )
     assert screen.after(17) == "Applying   0/2 · 2 at once\n"
-
-
-def test_fidelity_f4_a_search_is_one_line_in_a_pipe() -> None:
-    screen = Screen()
-    screen.after(0, Planned(PLAN), Started(CHANGE))
-    line = "Applying   0/2 · waiting 8 s: looking for the backfill\n"
-    assert screen.after(1, Waiting(8, "looking for the backfill")) == line
-    for seconds in (8, 15, 30):
-        assert screen.after(seconds, Waiting(30, "looking for the backfill")) == ""
-    other = screen.after(30, Waiting(60, "rate limit"))
-    assert other.endswith("waiting 1 min for the rate limit\n")
 
 
 def test_a_short_wait_is_no_line() -> None:
@@ -243,15 +235,6 @@ def test_the_status_fits_the_terminal() -> None:
     text = screen.after(1, Planned(PLAN), Waiting(300, "a very long reason " * 5))
     assert len(text.rpartition("<")[2]) < 40
     assert text.endswith("…")
-
-
-def test_the_time_that_is_left_is_estimated() -> None:
-    many = tuple(Change(Address("batch_export", f"e{n}"), Action.CREATE, "E") for n in range(100))
-    screen = Screen()
-    screen.after(0, Planned(Plan(PLAN.source, many)))
-    screen.after(1, *(Done(change, "1") for change in many[:25]))
-    assert screen.after(4) == "Applying   25/100\n"
-    assert screen.after(5) == "Applying   25/100 · about 30 s left\n"
 
 
 def test_a_request_without_an_answer_is_shown() -> None:
