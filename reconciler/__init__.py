@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from reconciler.model.policy import PlanOptions as PlanOptions
     from reconciler.model.policy import Selection as Selection
     from reconciler.model.run import LogReport as LogReport
-    from reconciler.model.run import RunOrder as RunOrder
     from reconciler.model.run import RunReport as RunReport
     from reconciler.operations.backfills import Backfilled as Backfilled
     from reconciler.operations.backfills import ClosedGaps as ClosedGaps
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from reconciler.operations.pausing import plan_pause as plan_pause
     from reconciler.operations.projects import ProjectDetails as ProjectDetails
     from reconciler.operations.projects import ProjectReport as ProjectReport
-    from reconciler.operations.projects import project_answer as project_answer
     from reconciler.operations.projects import projects as projects
     from reconciler.operations.projects import reset_token as reset_token
     from reconciler.operations.projects import show_project as show_project
@@ -76,7 +74,7 @@ _NAMES = {
     "model.kind": ("Action",),
     "model.plan": ("Plan",),
     "model.policy": ("PlanOptions", "Selection"),
-    "model.run": ("LogReport", "RunOrder", "RunReport"),
+    "model.run": ("LogReport", "RunReport"),
     "operations.backfills": ("Backfilled", "ClosedGaps", "SincePause", "Span", "backfill"),
     "operations.gaps": ("GapReport", "gaps"),
     "operations.logs": ("logs",),
@@ -84,7 +82,6 @@ _NAMES = {
     "operations.projects": (
         "ProjectDetails",
         "ProjectReport",
-        "project_answer",
         "projects",
         "reset_token",
         "show_project",

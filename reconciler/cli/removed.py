@@ -66,6 +66,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--name": "set `name:` in the file, and the old name in `lifecycle.renamed_from`",
     },
     "pause": {"--write": "set `paused: true` in the file"},
+    "projects": {"--out": "use --reveal, and read the token from the output"},
     "promote": {
         "--format": "leave it out: promote prints a patch; `compare` has `--format json`",
         "--no-plan": "leave it out: promote changes files only",
@@ -76,6 +77,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--dry-run": "use `reconciler backfill NAME --failed --dry-run`",
         "--failed": "use --status Failed, or `reconciler backfill NAME --failed`",
         "--follow": "use `watch reconciler runs NAME`",
+        "--order": "runs are in the order of their creation; use `reconciler gaps` for intervals",
         "--retry": "use `reconciler backfill NAME --failed`",
         "--until": "use --to",
         "--wait": "use `reconciler backfill NAME --failed --wait`",

@@ -207,13 +207,6 @@ def moment_at(body: JSONObject, name: str) -> datetime | None:
         raise InvalidRun(f"{name} is {json_shown(text)}, a time was expected") from None
 
 
-class RunOrder(StrEnum):
-    """By what runs are ordered, the newest first. Runs without a start have no interval."""
-
-    CREATED = "created"
-    INTERVAL = "interval"
-
-
 class Subject(Public, frozen=True, kw_only=True):
     """The object whose runs or logs are shown. Texts are those of the service, unescaped."""
 
@@ -252,7 +245,7 @@ class RunReport(Public, frozen=True, kw_only=True):
 
     schema = "runs"
     version = 1
-    internal = frozenset({"detail", "hides_unbounded"})
+    internal = frozenset({"detail"})
 
     environment: str
     """Name of the environment."""
@@ -264,8 +257,6 @@ class RunReport(Public, frozen=True, kw_only=True):
     """The newest first."""
     detail: bool = False
     """One run was asked for."""
-    hides_unbounded: bool = False
-    """Whether the server leaves out runs without a start."""
 
     @property
     def settled(self) -> frozenset[str]:

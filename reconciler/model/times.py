@@ -125,8 +125,6 @@ class Schedule(Struct, frozen=True):
     zone
         Where days and weeks begin at `offset_hour`, on `offset_day` (0 is Sunday). None aligns
         every interval to the epoch in UTC.
-    works
-        False for an interval that the server accepts and never runs.
     created_at, start_at, end_at
         Ticks are after the first, not before the second and not after the third. None is an open
         end.
@@ -139,7 +137,6 @@ class Schedule(Struct, frozen=True):
     zone: ZoneInfo | None = None
     offset_day: int = 0
     offset_hour: int = 0
-    works: bool = True
     created_at: datetime | None = None
     start_at: datetime | None = None
     end_at: datetime | None = None
@@ -154,6 +151,9 @@ class Schedule(Struct, frozen=True):
         step = step_of(interval)
         if step is None:
             raise UnknownSchedule(f"unknown interval {interval!r}")
+        if dialect is Dialect.V2025 and interval == "week":
+            # ValueError in the worker (service.md, 7.3).
+            raise UnknownSchedule("the server never runs exports with interval 'week'")
         local = dialect is Dialect.V2026 and step >= _DAY
         return cls(
             str(interval),
@@ -161,8 +161,6 @@ class Schedule(Struct, frozen=True):
             zone=_zone(body) if local else None,
             offset_day=_offset(body, "offset_day", 7) if interval == "week" else 0,
             offset_hour=_offset(body, "offset_hour", _HOURS),
-            # ValueError in the worker (service.md, 7.3).
-            works=not (dialect is Dialect.V2025 and interval == "week"),
             created_at=_moment(body, "created_at"),
             start_at=_moment(body, "start_at"),
             end_at=_moment(body, "end_at"),
@@ -200,8 +198,6 @@ class Schedule(Struct, frozen=True):
         Those of a pause are among them. None ends before the export was created, or outside of
         its `start_at` and `end_at`.
         """
-        if not self.works:
-            return
         for interval in self.grid(max(filter(None, (first, self.created_at))), last):
             if self.end_at is not None and interval.end > self.end_at:
                 return
@@ -226,15 +222,11 @@ class Schedule(Struct, frozen=True):
 
     def next_tick(self, now: datetime) -> datetime | None:
         """Return the next tick that runs, None if no tick is left or the export is paused."""
-        if self.paused or not self.works:
+        if self.paused:
             return None
         first = now if self.start_at is None else max(now, self.start_at - timedelta.resolution)
         tick = next(tick for tick in self._ticks(first) if tick > first)
         return tick if self.end_at is None or tick <= self.end_at else None
-
-    def skipped(self, tick: datetime) -> bool:
-        """Return whether a tick is in the present pause. False if its begin is unknown."""
-        return self.paused and self.last_paused_at is not None and tick >= self.last_paused_at
 
     def _ticks(self, moment: datetime) -> Iterator[datetime]:
         """Yield the ticks of the grid from the last one that is not after a moment."""

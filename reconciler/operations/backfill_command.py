@@ -94,7 +94,9 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
         begin = partial(stop_on_signals, workspace.runtime.stop)
         work = partial(cancel_backfills, name=names[0], row_id=row_id, begin=begin)
         ids = run_shown(work, workspace)
-        write_result(f"cancelled {several(len(ids), 'backfill')}\n")
+        write_result(
+            f"cancelled {several(len(ids), 'backfill')}\n" if ids else "no backfill runs\n"
+        )
         return ExitCode.FINE
     if options["row_id"] is not None:
         raise BadUsage("--id needs --cancel")

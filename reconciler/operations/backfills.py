@@ -39,7 +39,7 @@ from reconciler.operations.gaps import (
     rows_of_a_run,
     schedule_of,
 )
-from reconciler.operations.runs import latest_runs
+from reconciler.operations.runs import latest_runs, runs_since
 from reconciler.operations.targets import Target, Targets, opened
 from reconciler.planning.approval import Approval, confirmed, typed
 from reconciler.render.words import label_of
@@ -110,8 +110,13 @@ class ClosedGaps(Struct, frozen=True):
 class SincePause(Struct, frozen=True):
     """The intervals that the last pause skipped, to the first run after it."""
 
-    async def of(self, target: Target, _: Targets, schedule: Schedule, now: datetime) -> Chosen:
-        """Return one backfill. Raises BadUsage if no pause is known, or if it skipped nothing."""
+    async def of(
+        self, target: Target, targets: Targets, schedule: Schedule, now: datetime
+    ) -> Chosen:
+        """Return one backfill. Raises ServiceError.
+
+        Raises BadUsage if no pause is known, or if it skipped nothing.
+        """
         paused = schedule.last_paused_at
         if paused is None:
             raise BadUsage(
@@ -122,7 +127,7 @@ class SincePause(Struct, frozen=True):
         if not schedule.paused:
             ticks = [
                 run.start
-                for run in latest_runs(target.live)
+                for run in await runs_since(targets.calls(target), paused)
                 if run.backfill is None and run.start and run.created_at
                 if run.start >= first and run.created_at > paused
             ]

@@ -28,7 +28,7 @@ from reconciler.model.times import (
     moment_as_option,
     window_at,
 )
-from reconciler.operations.runs import latest_runs, reaches_back, read_backfills, read_runs
+from reconciler.operations.runs import latest_runs, read_backfills, runs_since
 from reconciler.operations.targets import Target, Targets, opened
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
 from reconciler.render.environments import reports_document
@@ -182,8 +182,7 @@ async def gaps_of_object(
     except UnknownSchedule as error:
         unknown = str(error)
     if expected:
-        known = reaches_back(latest, window.start)
-        runs = latest if known else await read_runs(calls, window.start)
+        runs = await runs_since(calls, window.start)
         gaps = gaps_of(schedule, runs, window, now)
         if gaps:
             rows = await read_backfills(calls, window.start)
@@ -204,8 +203,6 @@ async def gaps_of_object(
 def schedule_of(target: Target, dialect: Dialect | None) -> Schedule:
     """Return the schedule of an object that runs. Raises UnknownSchedule."""
     schedule = Schedule.of(target.live.body, dialect)
-    if not schedule.works:
-        raise UnknownSchedule(f"the server never runs exports with interval '{schedule.interval}'")
     if target.live.parent_id is None:
         raise UnknownSchedule("the service does not say where it belongs")
     return schedule

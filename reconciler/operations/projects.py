@@ -6,15 +6,12 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.commands.files import write_private
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import (
     AmbiguousOutcome,
-    BadUsage,
     Forbidden,
     InvalidResponse,
     ReconcilerError,
@@ -121,22 +118,21 @@ async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectRe
         return workspace.masked(report)
 
 
-async def show_project(workspace: Workspace, name: str, *, reveal: bool = False) -> ProjectDetails:
+async def show_project(
+    workspace: Workspace, name: str, *, operation: str | None = None, reveal: bool = False
+) -> ProjectDetails:
     """Return one project with all of its fields. `reveal` shows its API token.
 
-    Raises InvalidConfiguration, BadUsage, ServiceError.
+    With `operation`, what the service answers to it instead: `activity`, or `demo_data`, whether it
+    is generated.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError; NotOffered where the server refuses the
+    operation to API keys.
     """
     async with _opened(workspace, name) as selected:
-        live = await selected.read()
-        return workspace.masked(selected.details(live.body, reveal=reveal))
-
-
-async def project_answer(workspace: Workspace, name: str, operation: str) -> ProjectDetails:
-    """Return what the service answers to `activity`, or `demo_data`: whether it is generated.
-
-    Raises NotOffered where the server refuses it to API keys, and the errors of `show_project`.
-    """
-    async with _opened(workspace, name) as selected:
+        if operation is None:
+            live = await selected.read()
+            return workspace.masked(selected.details(live.body, reveal=reveal))
         body = await selected.calls.send(operation)
         if not isinstance(body, Mapping):
             label = operation.replace("_", " ")
@@ -150,33 +146,22 @@ async def reset_token(
     *,
     approve: Callable[[ProjectDetails], Awaitable[bool]],
     reveal: bool = False,
-    out: Path | None = None,
 ) -> ProjectDetails:
     """Give a project a new token, once, and return it, or `***` without `reveal`.
-
-    `out` is a file of mode 0600 for it.
 
     Raises:
         NotOffered: the server refuses it to API keys; nothing was sent.
         AmbiguousOutcome: no answer, and the project still has the old token.
-        ReconcilerError: not approved, and nothing was sent; or the file can't be written.
+        ReconcilerError: not approved, and nothing was sent.
         InvalidConfiguration, BadUsage, ServiceError.
 
     """
-    if out is not None and not out.parent.is_dir():
-        raise BadUsage(f"the folder of {out} does not exist", hint="create it; nothing was sent")
     async with _opened(workspace, name) as selected:
         selected.calls.check(RESET)
         before = await selected.read()
         if not await approve(workspace.masked(selected.details(before.body))):
             raise ReconcilerError("not approved; nothing was sent")
         after = await _reset(selected, before)
-        if out is not None:
-            try:
-                write_private(out, f"{_token(after)}\n".encode())
-            except ReconcilerError as error:
-                message = f"the token was reset, but {error.message}"
-                raise ReconcilerError(message, hint=f"read it: {selected.read_token}") from None
         return workspace.masked(selected.details({TOKEN: _token(after)}, reveal=reveal))
 
 

@@ -27,7 +27,7 @@ from reconciler.cli.options import (
 from reconciler.cli.output import print_warnings, render_options, worst_of
 from reconciler.cli.streams import write_calls, write_result
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.run import LEVELS, STATUSES, RunOrder
+from reconciler.model.run import LEVELS, STATUSES
 from reconciler.model.text import quoted
 from reconciler.render.formats import writer_of
 
@@ -133,13 +133,6 @@ def status_command(
 @option("--run", metavar="ID", help="Everything about this run of NAME.")
 @range_options
 @option(
-    "--order",
-    type=click.Choice([order.value for order in RunOrder]),
-    default=RunOrder.CREATED.value,
-    show_default=True,
-    help="Apply --since, --from and --to to the start of runs, or to their intervals.",
-)
-@option(
     "--status",
     "statuses",
     multiple=True,
@@ -175,7 +168,6 @@ def runs_command(
         run=options["run"],
         first=first,
         last=last,
-        order=RunOrder(options["order"]),
         statuses=options["statuses"],
         limit=None if options["everything"] else options["limit"],
     )

@@ -32,7 +32,6 @@ from reconciler.model.run import (
     InvalidRun,
     ListedRun,
     Run,
-    RunOrder,
     RunReport,
     SubjectOfRuns,
 )
@@ -101,10 +100,14 @@ def latest_runs(live: LiveObject) -> tuple[Run, ...]:
     return valid(Run.of, bodies, f"latest_runs of {live.id}")
 
 
-def reaches_back(runs: tuple[Run, ...], since: datetime) -> bool:
-    """Return whether the latest runs, newest first, include all since a moment."""
-    oldest = runs[-1].created_at if runs else None
-    return oldest is not None and oldest < since
+async def runs_since(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
+    """Return the runs since a moment, newest first: the latest if they reach back so far.
+
+    Raises NotOffered, ServiceError, InvalidResponse.
+    """
+    latest = latest_runs(calls.live)
+    oldest = latest[-1].created_at if latest else None
+    return latest if oldest is not None and oldest < since else await read_runs(calls, since)
 
 
 def valid(read: Callable[[JSON], _Value], bodies: Iterable[JSON], label: str) -> tuple[_Value, ...]:
@@ -140,26 +143,29 @@ async def runs(  # noqa: PLR0913 - the options of the command
     run: str | None = None,
     first: Moment | None = None,
     last: datetime | None = None,
-    order: RunOrder = RunOrder.CREATED,
     statuses: Sequence[str] = (),
     limit: int | None = 20,
 ) -> Reported[RunReport]:
     """Return the newest `limit` runs of objects, the newest first; None for all.
 
     `names` select exports and `projects` projects, by address, id, key, name or glob; all exports
-    without any. `run` is the id of the only run, of one name. `first` and `last` are a window: of
-    the creation, or of the interval if the order is by intervals. `statuses` are those to show, all
-    without any. An object that can't be read does not hide others.
+    without any. `run` is the id of the only run, of one name. `first` and `last` are a window of
+    the creation. `statuses` are those to show, all without any. An object that can't be read does
+    not hide others.
 
     Raises InvalidConfiguration, BadUsage, and the error of the first object if all fail.
     """
     async with opened(workspace, "runs") as targets:
         chosen = targets.chosen(names, projects) if run is None else (targets.one(*names),)
         start, end = window_at(targets.now(), first, last)
-        query = _query(order, start, end)
+        query: dict[str, str | tuple[str, ...]] = {
+            "ordering": "-created_at",
+            "after": time_text(start or BEGINNING),
+            **({} if end is None else {"before": time_text(end)}),
+        }
         if statuses and targets.live.dialect is Dialect.V2026:
             query["status"] = tuple(statuses)
-        newest = _Newest(order, statuses, limit)
+        newest = _Newest(statuses, limit)
         errors = await together(
             newest.read(targets.calls(target), target.address, query, run) for target in chosen
         )
@@ -174,21 +180,8 @@ async def runs(  # noqa: PLR0913 - the options of the command
             more=newest.is_full,
             runs=tuple(listed for *_, listed in newest.kept[:limit]),
             detail=run is not None,
-            hides_unbounded=run is None and order is RunOrder.INTERVAL,
         )
         return workspace.masked(Reported(report, calls=targets.transport.calls))
-
-
-def _query(
-    order: RunOrder, start: datetime | None, end: datetime | None
-) -> dict[str, str | tuple[str, ...]]:
-    """Return the query of a list of the runs in a window, the newest first."""
-    names = ("created_at", "after", "before")
-    if order is RunOrder.INTERVAL:
-        names = ("data_interval_start", "start", "end")
-    field, first, last = names
-    until = {} if end is None else {last: time_text(end)}
-    return {"ordering": f"-{field}", first: time_text(start or BEGINNING), **until}
 
 
 def _failure(error: ReconcilerError | None) -> dict[str, Any]:
@@ -201,7 +194,6 @@ class _Newest(Struct):
     `kept` are in their order, the newest first. Runs of one moment are in that of addresses.
     """
 
-    order: RunOrder
     statuses: Sequence[str]
     limit: int | None
     kept: list[tuple[float, Address, int, ListedRun]] = field(default_factory=list)
@@ -231,9 +223,7 @@ class _Newest(Struct):
 
     def _add(self, run: Run, address: Address, position: int) -> bool:
         """Keep a run if it is wanted, and return whether no older one of its object is."""
-        by_interval = self.order is RunOrder.INTERVAL
-        moment = (run.start if by_interval else run.created_at) or BEGINNING
-        place = (-moment.timestamp(), address, position)
+        place = (-(run.created_at or BEGINNING).timestamp(), address, position)
         if not self.statuses or run.status in self.statuses:
             insort(self.kept, (*place, ListedRun(**asdict(run), address=address)))
             if self.limit is not None:
@@ -279,6 +269,9 @@ async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
     """
     try:
         await calls.send("cancel_backfill", backfill=row_id)
+    except NotFound as error:
+        message = f"{calls.live.kind} {quoted(calls.live.name)} has no backfill {printable(row_id)}"
+        raise error.reworded(message) from None
     except Invalid as error:
         row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
         if row.status == _CANCELLED and error.unclear:

@@ -12,7 +12,6 @@ from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     auto_approve_option,
-    file_option,
     format_option,
     next_command,
     rate_option,
@@ -100,10 +99,7 @@ def doctor_command(
     examples=(
         ("projects list -e production", "List the projects, with the number of their exports"),
         ("projects show shop --format json", "Show the settings of one project, for programs"),
-        (
-            "projects reset-token shop --out token.txt",
-            "Replace its token, into a file of mode 0600",
-        ),
+        ("projects reset-token shop --reveal", "Replace its token, and print the new one"),
     ),
     page="docs/operations.md",
 )
@@ -111,7 +107,6 @@ def doctor_command(
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.parents)
 @workspace_options
 @option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
-@file_option("--out", "Write the new token to a file of mode 0600 (reset-token).")
 @auto_approve_option
 @format_option("project_details")
 @rate_option
@@ -126,7 +121,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
     the project is read to see whether the token changed.
     """
     from reconciler.cli.running import show_report
-    from reconciler.operations.projects import project_answer, projects, show_project
+    from reconciler.operations.projects import projects, show_project
 
     _check_options(action, name, options)
     workspace = workspace_of(options)
@@ -138,11 +133,8 @@ def projects_command(action: str, name: str | None, output_format: str, **option
         details = _reset(workspace, name or "", options)
         write_report(writer_of(output_format, "project_details")(details, render_options()))
         return
-    work = (
-        partial(project_answer, name=name or "", operation=action.replace("-", "_"))
-        if action in _ANSWERS
-        else partial(show_project, name=name or "", reveal=options["reveal"])
-    )
+    operation = action.replace("-", "_") if action in _ANSWERS else None
+    work = partial(show_project, name=name or "", operation=operation, reveal=options["reveal"])
     show_report("project_details", output_format, work, workspace)
 
 
@@ -167,9 +159,7 @@ def _reset(workspace: Workspace, name: str, options: Mapping[str, Any]) -> Proje
         stop_on_signals(workspace.runtime.stop)
         return True
 
-    work = partial(
-        reset_token, name=name, approve=approve, reveal=options["reveal"], out=options["out"]
-    )
+    work = partial(reset_token, name=name, approve=approve, reveal=options["reveal"])
     return run_shown(work, workspace)
 
 
@@ -180,8 +170,8 @@ def _check_options(action: str, name: str | None, options: Mapping[str, Any]) ->
             f"projects {action} requires NAME",
             hint=f"list them: {next_command('projects', 'list')}",
         )
-    allowed = {"show": {"reveal"}, "reset-token": {"reveal", "out", "auto_approve"}}
-    for option_name in ("reveal", "out", "auto_approve"):
-        if options[option_name] and option_name not in allowed.get(action, set()):
+    allowed = {"reveal": ("show", "reset-token"), "auto_approve": ("reset-token",)}
+    for option_name, actions in allowed.items():
+        if options[option_name] and action not in actions:
             shown = option_name.replace("_", "-")
             raise BadUsage(f"--{shown} is not an option of projects {action}")

@@ -32,8 +32,6 @@ _SHOWN = 10
 _DAY = timedelta(days=1)
 _LIMITS = {"hour": timedelta(hours=6), "day": _DAY, "week": 3 * _DAY}
 _LEAST_LIMIT = timedelta(minutes=20)
-_SCHEDULE_KEPT = timedelta(days=7)
-"""How long after `end_at` the service keeps the schedule of an export (service.md, 7.3)."""
 _MOST_MISSED = 100_000
 _STATES = {
     Cause.SERVICE: State.FAILING,
@@ -82,8 +80,7 @@ def worst_first(exports: Sequence[ExportStatus]) -> tuple[ExportStatus, ...]:
     def place(export: ExportStatus) -> tuple[object, ...]:
         since = export.paused_since.timestamp() if export.paused_since else 0
         lag = export.lag or timedelta()
-        paused = not export.paused_by_service, since
-        return export.state.rank, -export.failures, -lag, *paused, export.address
+        return export.state.rank, -export.failures, -lag, since, export.address
 
     return tuple(sorted(exports, key=place))
 
@@ -226,7 +223,7 @@ class _Case:
     def missed(self) -> int | None:
         """Return the number of runs that the pause has skipped, None if unknown or not paused."""
         since = self.paused_since
-        if since is None or not self.schedule.works:
+        if since is None:
             return None
         if (self.now - since) / self.schedule.step > _MOST_MISSED:
             return None
@@ -246,17 +243,16 @@ class _Case:
             limit = rough_duration(self._limit)
             text = f"a run takes {rough_duration(self._age(self.stuck))}, longer than one attempt "
             notes.append(StatusNote("run-takes-long", f"{text}may ({limit}): it may be stuck"))
-        if not self.schedule.works:
-            text = f"this server does not run exports with interval '{self.schedule.interval}'"
-            notes.append(StatusNote("never-runs", text))
-        elif state is State.LAGGING and not self.runs:
+        if state is State.LAGGING and not self.runs:
             notes.append(StatusNote("no-run", "it has never run, and a run is due"))
         elif state is State.LAGGING and self.stuck is None and pending:
             notes.append(StatusNote("in-progress", f"{several(pending, 'run')} in progress"))
         elif state is State.NEVER_RUN and (first := self.schedule.next_tick(self.now)):
             notes.append(StatusNote("first-run", f"its first run is at {_time(first)}"))
         if self.ended and not self.schedule.paused:
-            notes += self._notes_of_the_end()
+            missing = ", and its last intervals are not exported" if self.overdue else ""
+            text = f"end_at {_time(self.schedule.end_at or self.now)} has passed{missing}"
+            notes.append(StatusNote("ended", text))
         return notes
 
     def _notes_of_failures(self, state: State) -> list[StatusNote]:
@@ -289,14 +285,6 @@ class _Case:
         if not self.missed:
             return []
         return [StatusNote("missed-runs", f"{several(self.missed, 'run')} missed")]
-
-    def _notes_of_the_end(self) -> list[StatusNote]:
-        end = self.schedule.end_at or self.now
-        text = f"end_at {_time(end)} has passed"
-        if self.now - end > _SCHEDULE_KEPT:
-            text += "; the service deletes its schedule, so create it again to run it"
-        missing = [StatusNote("end-missing", "its last intervals are not exported")]
-        return [StatusNote("ended", text), *(missing if self.overdue is not None else [])]
 
 
 def _contains(outer: Run, inner: Run) -> bool:

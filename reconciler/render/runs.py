@@ -44,7 +44,6 @@ _LEAST_FIRST = (3, 4, 5, 6)
 """The columns that a narrow terminal leaves out: when it began, how long it took, rows, id."""
 _LONGEST_ERROR = 120
 _SETTLED = "its interval was exported by another run"
-_UNBOUNDED = "runs without a start are not in this order; list them with --order created"
 _BILLING = (
     "the row quota was used up and nothing was exported; a backfill fails too until billing is "
     "settled"
@@ -192,8 +191,6 @@ def _remarks(report: RunReport) -> Iterator[str]:
         yield f"error: the runs of {item.address} cannot be read: {item.error}"
     if report.more:
         yield f"the newest {several(len(report.runs), 'run')}; list more with --limit N or --all"
-    if report.hides_unbounded:
-        yield f"note: {_UNBOUNDED}"
     if report.detail and report.runs[0].status == BILLING:
         yield f"note: {_BILLING}"
 

@@ -202,8 +202,9 @@ def test_projects(emulator: RunningEmulator, tmp_path: Path) -> None:
     after = asyncio.run(reconciler.reset_token(given, line.id, approve=approve, reveal=True))
     assert after.fields["api_token"] != before
     assert [details.fields["api_token"] for details in asked] == ["***"]
-    assert asyncio.run(reconciler.project_answer(given, line.id, "activity")).fields["id"] == 1
-    assert asyncio.run(reconciler.project_answer(given, line.id, "demo_data")).fields["id"] == 1
+    for operation in ("activity", "demo_data"):
+        answer = asyncio.run(reconciler.show_project(given, line.id, operation=operation))
+        assert answer.fields["id"] == 1
 
 
 def test_import_and_compare(emulator: RunningEmulator, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from reconciler.cli.output import exit_code_of_run
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.showing import audit_of
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.errors import BadUsage, NotFound, ReconcilerError
 from reconciler.model.audit_log import read_log
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.event import Event, Sent, Waiting
@@ -93,6 +93,22 @@ def test_after_a_backfill_of_all_gaps_there_are_none_and_nothing_is_proposed(
     world.service.clear_requests()
     assert filled(world, ClosedGaps()).plan.backfills == ()
     assert posts(world) == 0
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_since_a_pause_ends_with_the_first_run_after_it_however_long_ago_that_was(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    """An export has its ten latest runs: more must not be backfilled, and exported twice."""
+    world = start(service_of, tmp_path, dialect)
+    export = world.create()
+    world.advance(hours=5)
+    world.call("POST", export, "pause/", {})
+    world.advance(hours=6)
+    world.call("POST", export, "unpause/", {})
+    world.advance(hours=20)
+    planned = filled(world, SincePause(), dry_run=True).plan
+    assert [f"{item.end - item.start}" for item in planned.backfills] == ["6:00:00"]
 
 
 def test_gaps_across_a_change_of_daylight_saving_are_closed_by_dates(
@@ -342,6 +358,8 @@ def test_running_backfills_are_cancelled(
     (row,) = world.call("GET", export, "backfills/")["results"]
     assert (ids, row["status"]) == ((row["id"],), "Cancelled")
     assert world.run(lambda it: cancel_backfills(it, "Lake")) == ()
+    with pytest.raises(NotFound, match="batch_export 'Lake' has no backfill x"):
+        world.run(lambda it: cancel_backfills(it, "Lake", row_id="x"))
 
 
 def test_the_text_names_ranges_runs_rows_and_remarks(

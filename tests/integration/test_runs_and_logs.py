@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
-from reconciler.model.run import LogEntry, LogReport, Matched, RunOrder, RunReport
+from reconciler.model.run import LogEntry, LogReport, Matched, RunReport
 from reconciler.operations.logs import logs, read_logs
 from reconciler.operations.runs import runs
 from reconciler.operations.targets import opened
@@ -157,7 +157,7 @@ def test_m7_an_export_that_fails_to_be_read_does_not_hide_the_others(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_windows_are_of_the_creation_or_of_the_interval(
+def test_windows_are_of_the_creation(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
     world = start(service_of, tmp_path, dialect)
@@ -173,9 +173,6 @@ def test_windows_are_of_the_creation_or_of_the_interval(
     world.call("POST", export, path, body)
     world.advance(minutes=20)
     assert ends(runs_of(world))[0] == "20 10:00 Completed"
-    by_interval = runs_of(world, order=RunOrder.INTERVAL)
-    assert ends(by_interval)[-1] == "20 10:00 Completed"
-    assert "order" in written("runs", "text", by_interval)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -209,9 +206,6 @@ def test_trap_15_51_runs_without_a_start_are_listed_by_creation(
     world.advance(hours=1)
     assert None in [run.start for run in runs_of(world).runs]
     assert "up to 2026-10-20 14:00" in written("runs", "text", runs_of(world))
-    by_interval = runs_of(world, order=RunOrder.INTERVAL)
-    assert None not in [run.start for run in by_interval.runs]
-    assert "--order created" in written("runs", "text", by_interval)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

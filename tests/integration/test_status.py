@@ -216,13 +216,15 @@ def test_a_change_of_daylight_saving_is_no_lag(service_of: StartService, tmp_pat
     assert status_of_day.next_run == datetime(2100, 3, 29, 22, tzinfo=UTC)
 
 
-def test_weekly_exports_of_2025_never_run(service_of: StartService, tmp_path: Path) -> None:
+def test_trap_15_53_weekly_exports_of_2025_never_run(
+    service_of: StartService, tmp_path: Path
+) -> None:
     running = service_of(born(START, export("Weekly", "week")), "--dialect", "2025")
     running.admin("POST", "clock", {"set": START})
     running.advance(days=20)
     weekly = by_name(read(running, write(tmp_path, {"reconciler.yaml": "version: 1\n"})))["Weekly"]
-    assert (weekly.state, weekly.lag) == (State.NEVER_RUN, None)
-    assert [note.code for note in weekly.notes] == ["never-runs"]
+    assert weekly.state is State.UNKNOWN
+    assert "never runs exports with interval 'week'" in weekly.notes[0].message
 
 
 def test_an_export_that_a_plan_would_change_is_marked(
