@@ -32,7 +32,8 @@ SCHEDULES = st.builds(
     st.sampled_from(ZONES),
     st.integers(0, 6),
     st.integers(0, 23),
-    st.sampled_from(Dialect),
+    # Servers of 2025 run no weeks.
+    st.sampled_from([dialect for dialect in Dialect if dialect is not Dialect.V2025]),
 )
 
 
