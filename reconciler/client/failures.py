@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import inf
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -80,7 +81,7 @@ OUTAGE = frozenset({None, 502, 503, 504, *range(520, 525)})
 """Statuses of a service that does not answer, None for no response."""
 _TRANSIENT = OUTAGE | {408, 500}
 LONGEST_CHAIN = 60
-"""How often a request that does its work in steps is repeated after a 500."""
+"""How often a request that does its work in steps is sent after a 500."""
 _READINGS = 3
 """How often a response is read that is no JSON, such as the page of a proxy."""
 
@@ -178,23 +179,48 @@ def _hint(status: int, detail: str) -> str | None:
     return next(hints, None)
 
 
-def concerns_all(error: Failure) -> bool:
-    """Return whether other requests would fail as well, so that all have to wait."""
+class Next(Struct, frozen=True):
+    """What follows a failure.
+
+    most
+        How often the request may be sent in all, within `retry_for`: 1 for no repeat.
+    all_wait
+        Whether other requests would fail as well, so that all have to wait.
+    at_once
+        Whether the failure has done a part of the work, so that there is no pause.
+    """
+
+    most: float
+    all_wait: bool = False
+    at_once: bool = False
+
+
+def after(request: Request, error: Failure) -> Next:
+    """Return what follows a failure. Nothing else decides what is repeated.
+
+    | failure                              | read, update, … | in steps    | create | who waits |
+    | ------------------------------------ | --------------- | ----------- | ------ | --------- |
+    | 429, also `throttled`                | repeat          | repeat      | repeat | all       |
+    | 429 of another code                  | repeat          | repeat      | repeat | this one  |
+    | not sent: no connection              | repeat          | repeat      | repeat | all       |
+    | no response, 503                     | repeat          | repeat      | never  | all       |
+    | 408, 502, 504, 520 to 524            | repeat          | repeat      | never  | this one  |
+    | 500                                  | repeat          | 60, no wait | never  | this one  |
+    | success that is no JSON              | 3 in all        | 3 in all    | never  | this one  |
+    | any other                            | never           | never       | never  | -         |
+    """
     if isinstance(error, Throttled):
-        return error.code in (None, "throttled")
-    return error.status in (None, 503)
-
-
-def may_repeat(request: Request, error: Failure, *, attempt: int) -> bool:
-    """Return whether a repeat can't apply a change twice and may succeed."""
-    if isinstance(error, Throttled) or not error.sent:
-        return True
+        return Next(inf, all_wait=error.code in (None, "throttled"))
+    status, all_wait = error.status, error.status in (None, 503)
+    if not error.sent:
+        return Next(inf, all_wait=True)
     if request.repeat is Repeat.AFTER_LOOKING:
-        return False
-    if request.repeat is Repeat.IN_STEPS and error.status == 500:
-        return attempt <= LONGEST_CHAIN
-    unreadable = error.status is not None and error.status < 400
-    return attempt < _READINGS if unreadable else error.status in _TRANSIENT
+        return Next(1, all_wait=all_wait)
+    if request.repeat is Repeat.IN_STEPS and status == 500:
+        return Next(LONGEST_CHAIN, at_once=True)
+    if status is not None and status < 400:
+        return Next(_READINGS)
+    return Next(inf if status in _TRANSIENT else 1, all_wait=all_wait)
 
 
 def pause(failures: int, error: Failure, *, jitter: Callable[[], float]) -> float:
@@ -246,15 +272,11 @@ class Attempts(Struct):
     def failed(self, error: ServiceError) -> None:
         """Note how the last attempt failed."""
         self._last_unclear = isinstance(error, Unavailable) and error.sent
-        if not isinstance(error, Unavailable) or self.is_step(error):
+        if not isinstance(error, Unavailable) or after(self.request, error).at_once:
             self._failing_since = None
         elif self._failing_since is None:
             self._failing_since = self.sent
         error.attempts, error.unclear = self.count, self.unclear
-
-    def is_step(self, error: ServiceError) -> bool:
-        """Return whether a failure has done a part of the work."""
-        return self.request.repeat is Repeat.IN_STEPS and error.status == 500
 
     def wait(self, error: Failure, seconds: float, *, max_wait: float) -> bool:
         """Note a pause. Return whether it is not longer than the service may ask for."""

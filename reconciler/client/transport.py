@@ -19,9 +19,8 @@ from reconciler.client.failures import (
     Attempts,
     Breaker,
     Failure,
-    concerns_all,
+    after,
     date_of,
-    may_repeat,
     pause,
     with_path,
 )
@@ -155,7 +154,7 @@ class Transport(Struct, dict=True):
         failure: Failure | None = None
         while True:
             try:
-                if failure is not None and not concerns_all(failure):
+                if failure is not None and not after(attempts.request, failure).all_wait:
                     status = failure.status
                     reason = (
                         f"{attempts.request.label} answered {status}, attempt {attempts.count + 1}"
@@ -203,7 +202,7 @@ class Transport(Struct, dict=True):
     def _note(self, error: ServiceError | None, attempts: Attempts) -> None:
         """Note how an attempt ended, None for a success."""
         self._breaker.attempted(error, began=attempts.sent, now=self.clock())
-        if isinstance(error, Throttled | Unavailable) and concerns_all(error):
+        if isinstance(error, Throttled | Unavailable) and after(attempts.request, error).all_wait:
             return
         # A call that was sent before the last pause ended says nothing.
         if attempts.sent >= self._pace.resumes:
@@ -258,18 +257,18 @@ class Transport(Struct, dict=True):
 
         Return the error of a wait that would be too long.
         """
-        everybody = concerns_all(error)
-        if everybody:
+        following = after(attempts.request, error)
+        if following.all_wait:
             # Calls that were sent together fail together: they count as one failure.
             self._pace.failures += attempts.sent >= self._pace.resumes
             failures = max(self._pace.failures, 1)
             seconds = pause(failures, error, jitter=self.settings.jitter)
-        elif attempts.is_step(error):
+        elif following.at_once:
             seconds = 0.0
         else:
             seconds = pause(attempts.count, error, jitter=self.settings.jitter)
         if attempts.wait(error, seconds, max_wait=self.settings.max_wait):
-            if everybody:
+            if following.all_wait:
                 self._pace.pause(self.clock() + seconds, _reason(error))
             return None
         asked = "the service asks" if error.retry_after is not None else "it needs"
@@ -277,7 +276,7 @@ class Transport(Struct, dict=True):
             f"{asked} to wait {seconds:.0f} s more, "
             f"longer than max_wait ({self.settings.max_wait:g} s)"
         )
-        if everybody:
+        if following.all_wait:
             self._breaker.give_up(too_long)
         return error.reworded(
             f"{error.message}; {too_long}",
@@ -288,7 +287,7 @@ class Transport(Struct, dict=True):
         return (
             not self._waits.stopped
             and self.given_up is None
-            and may_repeat(attempts.request, error, attempt=attempts.count)
+            and attempts.count < after(attempts.request, error).most
             and attempts.in_time(error, now=self.clock(), retry_for=self._breaker.patience)
         )
 

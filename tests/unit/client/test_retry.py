@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
-from reconciler.client.failures import Attempts, Failure, concerns_all, may_repeat, pause
+from reconciler.client.failures import Attempts, Failure, after, pause
 from reconciler.errors import AmbiguousOutcome, Throttled, Unavailable
 from reconciler.model.request import Repeat, Request
 
 READ = Request("GET", "/x/", Repeat.SAFE)
 PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
+DELETE = Request("DELETE", "/x/1/", Repeat.SAFE)
 CREATE = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={})
 
 
@@ -19,43 +22,36 @@ def unsent() -> Unavailable:
     return error
 
 
-@pytest.mark.parametrize("status", [None, 408, 500, 502, 503, 504, 520, 521, 522, 523, 524])
-def test_a_request_that_may_be_repeated_is_repeated_after_these_statuses(
-    status: int | None,
-) -> None:
-    error = Unavailable("failed", status=status)
-    for request in (READ, PATCH, Request("DELETE", "/x/1/", Repeat.SAFE)):
-        assert may_repeat(request, error, attempt=50)
-    assert not may_repeat(CREATE, error, attempt=1)
+STEPS = Request("DELETE", "/x/1/", Repeat.IN_STEPS)
 
 
 @pytest.mark.parametrize(
-    ("request_", "error", "repeated"),
+    ("error", "others", "steps", "create", "all_wait"),
     [
-        (READ, Throttled("429", status=429), True),
-        (CREATE, Throttled("429", status=429), True),
-        (CREATE, Throttled("429", status=429, code="too_many"), True),
-        (CREATE, unsent(), True),
-        (CREATE, Unavailable("503", status=503, code="not_sent"), False),
-        (CREATE, Unavailable("not JSON", status=201), False),
-        (READ, Unavailable("501", status=501), False),
+        (Throttled("429", status=429), inf, inf, inf, True),
+        (Throttled("429", status=429, code="throttled"), inf, inf, inf, True),
+        (Throttled("429", status=429, code="too_many_concurrent_backfills"), inf, inf, inf, False),
+        (unsent(), inf, inf, inf, True),
+        (Unavailable("no response"), inf, inf, 1, True),
+        (Unavailable("503", status=503), inf, inf, 1, True),
+        (Unavailable("503", status=503, code="not_sent"), inf, inf, 1, True),
+        *(
+            (Unavailable("failed", status=status), inf, inf, 1, False)
+            for status in (408, 502, 504, 520, 521, 522, 523, 524)
+        ),
+        (Unavailable("500", status=500), inf, 60, 1, False),
+        (Unavailable("not JSON", status=201), 3, 3, 1, False),
+        (Unavailable("501", status=501), 1, 1, 1, False),
     ],
 )
-def test_a_request_is_repeated_only_if_that_is_safe_and_may_help(
-    request_: Request, error: Failure, repeated: bool
+def test_the_table_of_what_is_repeated(
+    error: Failure, others: float, steps: float, create: float, all_wait: bool
 ) -> None:
-    assert may_repeat(request_, error, attempt=1) is repeated
-
-
-def test_fidelity_f2_a_request_in_steps_is_repeated_at_once_for_a_while() -> None:
-    request, error = Request("DELETE", "/x/1/", Repeat.IN_STEPS), Unavailable("500", status=500)
-    assert [may_repeat(request, error, attempt=n) for n in (1, 60, 61)] == [True, True, False]
-    assert may_repeat(request, Unavailable("503", status=503), attempt=61)
-
-
-def test_a_page_of_html_is_read_three_times() -> None:
-    error = Unavailable("not JSON", status=200)
-    assert [may_repeat(READ, error, attempt=count) for count in (1, 2, 3)] == [True, True, False]
+    table = [(READ, others), (PATCH, others), (DELETE, others), (STEPS, steps), (CREATE, create)]
+    for request, most in table:
+        following = after(request, error)
+        assert (following.most, following.all_wait) == (most, all_wait)
+        assert following.at_once is (request is STEPS and error.status == 500)
 
 
 def test_pauses_double_up_to_half_a_minute() -> None:
@@ -82,23 +78,6 @@ def test_f11_a_service_that_asks_for_no_time_again_and_again_is_asked_less_and_l
 def test_a_429_without_retry_after_waits_half_a_minute_then_twice_as_long() -> None:
     error = Throttled("429", status=429)
     assert [pause(count, error, jitter=lambda: 0.0) for count in (1, 2, 3)] == [30, 60, 120]
-
-
-@pytest.mark.parametrize(
-    ("error", "all_wait"),
-    [
-        (Throttled("429", status=429, code="throttled"), True),
-        (Throttled("429", status=429), True),
-        (Throttled("429", status=429, code="too_many_concurrent_backfills"), False),
-        (Unavailable("503", status=503), True),
-        (Unavailable("no response"), True),
-        (Unavailable("500", status=500), False),
-        (Unavailable("504", status=504), False),
-        (Unavailable("not JSON", status=200), False),
-    ],
-)
-def test_all_calls_wait_for_a_limit_or_an_outage_only(error: Failure, all_wait: bool) -> None:
-    assert concerns_all(error) is all_wait
 
 
 def attempted(request: Request, *errors: Failure, seconds: float = 1.0) -> Attempts:
