@@ -20,7 +20,7 @@ from reconciler.model.event import Report
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import listed, printable, shortened
-from reconciler.model.values import secret_refs
+from reconciler.model.values import SecretRef, secret_refs
 from reconciler.planning.inventory import Applied, Inventory, Record, entries_after, hash_of_secrets
 from reconciler.workspace.elsewhere import declared_in_others
 from reconciler.workspace.git.base import TrustedBranch, shallow_hint, trusted_branch
@@ -92,7 +92,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         """
         repository, head, desired = self.repository, self.head, self.loaded.desired
         secret = {at for users in desired.secret_users.values() for at in users}
-        contents = self._contents(desired.resources[at] for at in secret)
+        contents = self._contents(desired.secret_users)
         today = Inventory(
             hashes={at: hash_of_secrets(desired.resources[at], contents) for at in secret},
             contents=contents,
@@ -158,13 +158,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             return f"its commit {commit[:7]} is not in the first parents of {branch}"
         return ""
 
-    def _contents(self, resources: Iterable[Resource], commit: str | None = None) -> dict[str, str]:
+    def _contents(self, refs: Iterable[SecretRef], commit: str | None = None) -> dict[str, str]:
         """Return the ids of the contents of tracked files that secrets come from, by reference.
 
         The files are those at a commit, else those of today.
         """
         contents, at = dict[str, str](), self._source(commit or self.head or HEAD)
-        refs = (ref for resource in resources for _, ref in secret_refs(resource.spec))
         for source in {source for ref in refs for source in ref.sources if source.source == "file"}:
             content = at.id_of(source.argument)
             if content is not None and commit is None:
@@ -221,7 +220,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
                     every[address],
                     was=replace(was, marks={}),  # Places of fields keep the whole file.
                     above=desired.resources.get(Address(kind.parent or "", key or "")),
-                    contents=self._contents([was], commit) if with_contents else {},
+                    contents=self._contents(_refs_of(was), commit) if with_contents else {},
                 )
         return former
 
@@ -336,3 +335,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
 def _lacking(what: str) -> GitUnavailable:
     return GitUnavailable(f"this shallow clone lacks {what}", hint=shallow_hint())
+
+
+def _refs_of(resource: Resource) -> Iterator[SecretRef]:
+    return (ref for _, ref in secret_refs(resource.spec))

@@ -191,21 +191,23 @@ def masked_in(value: _T, mask: Mask) -> _T:
     """
     made: Any = value
     if type(made) is str:
-        made = mask(made)
-    elif isinstance(value, Struct):
-        if isinstance(value, Address):
-            return value  # It identifies a change. The configuration has its text.
-        old = {name: getattr(value, name) for name in value.__struct_fields__}
-        new = {name: masked_in(item, mask) for name, item in old.items()}
-        changed = {name: item for name, item in new.items() if item is not old[name]}
+        return cast("_T", mask(made))
+    if not made or isinstance(made, str | int | float | Address):
+        return value  # An address identifies a change. The configuration has its text.
+    if isinstance(value, Struct):
+        changed: dict[str, Any] = {}
+        for name in value.__struct_fields__:
+            item = getattr(value, name)
+            new = masked_in(item, mask)
+            if new is not item:
+                changed[name] = new
         made = replace(value, **changed) if changed else value
+    elif type(made) in (list, tuple):
+        new_items = [masked_in(item, mask) for item in made]
+        same = all(map(operator.is_, made, new_items))
+        made = value if same else type(made)(new_items)
     elif isinstance(value, Mapping):
         made = {masked_in(name, mask): _masked_at(name, item, mask) for name, item in value.items()}
-    elif type(value) in (list, tuple):
-        items = cast("Sequence[Any]", value)
-        new_items = [masked_in(item, mask) for item in items]
-        same = all(map(operator.is_, items, new_items))
-        made = value if same else type(items)(new_items)  # type: ignore[call-arg]
     return cast("_T", made)
 
 
