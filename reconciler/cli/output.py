@@ -101,12 +101,10 @@ def exit_code_of_apply(applied: Applied) -> ExitCode:
     return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
 
 
-def exit_code_of_diagnostics(
-    diagnostics: Iterable[Diagnostic], failed: ExitCode = ExitCode.ERROR
-) -> ExitCode:
-    """Return `failed` if any of them is an error."""
+def exit_code_of_diagnostics(diagnostics: Iterable[Diagnostic]) -> ExitCode:
+    """Return ERROR if any of them is an error."""
     is_failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
-    return failed if is_failed else ExitCode.FINE
+    return ExitCode.ERROR if is_failed else ExitCode.FINE
 
 
 def exit_code_of_run(run: LoggedRun) -> int:

@@ -61,7 +61,7 @@ def _naming(environment: str, listen: Listener) -> Listener:
             case Reading(collection):
                 listen(replace(event, collection=f"{environment}: {collection}"))
             case Noted(message):
-                listen(Noted(f"{environment}: {message}"))
+                listen(replace(event, message=f"{environment}: {message}"))
             case _:
                 listen(event)
 

@@ -17,6 +17,7 @@ from reconciler.commands.environments import in_each
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window
+from reconciler.model.event import Event, Noted
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -191,6 +192,18 @@ def test_progress_names_the_environment(folder: Path, emulator: RunningEmulator)
     ran = plan(folder, emulator, "-e", "staging", "-e", "production", "--debug")
     assert "debug: staging: workspace" in ran.err
     assert "debug: production: workspace" in ran.err
+
+
+def test_notes_that_matter_are_shown_with_their_environment(folder: Path) -> None:
+    """They are shown without --debug, as in a run of one environment."""
+    noted: list[Event] = []
+
+    async def work(workspace: Workspace) -> None:
+        workspace.runtime.listen(Noted("ambiguous", important=True))
+
+    workspace = Workspace(folder, runtime=Runtime({}, listen=noted.append))
+    asyncio.run(in_each(work, workspace, ["staging"]))
+    assert noted == [Noted("staging: ambiguous", important=True)]
 
 
 NIGHT = """\
