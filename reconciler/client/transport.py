@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
@@ -48,6 +49,7 @@ _USUAL_SECONDS = 0.2
 """Seconds for a call, as long as none was made."""
 _SKEW = timedelta(minutes=1)
 """How far the clock of this machine may differ from that of the service."""
+_HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _LAST_YEAR = 9000
 """Later dates are no clock's: times after them could not be computed."""
 
@@ -174,7 +176,7 @@ class Transport(Struct, dict=True):
     async def _attempt(self, attempts: Attempts, change_id: str | None, not_after: float) -> Answer:
         """Send a request once, when its turn has come."""
         request = attempts.request
-        headers = {"Authorization": f"Bearer {self._key()}"}
+        headers = self._headers() | {"Authorization": f"Bearer {self._key()}"}
         content = None
         if request.body is not None:
             content = orjson.dumps(self.secrets.fill(request.body))
@@ -318,6 +320,18 @@ class Transport(Struct, dict=True):
             name = f"api_key of environment {self.connection.environment}"
             raise SecretUnavailable(f"{name} {flaw[0]}", hint=flaw[1])
         return key
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers of the configuration. Raises SecretUnavailable."""
+        headers = {}
+        for name, reference in self.connection.headers.items():
+            value = headers[name] = self.secrets.resolve(reference, for_api_key=True).reveal()
+            if not _HEADER_VALUE.fullmatch(value):
+                raise SecretUnavailable(
+                    f"header {name} has characters that no header can have",
+                    hint="check for a line break or other text in its value",
+                )
+        return headers
 
     def emit(self, event: Event) -> None:
         """Report an event."""

@@ -91,7 +91,8 @@ class Session(Struct, frozen=True):
         )
         secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
         if loaded.connection is not None:
-            secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)
+            for ref in (loaded.connection.api_key, *loaded.connection.headers.values()):
+                secrets.resolve_effortless(ref, for_api_key=True)
         for ref in loaded.desired.secret_users:
             secrets.resolve_effortless(ref)
         history = WorkspaceHistory.of(workspace.folder, loaded, runtime.environ, head)

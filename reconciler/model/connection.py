@@ -56,7 +56,8 @@ class Connection(Struct, frozen=True):
     """The service of an environment. The first request resolves `api_key`.
 
     `base_url` has no trailing slash. `key_text` is the reference to the API key as it is written,
-    empty if that is how it reads.
+    empty if that is how it reads. `headers` are sent with every request, for a
+    proxy in front of the service.
     """
 
     environment: str
@@ -64,6 +65,7 @@ class Connection(Struct, frozen=True):
     organization: str
     api_key: SecretRef
     key_text: str = ""
+    headers: Mapping[str, SecretRef] = {}
 
     @property
     def written_key(self) -> str:

@@ -193,7 +193,9 @@ async def _service_checks(session: Session | None, workspace: Workspace) -> list
         return [Check.failed(name, first.message, first.hint or "")]
     except ReconcilerError as error:
         return [Check.of(name, error)]
-    return await access_checks(used, is_workspace=session is not None)
+    headers = used.loaded.reachable().headers
+    sent = [Check.fine("headers", ", ".join(headers))] if headers else []
+    return [*sent, *await access_checks(used, is_workspace=session is not None)]
 
 
 def _trusted(workspace: Workspace) -> Iterator[Check]:

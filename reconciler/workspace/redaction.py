@@ -83,7 +83,8 @@ def _secret_scalars(document: Document) -> Iterator[Node]:
     """Yield the values below keys that look secret, which may not be shown."""
     for mapping in nodes_in(document.node, keys=False):
         for key, value in mapping.value if isinstance(mapping, yaml.MappingNode) else ():
-            for node in nodes_in(value, keys=False) if looks_secret(str(key.value)) else ():
+            is_secret = key.value == "headers" or looks_secret(str(key.value))
+            for node in nodes_in(value, keys=False) if is_secret else ():
                 is_shown = node.tag == NULL_TAG or is_only_references(str(node.value))
                 if isinstance(node, yaml.ScalarNode) and not is_shown:
                     yield node

@@ -55,6 +55,13 @@ _CLIENT_TYPES: Mapping[str, tuple[type, ...]] = {
 _USE = re.compile(r"\$\{var:([^}]+)\}")
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
 _ID_HINT = "copy the id from the settings of the organization: letters, digits and `-`"
+_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_OWN_HEADER = re.compile(
+    r"authorization|host|cookie2?|content-.*|proxy-.*|transfer-encoding|connection|keep-alive|te"
+    r"|trailer|upgrade|expect|accept(?:-.*)?|user-agent",
+    re.IGNORECASE,
+)
+"""Headers that the client sets itself, and those of one connection (RFC 9110, 7.6.1)."""
 _OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)(?:/.*)?$")
 """A path of the API or of the web interface."""
 
@@ -250,6 +257,8 @@ def connection_of(
     own = {name: text for name, text in texts.items() if text}
     key = used_key = _key_of(workspace, environment, references)
     written = own | ({"api_key": str(key)} if key is not None else {})
+    headers = _headers_of(workspace, environment, references)
+    written |= {f"client.headers.{name}": str(header) for name, header in headers.items()}
     settings = dict(own)
     for name, variable in ADDRESS.items():
         value = environ.get(variable)
@@ -283,6 +292,7 @@ def connection_of(
                 organization,
                 used_key,
                 key_text="" if used_key.is_literal else key_text,
+                headers=headers,
             ),
             written,
         )
@@ -300,7 +310,11 @@ def changed_connection(
         old = trusted.written.get(name) or used
         if new.rstrip("/") not in (old.rstrip("/"), used):
             before = f" from {quoted(old)}" if old else ""
-            at = workspace.mark(("environments", environment, name))
+            header = name.removeprefix("client.headers.")
+            path: Path = ("environments", environment, name)
+            if header != name:
+                path = (*_headers_at(workspace, environment), header)
+            at = workspace.mark(path)
             yield Refusal("connection", f"`{name}` changes{before} to {quoted(new)}", at=at)
 
 
@@ -359,8 +373,44 @@ def _text_of(workspace: Workspace, path: Path, references: References) -> str | 
 
 def _key_of(workspace: Workspace, environment: str, references: References) -> SecretRef | None:
     """Return the API key of the file as a reference, which is looked up by the first request."""
-    path = ("environments", environment, "api_key")
-    written = workspace.section("environments", environment).get("api_key")
+    return _secret_of(workspace, ("environments", environment, "api_key"), references)
+
+
+def _headers_at(workspace: Workspace, environment: str) -> tuple[str, ...]:
+    """Return where the headers are set: in the environment, else in the workspace."""
+    of_environment = ("environments", environment, "client")
+    is_own = "headers" in workspace.section(*of_environment)
+    return (*of_environment, "headers") if is_own else ("client", "headers")
+
+
+def _headers_of(
+    workspace: Workspace, environment: str, references: References
+) -> dict[str, SecretRef]:
+    """Return the headers for a proxy in front of the service, as references like the API key."""
+    at, headers = _headers_at(workspace, environment), dict[str, SecretRef]()
+    known: set[str] = set()
+    for name in workspace.section(*at):
+        message = hint = ""
+        if not _HEADER.fullmatch(name):
+            message, hint = "is not a name", "use letters, digits and `-`"
+        elif _OWN_HEADER.fullmatch(name):
+            message, hint = "is set by the client", "remove it; only other headers can be added"
+        elif name.lower() in known:
+            message, hint = "is set twice, apart from upper and lower case", "remove one of them"
+        if message:
+            place = workspace.document.key_mark((*at, name))
+            text = f"header {quoted(name)} {message}"
+            references.problems.error("bad-client-setting", text, at=place, hint=hint)
+        elif (value := _secret_of(workspace, (*at, name), references)) is not None:
+            headers[name] = value
+        known.add(name.lower())
+    return headers
+
+
+def _secret_of(
+    workspace: Workspace, path: tuple[str, ...], references: References
+) -> SecretRef | None:
+    written = workspace.section(*path[:-1]).get(path[-1])
     if written is None or isinstance(written, Unknown):
         return None
     text = str(written).replace("${env:", "${secret:env:")
@@ -369,9 +419,9 @@ def _key_of(workspace: Workspace, environment: str, references: References) -> S
         return resolved
     if resolved is None or isinstance(resolved, Unknown):
         return None
-    literal = references.literal(f"environments.{environment}:api_key", resolved)
+    literal = references.literal(f"{'.'.join(path[:-1])}:{path[-1]}", resolved)
     if literal is None:
-        message = "`api_key` must not be written in a file"
+        message = f"`{path[-1]}` must not be written in a file"
         hint = "revoke it, and use a reference such as ${env:API_KEY}"
         at = workspace.mark(path)
         references.problems.error("literal-secret", message, at=at, hint=hint)

@@ -1,0 +1,140 @@
+"""Headers of the configuration: sent to the service only, decided by trusted files, masked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+
+SECRET = "cf-9Yq3rT7wPz1LmK8s"
+HEADERS = "{CF-Access-Client-Id: '${env:CF_ID}', X-Access: 'Token ${env:CF_TOKEN}'}"
+WORKSPACE = f"version: 1\nclient: {{retry_for: 0, headers: {HEADERS}}}\n"
+ENVIRON = {"CF_ID": "client.access", "CF_TOKEN": SECRET}
+CONNECTION = {"RECONCILER_ORGANIZATION": "org", "RECONCILER_API_KEY": "phx_0123456789abcdef"}
+
+
+@contextmanager
+def proxy(status: int, location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Run a service that answers with what it was sent. Yield its address and the headers."""
+    received: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append({name.lower(): value for name, value in self.headers.items()})
+            detail = f"refused: {dict(self.headers.items())}"
+            body = json.dumps({"detail": detail, "code": "refused", "type": "x"}).encode()
+            self.send_response(status)
+            self.send_header("Location", location)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", received
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def run(folder: Path, *words: str, **environ: str) -> Ran:
+    return reconciler(*words, "-C", folder, environ={**CONNECTION, **ENVIRON, **environ})
+
+
+def test_headers_are_sent_and_masked_in_an_error_that_echoes_them(tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    with proxy(400) as (address, received):
+        ran = run(tmp_path, "plan", "--debug", RECONCILER_BASE_URL=address)
+    assert ran.code == 1
+    assert received[0]["cf-access-client-id"] == "client.access"
+    assert received[0]["x-access"] == f"Token {SECRET}"
+    assert received[0]["authorization"] == "Bearer phx_0123456789abcdef"
+    assert "refused" in ran.err
+    assert SECRET not in ran.out + ran.err
+
+
+def test_headers_are_not_sent_where_a_redirect_goes(tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    with proxy(400) as (other, elsewhere), proxy(302, other) as (address, received):
+        ran = run(tmp_path, "plan", RECONCILER_BASE_URL=address)
+    assert (ran.code, len(received) > 0, elsewhere) == (1, True, [])
+
+
+def test_doctor_lists_their_names_and_nothing_stores_values(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    files = {"reconciler.yaml": WORKSPACE, "a.yaml": "projects:\n  new:\n    name: New\n"}
+    write(tmp_path, files)
+    environ = emulator.environ()
+    doctor = run(tmp_path, "doctor", **environ)
+    assert "CF-Access-Client-Id, X-Access" in doctor.out
+    saved, log = tmp_path / "plan.json", tmp_path / "audit.jsonl"
+    plan = run(tmp_path, "plan", "--debug", "--out", str(saved), **environ)
+    assert plan.code == 0, plan.err
+    apply = run(tmp_path, "apply", "--debug", "--auto-approve", "--log-file", str(log), **environ)
+    assert apply.code == 0, apply.err
+    shown = [text for ran in (doctor, plan, apply) for text in (ran.out, ran.err)]
+    assert SECRET not in "".join([*shown, saved.read_text(), log.read_text()])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["AUTHORIZATION", "Host", "cookie", "Content-Length", "transfer-encoding", "Connection"],
+)
+def test_headers_of_the_client_are_refused(tmp_path: Path, name: str) -> None:
+    text = f"version: 1\nclient:\n  headers:\n    {name}: ${{env:CF_ID}}\n"
+    ran = run(write(tmp_path, {"reconciler.yaml": text}), "validate")
+    assert ran.code == 1
+    assert f"reconciler.yaml:4:5: error: header '{name}' is set by the client" in ran.err + ran.out
+    assert "hint: remove it" in ran.err + ran.out
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ("{'X Y': '${env:CF_ID}'}", "header 'X Y' is not a name"),
+        ("{X-Y: '${env:CF_ID}', x-y: '${env:CF_ID}'}", "header 'x-y' is set twice"),
+        (f"{{X-Y: {SECRET}}}", "`X-Y` must not be written in a file"),
+    ],
+)
+def test_other_headers_that_are_refused(tmp_path: Path, headers: str, message: str) -> None:
+    text = f"version: 1\nclient: {{headers: {headers}}}\n"
+    ran = run(write(tmp_path, {"reconciler.yaml": text}), "validate")
+    assert ran.code == 1
+    assert message in ran.err + ran.out
+    assert SECRET not in ran.err + ran.out
+
+
+def test_a_value_with_a_line_break_is_not_sent(emulator: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    emulator.clear_requests()
+    ran = run(tmp_path, "plan", **emulator.environ(), CF_TOKEN="-----BEGIN X\r\nHost: evil")
+    assert (ran.code, emulator.requests()) == (1, [])
+    assert "line break" in ran.err
+
+
+def test_the_trusted_branch_decides_the_headers(emulator: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    repo = Git.init(tmp_path)
+    repo.commit()
+    repo.run("switch", "-q", "-c", "topic")
+    write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    repo.commit()
+    with proxy(400) as (address, received):
+        run(tmp_path, "plan", RECONCILER_BASE_URL=address, RECONCILER_TRUST_REF="refs/heads/main")
+    assert received
+    assert all("x-access" not in headers for headers in received)
