@@ -140,7 +140,7 @@ class Section(Struct, frozen=True):
         if not item.subject:
             return item.text
         if self.part is Part.NEW:
-            where = brief(item.subject, longest * 2 // 3)
+            where = brief(item.short, longest * 2 // 3)
             return shortened(f"{where}  {item.text}", longest)
         text = brief(item.text, len(item.text))
         first = len(re.split("[,;]", text)[0])
@@ -451,9 +451,12 @@ def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
     first, item = members[0]
     changes = list({change.address: change for change, _ in members}.values())
     before = listed(dict.fromkeys(other.before for _, other in members if other.before), 2)
-    what = cut_inside(printable(item.what), _LONGEST_TEXT)
-    text = replace(item, what=what, text=cut_inside(printable(item.text), _LONGEST_PLACE)).shown
+    shown = replace(item, text=cut_inside(printable(item.text), _LONGEST_PLACE))
+    what = printable(item.what)
+    text = replace(shown, what=cut_inside(what, _LONGEST_TEXT)).shown
     text += f" (before: {cut_inside(printable(before), _LONGEST_BEFORE)})" if before else ""
+    # The tables of a query decide; the entry has the rest.
+    short = replace(shown, what=what.partition(": ")[0]).shown
     users = shortened(str(first.address), _LONGEST_BEFORE)
     if len(changes) > 1:
         names = (printable(change.address.key) for change in changes)
@@ -465,7 +468,8 @@ def _new_item(members: Sequence[tuple[Change, NewPlace]]) -> Item:
         "; ".join([users, *details]),
         Severity.WARNING,
         text,
-        code=f"new-{item.sort}",
+        short,
+        f"new-{item.sort}",
         at=first.at if len(changes) == 1 else None,
         group=item.host,
         change=first,

@@ -137,7 +137,7 @@ def _new(section: Section, style: Style) -> Iterator[str]:
     items = section.within_budget()
     if section.is_brief:
         most = style.width * 2 // 3
-        items = tuple(replace(item, subject=brief(item.subject, most)) for item in items)
+        items = tuple(replace(item, subject=brief(item.short, most)) for item in items)
     if items:
         yield style.paint(Colour.BOLD, Part.NEW)
     widths = [width_of(item.subject) for item in items]

@@ -176,7 +176,7 @@ def test_many_new_places_hide_no_other_kind_and_no_other_domain() -> None:
     hosts = [export(f"x{n}", destination=postgres(f"h{n}.acme.example")) for n in range(60)]
     evil = export("z", destination=postgres(f"{'a' * 60}.evil-partner.test"))
     query = export("q", sql_query=f"select {'a, ' * 200} b from events join persons")
-    plan = changed(LAKE, *hosts, evil, query, before=(LAKE,))
+    plan = changed(LAKE, *hosts, evil, query, before=(LAKE, export("q")))
     for options in (RenderOptions(Style(width=80)), RenderOptions(Style(width=100))):
         dangers, places = plan_as_text(plan, options).split("\n\n")[1:3]
         assert "evil-partner.test" in dangers
