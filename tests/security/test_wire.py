@@ -173,8 +173,8 @@ def test_security_9_a_redirect_is_not_followed_with_the_key(emulator: RunningEmu
         ("https://h.example/#a", "invalid RECONCILER_BASE_URL"),
         ("https://evil.example\\.h.example", "invalid RECONCILER_BASE_URL"),
         ("ftp://h.example", "invalid RECONCILER_BASE_URL"),
-        ("https://h.example/api", "contains the path of the API"),
-        ("https://h.example/api/projects/", "contains the path of the API"),
+        ("https://h.example/api", "contains the path of a page or of the API"),
+        ("https://h.example/api/projects/", "contains the path of a page or of the API"),
     ],
 )
 def test_security_9_an_odd_address_is_refused(workspace: Path, base_url: str, message: str) -> None:
