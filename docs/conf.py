@@ -50,7 +50,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 html_show_sourcelink = False
 html_copy_source = False
 
-_INDEXES = ("index", "commands/README", "reference/README")
+_INDEXES = ("index", "reference/README")
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _PAGE = re.compile(r"^- \[[^]]*\]\(([\w/-][\w./-]*)\.md\)", re.MULTILINE)
 _CODES = {

@@ -1,4 +1,4 @@
-"""The pages of docs/commands/, from the commands themselves."""
+"""The page docs/commands.md, from the commands themselves."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from reconciler.cli.command import COMMON, Command
 from reconciler.cli.program import SECTIONS, command_of
 
 _ROOT = Path(__file__).resolve().parents[1]
-_FOLDER = "docs/commands"
+_PAGE = "docs/commands.md"
 _NOTE = "<!-- Generated from the command by scripts/reference.py: change it there. -->\n"
-_INDEX = """\
+_HEAD = """\
 
 # Commands
 
-The options, arguments and examples of every command, as in `reconciler COMMAND --help`.
+Options, arguments and examples of every command, as in `reconciler COMMAND --help`.
 """
 _EVERY = """\
 
 ## Options of every command
 
-They can be placed before or after the name of the command.
+They can stand before or after the name of the command.
 
 """
 _SHARED = """\
 
 ## Shared options
 
-The page of a command names those that it takes.
+Each command names those that it takes.
 """
 _WHEN = """\
 
 ## Which command when
 
-- see what `apply` would do: [`plan`](plan.md)
-- see what changed in the service since the apply: [`drift`](drift.md)
-- keep that in the files: `drift --write`; undo it: [`apply`](apply.md)
-- manage an object that no file declares: [`import`](import.md)
-- see how two environments differ: [`compare`](compare.md)
-- give one the values of the other: [`promote`](promote.md)
-- check files without a network: [`validate`](validate.md)
-- know whether credentials work: [`doctor NAME`](doctor.md)
-- know whether exports run: [`status`](status.md)
-- know why the tool does not work here: [`doctor`](doctor.md)
+- see what `apply` would do: [`plan`](#plan)
+- see what changed in the service since the apply: [`drift`](#drift)
+- keep that in the files: `drift --write`; undo it: [`apply`](#apply)
+- manage an object that no file declares: [`import`](#import)
+- see how two environments differ: [`compare`](#compare)
+- give one the values of the other: [`promote`](#promote)
+- check files without a network: [`validate`](#validate)
+- know whether credentials work: [`doctor NAME`](#doctor)
+- know whether exports run: [`status`](#status)
+- know why the tool does not work here: [`doctor`](#doctor)
 
 `apply`, `pause`, `unpause`, `backfill` and `projects reset-token` change the service. `init`,
 `import`, `drift --write`, `mv` and `promote` change files. `doctor NAME` lets the service connect
@@ -61,21 +61,17 @@ _CODE = re.compile(r"(`[^`]*`)")
 
 
 def command_pages() -> Mapping[str, str]:
-    """Return the text of the index and of the page of every command, by path."""
-    names = [name for section in SECTIONS.values() for name in section]
-    pages = {f"{_FOLDER}/{name}.md": _page(name, command_of(name)) for name in names}
-    return {f"{_FOLDER}/README.md": _index(), **pages}
-
-
-def _index() -> str:
-    parts = [_NOTE, _INDEX]
+    """Return the text of the page, by its path."""
+    parts = [_NOTE, _HEAD, _WHEN]
     for section, commands in SECTIONS.items():
-        parts.append(f"\n## {section}\n\n")
-        parts += (f"- [{name}]({name}.md): {text}\n" for name, text in commands.items())
-    parts += [_WHEN, _EVERY, _listed(_common()), _SHARED]
+        parts.append(f"\n## {section}\n")
+        for name in commands:
+            context = click.Context(command_of(name), info_name=f"reconciler {name}")
+            parts += [f"\n### {name}\n\n", *_described(context, "####")]
+    parts += [_EVERY, _listed(_common()), _SHARED]
     for heading, records in _shared().items():
-        parts.append(f"\n### {heading}\n\n{_listed(records.items())}")
-    return "".join(parts)
+        parts.append(f"\n### {heading} options\n\n{_listed(records.items())}")
+    return {_PAGE: "".join(parts)}
 
 
 @cache
@@ -112,32 +108,28 @@ def _common() -> list[tuple[str, str]]:
     return [record for record in records if record is not None]
 
 
-def _page(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=f"reconciler {name}")
-    return f"{_NOTE}\n# {name}\n\n{''.join(_described(context, '##'))}"
-
-
 def _described(context: click.Context, level: str) -> Iterator[str]:
     """Yield the usage, the help, the options and the examples of a command and those below it."""
     command = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield f"```text\n{usage}\n```\n\n{_prose(cleandoc(command.help or ''))}\n"
     if isinstance(command, Command):
+        own: list[tuple[str, str]] = []
         shared: list[str] = []
         for heading, records in _records(command, context).items():
             once = _shared().get(heading, {})
-            own = [(names, text) for names, text in records if once.get(names) != text]
-            if own:
-                yield f"\n{level} {heading}\n\n{_listed(own)}"
-            taken = [names for names, _ in records if names in once] if once else []
-            if len(own) < len(records):
-                listed = "" if len(taken) == len(once) else f": `{'`, `'.join(taken)}`"
-                shared.append(f"- [{heading}](README.md#{heading.lower()}){listed}\n")
+            own += [(names, text) for names, text in records if once.get(names) != text]
+            taken = [names for names, text in records if once.get(names) == text]
+            if taken:
+                listed = "" if len(taken) == len(once) else f" (`{'`, `'.join(taken)}`)"
+                shared.append(f"[{heading}](#{heading.lower()}-options){listed}")
+        if own:
+            yield f"\n{_listed(own)}"
         if shared:
-            yield f"\n{level} Shared options\n\n{''.join(shared)}"
+            yield f"\nAnd these options: {' · '.join(shared)}.\n"
         lines = "\n\n".join(f"# {text}\nreconciler {line}" for line, text in command.examples)
-        yield f"\n{level} Examples\n\n```sh\n{lines}\n```\n"
-        yield f"\nMore: [{_title(command.page)}]({relpath(command.page, _FOLDER)})\n"
+        page = f"[{_title(command.page)}]({relpath(command.page, 'docs')})"
+        yield f"\n```sh\n{lines}\n```\n\nMore: {page}\n"
     if isinstance(command, click.Group):
         for name, below in command.commands.items():
             yield f"\n{level} {name}\n\n"

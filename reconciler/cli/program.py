@@ -140,7 +140,7 @@ class LazyGroup(HasCommonOptions, click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where commands are compared."""
         del ctx
-        formatter.write("\nWhich command when: docs/commands/README.md\n")
+        formatter.write("\nWhich command when: docs/commands.md\n")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -168,9 +168,8 @@ def test_what_is_generated_is_current(name: str) -> None:
 
 
 def test_every_page_of_the_reference_is_generated() -> None:
-    folders = [ROOT / "docs/reference", ROOT / "docs/commands"]
-    pages = {path.relative_to(ROOT).as_posix() for folder in folders for path in folder.iterdir()}
-    assert pages == set(GENERATED) - {"docs/consequences.md"}
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/reference").iterdir()}
+    assert pages == set(GENERATED) - {"docs/consequences.md", "docs/commands.md"}
 
 
 @pytest.mark.parametrize("name", ["editor/workspace", "editor/resources"])
