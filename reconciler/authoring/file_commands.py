@@ -52,7 +52,7 @@ _KINDS = ", ".join(kinds_by_name())
             "Import one object into a file",
         ),
     ),
-    page="docs/importing.md",
+    page="docs/adopt.md",
 )
 @workspace_options
 @rate_option
@@ -109,7 +109,7 @@ def import_command(*, output_format: str, **options: Any) -> int:
         ),
         ("init --ci github -C pipelines", "Add workflows for a workspace to its repository"),
     ),
-    page="docs/importing.md",
+    page="docs/adopt.md",
 )
 @new_folder_option
 @option(

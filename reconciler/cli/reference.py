@@ -36,7 +36,7 @@ _CELL = re.compile(r" *(?<!\\)\| *")
         ("completion zsh > ~/.zfunc/_reconciler", "For zsh, with ~/.zfunc in fpath"),
         ("completion fish > ~/.config/fish/completions/reconciler.fish", "For fish"),
     ),
-    page="docs/shell.md",
+    page="docs/output.md",
 )
 @click.argument("shell", type=click.Choice(_SHELLS), metavar="SHELL")
 @click.pass_context

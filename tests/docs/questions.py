@@ -7,7 +7,7 @@ QUESTIONS = {
     "practise operations": "operations.md#practise-operations",
     "restore from a backup": "undo.md#restore-from-a-backup",
     "two organizations": "configuration.md#two-organizations",
-    "leave the tool again": "upgrade.md#leave-the-tool-again",
+    "leave the tool again": "undo.md#leave-the-tool-again",
     "a renamed export in the service": "troubleshooting.md#an-export-was-renamed-in-the-service",
     "rotate a secret": "security.md#rotate-a-key-or-a-secret",
     "what does exit code 4 mean": "troubleshooting.md#exit-code-4",

@@ -1,4 +1,4 @@
-"""Exports of posthog-definitions are taken over as docs/terraform.md says."""
+"""Exports of posthog-definitions are taken over as docs/other-tools.md says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE = {"database": "d", "warehouse": "w", "schema": "s", "table_name": "t"}
 LOGIN = {"account": "a", "user": "u", "password": "secret-of-snowflake"}
 CONFIGS = [("AwsS3", "2026", PLACE), ("S3Compatible", "2026", PLACE)]
 CONFIGS += [("Snowflake", "2025", {**TABLE, **LOGIN})]
-PAGE = (ROOT / "docs/terraform.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/other-tools.md").read_text(encoding="utf-8")
 
 
 def marked(key: str) -> str:

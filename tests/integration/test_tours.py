@@ -57,7 +57,7 @@ def test_issue_32_the_quick_start_works_on_every_server(
 
 @pytest.mark.parametrize(
     ("page", "seed"),
-    [("quickstart", None), ("read-a-plan", None), ("scripts", None), ("adopt", _ADOPTED)],
+    [("quickstart", None), ("read-a-plan", None), ("output", None), ("adopt", _ADOPTED)],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_block_of_the_page_runs(

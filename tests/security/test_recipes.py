@@ -12,7 +12,7 @@ from reconciler.cli.program import cli
 from tests.conftest import ROOT
 
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
-RECIPES = [PAGES[name] for name in ("security.md", "pipelines.md", "performance.md", "git.md")]
+RECIPES = [PAGES[name] for name in ("security.md", "pipelines.md", "reliability.md", "git.md")]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"(?<![\w/.-])reconciler (?:plan|apply|validate) [^'#\n]*")
 
