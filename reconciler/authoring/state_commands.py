@@ -109,7 +109,7 @@ def _write_drift(
         ("compare staging production", "Show what differs in the files, without a network"),
         ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
     ),
-    page="docs/operations.md",
+    page="docs/environments.md",
 )
 @click.argument("first", metavar="A", shell_complete=completing.environments)
 @click.argument("second", metavar="B", shell_complete=completing.environments)
@@ -140,7 +140,7 @@ def compare_command(
         ("promote --from staging --to production", "Give production what staging has"),
         ("promote --from staging --to production lake --diff", "Show the edits for one resource"),
     ),
-    page="docs/operations.md",
+    page="docs/environments.md",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @folder_option

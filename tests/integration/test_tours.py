@@ -77,7 +77,7 @@ def test_apply_p2_the_practice_of_operations_runs_as_printed(
     service_of: StartService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/on-call.md").read_text(encoding="utf-8")
     section = page.partition("\n## Practise operations\n")[2].partition("\n## ")[0]
     seed = yaml.safe_load(section.partition("```yaml\n")[2].partition("```")[0])
     service = service_of(seed, "--dialect", "2026")
