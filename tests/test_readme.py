@@ -29,7 +29,7 @@ def test_the_gate_and_the_run_with_the_newest_versions_use_the_test_command_of_t
 
 
 def test_the_table_of_commands_is_complete() -> None:
-    table = README.split("## Commands")[1].split("[Every command]")[0]
+    table = README.split("## Commands")[1].split("[Commands]")[0]
     assert re.findall(r"`(\w+)`", table) == list(COMMANDS)
 
 
