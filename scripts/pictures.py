@@ -1,7 +1,4 @@
-"""Make the pictures of README.md from a real run on the embedded service.
-
-The terminal becomes SVG. The comment and the HTML page become PNG if Chromium is installed.
-"""
+"""Make the picture of README.md, a terminal as SVG, from a real run on the embedded service."""
 
 from __future__ import annotations
 
@@ -64,24 +61,6 @@ _FIXED = {
 }
 _COLOURS = {"31": "#ff8f87", "32": "#57d364", "33": "#e3b341", "35": "#d2a8ff", "36": "#76d9e6"}
 _FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-_COMMENT = """\
-<!doctype html><meta charset="utf-8"><style>
-body{margin:20px;font:14px/1.5 -apple-system,"Segoe UI","Noto Sans",Helvetica,Arial,sans-serif;
-color:#1f2328;background:#fff}
-article{border:1px solid #d1d9e0;border-radius:6px}
-header{background:#f6f8fa;border-bottom:1px solid #d1d9e0;padding:8px 16px;color:#59636e;
-border-radius:6px 6px 0 0}
-header b{color:#1f2328}
-main{padding:0 16px 12px}
-table{border-collapse:collapse;margin-bottom:16px}
-th,td{border:1px solid #d1d9e0;padding:6px 13px}
-tr:nth-child(2n){background:#f6f8fa}
-code{font:85% ui-monospace,"DejaVu Sans Mono",monospace;background:#818b981f;border-radius:6px;
-padding:.2em .4em}
-blockquote{margin:0 0 16px;padding:0 1em;border-left:.25em solid #cf222e}
-blockquote b:first-child,.danger{color:#cf222e;font-style:normal}
-.warning{color:#bf8700;font-style:normal}
-</style><article><header><b>github-actions</b> bot commented</header><main>"""
 
 
 @contextmanager
@@ -218,43 +197,10 @@ def _fixed(text: str) -> str:
     return text
 
 
-def _comment(markdown: str) -> str:
-    """Return a page with a comment as a forge shows it."""
-    from markdown_it import MarkdownIt
-
-    text = MarkdownIt("commonmark").enable("table").render(markdown)
-    # Machines differ in their emoji.
-    text = text.replace("🛑", '<i class="danger">■</i>').replace("⚠", '<i class="warning">▲</i>')
-    return _COMMENT + text.replace("[!CAUTION]", "<b>⊘ Caution</b>")
-
-
-def _photograph(page: str, picture: Path, width: int, height: int, *, dark: bool = False) -> None:
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        raise SystemExit(f"Chromium is not installed: {picture.name} stays as it is")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "page.html"
-        file.write_text(page, encoding="utf-8")
-        subprocess.run(  # noqa: S603 - all arguments are from here
-            [
-                *(chromium, "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"),
-                *(f"--user-data-dir={folder}", f"--window-size={width},{height}"),
-                f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-                f"--screenshot={picture}",
-                file.as_uri(),
-            ],
-            check=True,
-            stderr=subprocess.DEVNULL,
-            timeout=120,
-        )
-
-
 def main() -> None:
-    """Write all pictures."""
+    """Write the picture."""
     with scenario() as plan:
         TERMINAL.write_text(terminal(command_and_plan(plan)), encoding="utf-8")
-        _photograph(_comment(plan("--format", "markdown")), PICTURES / "comment.png", 1000, 738)
-        _photograph(plan("--format", "html"), PICTURES / "page.png", 1000, 905, dark=True)
 
 
 if __name__ == "__main__":

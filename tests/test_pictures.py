@@ -44,5 +44,5 @@ def test_every_picture_is_shown_with_a_description() -> None:
 
 def test_the_pictures_are_small() -> None:
     sizes = [picture.stat().st_size for picture in PICTURES.glob("*.*g")]
-    assert len(sizes) >= 3
+    assert len(sizes) >= 1
     assert sum(sizes) < MOST_BYTES
