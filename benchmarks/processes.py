@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_RECONCILER = "from reconciler.cli import main; main()"
+_RECONCILER = "from reconciler.commands import main; main()"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,22 +11,42 @@ from typing import TYPE_CHECKING, Any
 from reconciler.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from reconciler.authoring.comparing import EnvironmentComparison as EnvironmentComparison
-    from reconciler.authoring.comparing import compare as compare
-    from reconciler.authoring.drift import Drift as Drift
-    from reconciler.authoring.drift import drift as drift
-    from reconciler.authoring.import_choice import Choice as Choice
-    from reconciler.authoring.importing import import_live as import_live
-    from reconciler.commands.applying import Applied as Applied
-    from reconciler.commands.applying import apply as apply
-    from reconciler.commands.planning import PlanResult as PlanResult
-    from reconciler.commands.planning import plan as plan
+    from reconciler.commands.apply.run import Applied as Applied
+    from reconciler.commands.apply.run import apply as apply
+    from reconciler.commands.backfill.run import Backfilled as Backfilled
+    from reconciler.commands.backfill.run import ClosedGaps as ClosedGaps
+    from reconciler.commands.backfill.run import SincePause as SincePause
+    from reconciler.commands.backfill.run import Span as Span
+    from reconciler.commands.backfill.run import backfill as backfill
+    from reconciler.commands.compare import EnvironmentComparison as EnvironmentComparison
+    from reconciler.commands.compare import compare as compare
+    from reconciler.commands.drift import Drift as Drift
+    from reconciler.commands.drift import drift as drift
+    from reconciler.commands.gaps import GapReport as GapReport
+    from reconciler.commands.gaps import gaps as gaps
+    from reconciler.commands.import_.choice import Choice as Choice
+    from reconciler.commands.import_.run import import_live as import_live
+    from reconciler.commands.logs import logs as logs
+    from reconciler.commands.pause import pause as pause
+    from reconciler.commands.pause import plan_pause as plan_pause
+    from reconciler.commands.plan.work import PlanResult as PlanResult
+    from reconciler.commands.plan.work import plan as plan
+    from reconciler.commands.projects import ProjectDetails as ProjectDetails
+    from reconciler.commands.projects import ProjectReport as ProjectReport
+    from reconciler.commands.projects import projects as projects
+    from reconciler.commands.projects import reset_token as reset_token
+    from reconciler.commands.projects import show_project as show_project
     from reconciler.commands.recording import Outputs as Outputs
+    from reconciler.commands.runs import cancel_backfills as cancel_backfills
+    from reconciler.commands.runs import runs as runs
     from reconciler.commands.runtime import Reported as Reported
     from reconciler.commands.runtime import Runtime as Runtime
     from reconciler.commands.runtime import Workspace as Workspace
     from reconciler.commands.session import load as load
+    from reconciler.commands.status.report import StatusReport as StatusReport
+    from reconciler.commands.status.state import status as status
     from reconciler.errors import ReconcilerError as ReconcilerError
+    from reconciler.files.loading import Loaded as Loaded
     from reconciler.model.backfill_plan import BackfillPlan as BackfillPlan
     from reconciler.model.event import Event as Event
     from reconciler.model.files import Imported as Imported
@@ -36,34 +56,14 @@ if TYPE_CHECKING:
     from reconciler.model.policy import Selection as Selection
     from reconciler.model.run import LogReport as LogReport
     from reconciler.model.run import RunReport as RunReport
-    from reconciler.operations.backfills import Backfilled as Backfilled
-    from reconciler.operations.backfills import ClosedGaps as ClosedGaps
-    from reconciler.operations.backfills import SincePause as SincePause
-    from reconciler.operations.backfills import Span as Span
-    from reconciler.operations.backfills import backfill as backfill
-    from reconciler.operations.gaps import GapReport as GapReport
-    from reconciler.operations.gaps import gaps as gaps
-    from reconciler.operations.logs import logs as logs
-    from reconciler.operations.pausing import pause as pause
-    from reconciler.operations.pausing import plan_pause as plan_pause
-    from reconciler.operations.projects import ProjectDetails as ProjectDetails
-    from reconciler.operations.projects import ProjectReport as ProjectReport
-    from reconciler.operations.projects import projects as projects
-    from reconciler.operations.projects import reset_token as reset_token
-    from reconciler.operations.projects import show_project as show_project
-    from reconciler.operations.runs import cancel_backfills as cancel_backfills
-    from reconciler.operations.runs import runs as runs
-    from reconciler.operations.status import status as status
-    from reconciler.operations.status_report import StatusReport as StatusReport
-    from reconciler.workspace.loading import Loaded as Loaded
 
 _NAMES = {
-    "authoring.comparing": ("EnvironmentComparison", "compare"),
-    "authoring.drift": ("Drift", "drift"),
-    "authoring.import_choice": ("Choice",),
-    "authoring.importing": ("import_live",),
-    "commands.applying": ("Applied", "apply"),
-    "commands.planning": ("PlanResult", "plan"),
+    "commands.compare": ("EnvironmentComparison", "compare"),
+    "commands.drift": ("Drift", "drift"),
+    "commands.import_.choice": ("Choice",),
+    "commands.import_.run": ("import_live",),
+    "commands.apply.run": ("Applied", "apply"),
+    "commands.plan.work": ("PlanResult", "plan"),
     "commands.recording": ("Outputs",),
     "commands.runtime": ("Reported", "Runtime", "Workspace"),
     "commands.session": ("load",),
@@ -75,21 +75,21 @@ _NAMES = {
     "model.plan": ("Plan",),
     "model.policy": ("PlanOptions", "Selection"),
     "model.run": ("LogReport", "RunReport"),
-    "operations.backfills": ("Backfilled", "ClosedGaps", "SincePause", "Span", "backfill"),
-    "operations.gaps": ("GapReport", "gaps"),
-    "operations.logs": ("logs",),
-    "operations.pausing": ("pause", "plan_pause"),
-    "operations.projects": (
+    "commands.backfill.run": ("Backfilled", "ClosedGaps", "SincePause", "Span", "backfill"),
+    "commands.gaps": ("GapReport", "gaps"),
+    "commands.logs": ("logs",),
+    "commands.pause": ("pause", "plan_pause"),
+    "commands.projects": (
         "ProjectDetails",
         "ProjectReport",
         "projects",
         "reset_token",
         "show_project",
     ),
-    "operations.runs": ("cancel_backfills", "runs"),
-    "operations.status": ("status",),
-    "operations.status_report": ("StatusReport",),
-    "workspace.loading": ("Loaded",),
+    "commands.runs": ("cancel_backfills", "runs"),
+    "commands.status.state": ("status",),
+    "commands.status.report": ("StatusReport",),
+    "files.loading": ("Loaded",),
 }
 """The names of the API by the module that defines them."""
 

@@ -1,5 +1,5 @@
 """`python -m reconciler` is the command line."""
 
-from reconciler.cli import main
+from reconciler.commands import main
 
 main()

@@ -12,8 +12,8 @@ from posixpath import relpath
 
 import click
 
-from reconciler.cli.command import COMMON, Command
-from reconciler.cli.program import SECTIONS, command_of
+from reconciler.commands.command import COMMON, Command
+from reconciler.commands.program import SECTIONS, command_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 _PAGE = "docs/commands.md"

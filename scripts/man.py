@@ -15,8 +15,8 @@ import click
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.cli.command import Command  # noqa: E402
-from reconciler.cli.program import (  # noqa: E402
+from reconciler.commands.command import Command  # noqa: E402
+from reconciler.commands.program import (  # noqa: E402
     SECTIONS,
     cli,
     command_of,

@@ -20,7 +20,7 @@ import httpx
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.cli.demo import embedded_service  # noqa: E402
+from reconciler.commands.demo import embedded_service  # noqa: E402
 
 PICTURES = ROOT / "docs/_static"
 TERMINAL = PICTURES / "plan.svg"

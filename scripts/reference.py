@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from reconciler.codes import codes  # noqa: E402
 from reconciler.kinds import all_kinds, behaviour_of  # noqa: E402
-from reconciler.model.behaviour import Rule  # noqa: E402
+from reconciler.kinds.behaviour import Rule  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
 from reconciler.model.plan import Effect, Severity  # noqa: E402
 from reconciler.model.schemas import known_schema  # noqa: E402 - found beside this folder

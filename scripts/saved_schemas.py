@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -26,7 +26,7 @@ from msgspec.json import schema_components
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler import authoring, model, operations, render  # noqa: E402 - not installed
+from reconciler import commands, model, render  # noqa: E402 - not installed
 from reconciler.errors import ExitCode  # noqa: E402 - not installed
 from reconciler.model.address import Address  # noqa: E402 - not installed
 from reconciler.model.audit_log import EVENTS, STARTS, FirstLine, Line  # noqa: E402 - not installed
@@ -62,9 +62,9 @@ def _all(base: type[Any]) -> Iterator[type[Any]]:
         yield from _all(below)
 
 
-for package in (model, authoring, operations, render):
-    for module in iter_modules(package.__path__):
-        import_module(f"{package.__name__}.{module.name}")
+for package in (model, commands, render):
+    for module in walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
 REPORTS = {kind.schema: kind for kind in _all(Public) if "schema" in vars(kind)}
 FORMS = (*REPORTS, "event")
 

@@ -26,7 +26,7 @@ import pytest
 from coverage import Coverage, CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("planning", "kinds", "applying", "reading")
+PACKAGES = ("planning", "kinds", "applying", "service")
 FOLDERS = ("unit", "contract", "golden", "property", "integration")
 """The folders of tests that are run, the fastest first."""
 MOST_SECONDS = 420

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from reconciler.cli.command import COMMON
-from reconciler.cli.program import COMMANDS, command_of
+from reconciler.commands.command import COMMON
+from reconciler.commands.program import COMMANDS, command_of
 from tests.conftest import ROOT
 
 PAGES = sorted(

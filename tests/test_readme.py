@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.program import COMMANDS
+from reconciler.commands.program import COMMANDS
 from reconciler.kinds import all_kinds, behaviour_of
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler

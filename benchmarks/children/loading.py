@@ -16,7 +16,7 @@ sys.path.insert(0, "")
 
 import yaml
 
-from reconciler.workspace.loading import load
+from reconciler.files.loading import load
 
 
 def cpu(work: Callable[[], object]) -> float:

@@ -15,7 +15,7 @@ before = set(sys.modules)
 sys.path.insert(0, "")
 sys.argv[0] = "reconciler"
 
-from reconciler.cli import main  # noqa: E402
+from reconciler.commands import main  # noqa: E402
 
 try:
     main()

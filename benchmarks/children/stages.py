@@ -18,17 +18,17 @@ INTERVAL = 0.002
 STAGES = {
     "importlib._bootstrap": "imports",
     "yaml": "compose YAML",
-    "reconciler.workspace.yaml": "values and positions",
-    "reconciler.workspace.git": "read git",
-    "reconciler.workspace": "resolve and check",
-    "reconciler.reading": "read live state",
-    "reconciler.client": "HTTP",
+    "reconciler.files.yaml": "values and positions",
+    "reconciler.git": "read git",
+    "reconciler.files": "resolve and check",
+    "reconciler.service.live": "read live state",
+    "reconciler.service": "HTTP",
     "httpx": "HTTP",
     "httpcore": "HTTP",
     "asyncio": "HTTP",
     "reconciler.planning": "compare and plan",
     "reconciler.applying": "apply",
-    "reconciler.authoring": "format",
+    "reconciler.editing": "format",
     "reconciler.render": "render",
 }
 """Stages by package. The innermost frame of such a package counts."""
@@ -64,7 +64,7 @@ def main() -> None:
     signal.signal(signal.SIGPROF, _interrupted)
     signal.setitimer(signal.ITIMER_PROF, INTERVAL, INTERVAL)
     try:
-        importlib.import_module("reconciler.cli").main()
+        importlib.import_module("reconciler.commands").main()
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         file.write_text(json.dumps(spent), encoding="utf-8")

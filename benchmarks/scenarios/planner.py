@@ -23,7 +23,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import SecretRef
 from reconciler.planning.draft import PlanContext
-from reconciler.planning.planner import make_plan
+from reconciler.planning.make import make_plan
 
 EXPORTS = 10_000
 DIFFERENT_EVERY = 20

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from reconciler.client import Transport
 from reconciler.errors import Forbidden, NotFound, ServiceError
 from reconciler.kinds import kinds_by_name
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.request import Routes
-from reconciler.reading import list_scope, read_object
+from reconciler.service.live import list_scope, read_object
+from reconciler.service.transport import Transport
 
 LONGEST_AGE = 30.0
 """Seconds after which what a write relies on is read again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from reconciler.applying.checks import altered_paths
+from reconciler.applying.check import altered_paths
 from reconciler.applying.lists import Lists, Scope
 from reconciler.errors import Interrupted, ServiceError
 from reconciler.model.live import LiveObject

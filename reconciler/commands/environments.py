@@ -9,16 +9,16 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.client import together
 from reconciler.commands.runtime import Workspace
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, OfEnvironment
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
+from reconciler.files.loading import with_lines
+from reconciler.files.sources import FolderSource
+from reconciler.files.workspace_file import read_workspace
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
-from reconciler.workspace.loading import with_lines
-from reconciler.workspace.sources import FolderSource
-from reconciler.workspace.workspace_file import read_workspace
+from reconciler.service.waits import together
 
 _R = TypeVar("_R")
 _AT_ONCE = 4

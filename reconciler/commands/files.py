@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.editing import writing
 from reconciler.errors import ReconcilerError
-from reconciler.workspace import writing
 
 
 def read_file(path: Path) -> bytes:

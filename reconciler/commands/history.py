@@ -14,6 +14,13 @@ from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
+from reconciler.files.elsewhere import declared_in_others
+from reconciler.files.loading import Loaded, load_at
+from reconciler.files.resource_files import files_by_glob
+from reconciler.git.branch import TrustedBranch, shallow_hint, trusted_branch
+from reconciler.git.ci import head_branch_of, is_job
+from reconciler.git.inventory import REMOTE, damaged, read_entries, record, ref_of
+from reconciler.git.repository import HEAD, GitSource, Objects, Repository
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.event import Report
@@ -21,15 +28,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.text import listed, printable, shortened
 from reconciler.model.values import SecretRef, secret_refs
+from reconciler.paths import content_id
 from reconciler.planning.inventory import Applied, Inventory, Record, entries_after, hash_of_secrets
-from reconciler.workspace.elsewhere import declared_in_others
-from reconciler.workspace.git.base import TrustedBranch, shallow_hint, trusted_branch
-from reconciler.workspace.git.ci import head_branch_of, is_job
-from reconciler.workspace.git.inventory import REMOTE, damaged, read_entries, record, ref_of
-from reconciler.workspace.git.repository import HEAD, GitSource, Objects, Repository
-from reconciler.workspace.loading import Loaded, load_at
-from reconciler.workspace.paths import content_id
-from reconciler.workspace.resource_files import files_by_glob
 
 _LONGEST_REF = 80
 _MOST_LISTED = 5

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.commands.options import WorkspaceFiles
+from reconciler.commands.connecting import WorkspaceFiles
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
-from reconciler.workspace.loading import Loaded, LoadOptions, load, load_all
-from reconciler.workspace.yaml.loader import ParsedFiles
+from reconciler.files.loading import Loaded, LoadOptions, load, load_all
+from reconciler.files.yaml.loader import ParsedFiles
 
 if TYPE_CHECKING:
-    from reconciler.workspace.git.repository import Repository
-    from reconciler.workspace.trust import TrustedTip
+    from reconciler.files.trust import TrustedTip
+    from reconciler.git.repository import Repository
 
 
 _MOST_READINGS = 3
@@ -38,7 +38,7 @@ def load_workspace(
 
     Raises InvalidConfiguration with all diagnostics, FilesChanged, GitUnavailable.
     """
-    from reconciler.workspace.git.repository import Repository
+    from reconciler.git.repository import Repository
 
     tip = deciding_tip(options, environ, interactive=interactive)
     repository = Repository.containing(options.folder)
@@ -63,7 +63,7 @@ def deciding_tip(
     options: WorkspaceFiles, environ: Mapping[str, str], *, interactive: bool
 ) -> TrustedTip | None:
     """Return the tip of the trusted branch, None where the loaded files decide themselves."""
-    from reconciler.workspace.trust import trusted_tip
+    from reconciler.files.trust import trusted_tip
 
     if options.trust_workspace:
         return None

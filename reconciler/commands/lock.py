@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from reconciler.client import Transport
 from reconciler.errors import ReconcilerError
 from reconciler.model.connection import Connection
 from reconciler.model.event import Noted
+from reconciler.service.transport import Transport
 
 _PAUSE = 1.0
 """Seconds between two attempts to take the lock."""

@@ -13,12 +13,12 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.applying.events import AuditLog, Bus, ByteStream, Output, write_line
+from reconciler.applying.log import AuditLog, Bus, ByteStream, Output, write_line
 from reconciler.commands.runtime import Runtime
+from reconciler.git.ci import job_url_of
 from reconciler.model.event import RunInfo
 from reconciler.model.redaction import Mask
 from reconciler.version import __version__
-from reconciler.workspace.git.ci import job_url_of
 
 _ACTORS = (
     "GITHUB_ACTOR",

@@ -10,13 +10,14 @@ from typing import Generic, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import ClientSettings, Stop
-from reconciler.commands.options import WorkspaceFiles
+from reconciler.commands.connecting import WorkspaceFiles
 from reconciler.diagnostics import Diagnostic
+from reconciler.files.yaml.loader import ParsedFiles
 from reconciler.model.connection import ClientOptions
 from reconciler.model.event import Listener
 from reconciler.model.redaction import Mask, masked_in
-from reconciler.workspace.yaml.loader import ParsedFiles
+from reconciler.service.pace import ClientSettings
+from reconciler.service.waits import Stop
 
 _R = TypeVar("_R")
 

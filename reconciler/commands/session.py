@@ -17,7 +17,6 @@ from platform import python_version
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.client import SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.loading import load_workspace
 from reconciler.commands.runtime import Runtime, Workspace
@@ -28,6 +27,8 @@ from reconciler.errors import (
     SecretUnavailable,
     ServiceError,
 )
+from reconciler.files.loading import Loaded
+from reconciler.files.yaml.loader import collector_paused
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.kind import Kind
@@ -39,14 +40,14 @@ from reconciler.model.text import several
 from reconciler.planning.details import Needs, needs_of, parents_to_read
 from reconciler.planning.draft import PlanContext, Trusted
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.matcher import Matching, match
+from reconciler.planning.make import chosen, make_plan
+from reconciler.planning.match import Matching, match
 from reconciler.planning.notes import about_changes
-from reconciler.planning.planner import chosen, make_plan
-from reconciler.reading import Depth, read_details, read_live
-from reconciler.reading.access import read_organizations
+from reconciler.service.access import read_organizations
+from reconciler.service.http import SecretResolver
+from reconciler.service.live import Depth, read_details, read_live
+from reconciler.service.transport import Transport, open_transport
 from reconciler.version import __version__
-from reconciler.workspace.loading import Loaded
-from reconciler.workspace.yaml.loader import collector_paused
 
 _MOST_NAMED = 5
 
@@ -279,7 +280,7 @@ class Session(Struct, frozen=True):
         missing = parent_ids - live.integrations.keys()
         if not missing:
             return live
-        from reconciler.reading.integrations import read_integrations  # Few files name any.
+        from reconciler.service.integrations import read_integrations  # Few files name any.
 
         return await read_integrations(transport, live, missing, kinds=all_kinds())
 

@@ -16,7 +16,7 @@ from reconciler.model.kind import Kind, kind_of
 from reconciler.model.schemas import kind_names
 
 if TYPE_CHECKING:
-    from reconciler.model.behaviour import Behaviour
+    from reconciler.kinds.behaviour import Behaviour
 
 
 @cache
@@ -49,7 +49,7 @@ def behaviour_of(kind: Kind) -> Behaviour:
 @cache
 def _behaviour(name: str) -> Behaviour:
     # Imported when needed: loading files imports half as much without.
-    from reconciler.model.behaviour import Behaviour
+    from reconciler.kinds.behaviour import Behaviour
 
     module = import_module(f"{__name__}.{name}") if _has_module(name) else None
     if not hasattr(module, "__path__"):
@@ -59,7 +59,7 @@ def _behaviour(name: str) -> Behaviour:
 
 
 def _has_module(name: str) -> bool:
-    return name in {module.name for module in iter_modules(__path__)}
+    return name in {module.name for module in iter_modules(__path__) if module.ispkg}
 
 
 def _kind(name: str) -> Kind:

@@ -12,18 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.kinds import behaviour_of
+from reconciler.kinds.behaviour import RuleContext
 from reconciler.model.address import Address
-from reconciler.model.behaviour import RuleContext
-from reconciler.model.comparison import (
-    display_value,
-    field_leaves,
-    is_default,
-    is_identical,
-    live_fields,
-    live_leaves,
-    live_values,
-    stamp_of,
-)
 from reconciler.model.field_types import canonical_text, time_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, Live, LiveObject
@@ -51,6 +41,16 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
+from reconciler.planning.compare import (
+    display_value,
+    field_leaves,
+    is_default,
+    is_identical,
+    live_fields,
+    live_leaves,
+    live_values,
+    stamp_of,
+)
 from reconciler.planning.differ import (
     Difference,
     create_body,
@@ -62,7 +62,7 @@ from reconciler.planning.differ import (
 )
 from reconciler.planning.integrations import resolved
 from reconciler.planning.inventory import Declared
-from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.match import Match, Matching
 from reconciler.planning.places import Known
 
 _MOST_RUNS = 10

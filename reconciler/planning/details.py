@@ -12,14 +12,14 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 
 from reconciler.model.address import Address
-from reconciler.model.comparison import is_identical
 from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.resource import Desired, State
+from reconciler.planning.compare import is_identical
 from reconciler.planning.integrations import parents_of_names
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.matcher import Match, Matching
-from reconciler.planning.selection import Selected
+from reconciler.planning.match import Match, Matching
+from reconciler.planning.select import Selected
 
 
 class Needs(Struct, frozen=True):

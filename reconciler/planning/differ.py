@@ -16,19 +16,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.comparison import (
-    Leaf,
-    comparable,
-    compared,
-    display_value,
-    field_leaves,
-    is_default,
-    is_equal,
-    is_same,
-    live_fields,
-    live_leaves,
-    unknown_field,
-)
 from reconciler.model.field_types import (
     Boolean,
     DecimalText,
@@ -54,6 +41,19 @@ from reconciler.model.values import (
     path_text,
     secret_refs,
     value_at,
+)
+from reconciler.planning.compare import (
+    Leaf,
+    comparable,
+    compared,
+    display_value,
+    field_leaves,
+    is_default,
+    is_equal,
+    is_same,
+    live_fields,
+    live_leaves,
+    unknown_field,
 )
 from reconciler.planning.inventory import Declared
 

@@ -20,10 +20,10 @@ from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import Path
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.match import Match, Matching
 from reconciler.planning.places import Known
 from reconciler.planning.rules import Names
-from reconciler.planning.selection import PrunedObject
+from reconciler.planning.select import PrunedObject
 
 
 class Trusted(Struct, frozen=True):

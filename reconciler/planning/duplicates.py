@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 from reconciler.kinds import behaviour_of
 from reconciler.model.address import Address
-from reconciler.model.comparison import comparable, field_leaves
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Identity, LiveObject, is_of_other_tool, plain_name
@@ -25,9 +24,10 @@ from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted, several, yaml_text
 from reconciler.model.values import MISSING, JSONObject, Path, SecretRef
+from reconciler.planning.compare import comparable, field_leaves
 from reconciler.planning.draft import Draft, Duplicate
 from reconciler.planning.integrations import resolved
-from reconciler.planning.matcher import Match, Matching, about
+from reconciler.planning.match import Match, Matching, about
 from reconciler.planning.places import Parts, Place, Places, patched
 
 _ON_PURPOSE = {Reason.STATE_ABSENT}

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from reconciler.kinds import behaviour_of
+from reconciler.kinds.behaviour import RuleContext
 from reconciler.model.address import Address, fits_any, joined, near_miss
-from reconciler.model.behaviour import RuleContext
 from reconciler.model.kind import Action
 from reconciler.model.live import OTHER_TOOL, LiveObject, is_of_other_tool
 from reconciler.model.plan import AMBIGUOUS, Change, Refusal, Unmanaged
@@ -29,9 +29,9 @@ from reconciler.model.values import path_text, value_at
 from reconciler.planning.draft import Draft, Trusted
 from reconciler.planning.duplicates import refusal_of
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.match import Match, Matching
 from reconciler.planning.rules import own_names, rule_refusals
-from reconciler.planning.selection import PrunedObject
+from reconciler.planning.select import PrunedObject
 
 Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""

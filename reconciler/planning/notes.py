@@ -25,7 +25,7 @@ from reconciler.model.values import secret_refs
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import collision_notes, look_alike_notes
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.matcher import Matching
+from reconciler.planning.match import Matching
 from reconciler.planning.rules import rule_notes
 
 NO_INVENTORY = "no-inventory"

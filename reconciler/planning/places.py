@@ -17,7 +17,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.kinds import behaviour_of
-from reconciler.model.comparison import comparable, is_default, live_fields
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Action, Kind, Variant, filled
 from reconciler.model.live import LiveObject
@@ -37,10 +36,11 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
+from reconciler.planning.compare import comparable, is_default, live_fields
 from reconciler.planning.differ import with_live_values
 from reconciler.planning.integrations import resolved
 from reconciler.planning.inventory import Applied, Inventory, ids_of
-from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.match import Match, Matching
 
 _TABLE = r"\b(?:FROM|JOIN)\s+[`\"(]*([\w.$]+)"
 # A dotted name, an IP address, HOST:PORT, USER@HOST, //HOST or \\HOST, anywhere in a text.

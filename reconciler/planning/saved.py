@@ -8,7 +8,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.comparison import is_equal, live_leaves, unknown_field
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Action, Kind
 from reconciler.model.live import Live, LiveObject
@@ -16,6 +15,7 @@ from reconciler.model.plan import Change, FieldChange, Plan, PlanSource, SecretU
 from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import printable, shortened
 from reconciler.model.values import JSON, MISSING, path_text
+from reconciler.planning.compare import is_equal, live_leaves, unknown_field
 
 _WITH_OTHERS = SecretUse.CREATE, SecretUse.NEEDED, SecretUse.UNREADABLE
 """Secrets that did not change. Of the others, no live value shows whether they were sent."""

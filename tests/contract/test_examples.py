@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from reconciler.workspace.paths import WORKSPACE_FILE
+from reconciler.paths import WORKSPACE_FILE
 from tests.conftest import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))

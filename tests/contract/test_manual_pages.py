@@ -10,8 +10,8 @@ from functools import cache
 import click
 import pytest
 
-from reconciler.cli.command import Command
-from reconciler.cli.program import COMMANDS, command_of
+from reconciler.commands.command import Command
+from reconciler.commands.program import COMMANDS, command_of
 from scripts.man import FOLDER, manual_pages
 from tests.support.limits import TIMEOUT
 

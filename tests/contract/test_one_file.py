@@ -112,7 +112,7 @@ def test_a_provider_is_one_file(copy: Path) -> None:
     assert "value of web" in shown
     assert "${vault:web} from vault" in shown
     looked_up = (
-        "from reconciler.client.exchange import SecretResolver\n"
+        "from reconciler.service.http import SecretResolver\n"
         "from reconciler.model.connection import SecretSettings\n"
         "from reconciler.model.values import SecretRef\n"
         "resolver = SecretResolver(SecretSettings('.'), {})\n"

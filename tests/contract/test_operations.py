@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import reconciler as package
-from reconciler.cli.program import COMMANDS
+from reconciler.commands.program import COMMANDS
 from tests.conftest import ROOT, StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS, RunningEmulator

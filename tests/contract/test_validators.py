@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.files.schema.validation import validator_of
 from reconciler.model.schemas import schema, schema_names
-from reconciler.workspace.schema.validation import validator_of
 from scripts.saved_schemas import FORMS
 from tests.support.limits import TIMEOUT
 

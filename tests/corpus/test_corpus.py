@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
+from reconciler.files.loading import LoadOptions, load, load_all
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.workspace.loading import LoadOptions, load, load_all
 from tests.conftest import ROOT
 from tests.corpus.cases import BASE, CASES, CORPUS, Case
 from tests.support.cli import reconciler, reconciler_process
@@ -128,7 +128,7 @@ def test_no_expected_text_shows_a_secret() -> None:
 def codes() -> set[str]:
     """Return every code that the sources name in a call of `error` or `warning`."""
     named = set()
-    for path in (ROOT / "reconciler/workspace").rglob("*.py"):
+    for path in (ROOT / "reconciler/files").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (
                 isinstance(node, ast.Call)

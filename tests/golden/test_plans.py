@@ -23,6 +23,8 @@ import yaml
 from msgspec import convert
 from msgspec.structs import replace
 
+from reconciler.commands.pause import Toggling
+from reconciler.files.loading import load
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.decoding import decode
@@ -30,16 +32,14 @@ from reconciler.model.kind import Action, Dialect, Integration, Integrations
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan, encode
 from reconciler.model.policy import PlanOptions, Selection
-from reconciler.operations.pausing import Toggling
 from reconciler.planning.draft import PlanContext
-from reconciler.planning.matcher import match
-from reconciler.planning.planner import make_plan
+from reconciler.planning.make import make_plan
+from reconciler.planning.match import match
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.html import plan_as_html
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
-from reconciler.workspace.loading import load
 from tests.support.worlds import NOW, inventory_of
 
 HERE = Path(__file__).parent

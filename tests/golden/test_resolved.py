@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands.runtime import Runtime, Workspace
-from reconciler.commands.showing import resolved
+from reconciler.commands.show import resolved
+from reconciler.files.loading import load
 from reconciler.model.address import Address
-from reconciler.workspace.loading import load
 from tests.support.cli import write
 from tests.support.reports import written
 from tests.support.worlds import NOW

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.saved import stale_message
+from reconciler.commands.apply.saved import stale_message
 from reconciler.errors import StalePlan
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import (

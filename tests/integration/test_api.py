@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 import reconciler
 from reconciler import Runtime, Workspace
+from reconciler.commands.projects import ProjectDetails
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.operations.projects import ProjectDetails
 from tests.conftest import ROOT
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.applying import Applied, Screen, apply
+from reconciler.commands.apply.run import Applied, Screen, apply
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.policy import PlanOptions

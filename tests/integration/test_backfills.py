@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.cli.output import exit_code_of_run
-from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Workspace
-from reconciler.commands.showing import audit_of
-from reconciler.errors import BadUsage, NotFound, ReconcilerError
-from reconciler.model.audit_log import read_log
-from reconciler.model.backfill_plan import BackfillPlan
-from reconciler.model.event import Event, Sent, Waiting
-from reconciler.operations.backfills import (
+from reconciler.commands.backfill.run import (
     Backfilled,
     ClosedGaps,
     SincePause,
@@ -26,8 +18,16 @@ from reconciler.operations.backfills import (
     Wanted,
     backfill,
 )
-from reconciler.operations.gaps import gaps
-from reconciler.operations.runs import cancel_backfills
+from reconciler.commands.gaps import gaps
+from reconciler.commands.output import exit_code_of_run
+from reconciler.commands.recording import Outputs
+from reconciler.commands.runs import cancel_backfills
+from reconciler.commands.runtime import Workspace
+from reconciler.commands.show import audit_of
+from reconciler.errors import BadUsage, NotFound, ReconcilerError
+from reconciler.model.audit_log import read_log
+from reconciler.model.backfill_plan import BackfillPlan
+from reconciler.model.event import Event, Sent, Waiting
 from reconciler.render.options import DEFAULTS
 from reconciler.render.runs import ends_as_text
 from tests.conftest import StartService

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from reconciler.cli.program import COMMANDS, command_of
+from reconciler.commands.program import COMMANDS, command_of
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.limits import TIMEOUT

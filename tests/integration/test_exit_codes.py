@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.commands.projects import reset_token
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ExitCode, ServiceError
-from reconciler.operations.projects import reset_token
 from tests.conftest import ROOT, StartService
 from tests.support.cli import reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK

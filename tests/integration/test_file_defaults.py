@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from reconciler.files.loading import load
 from reconciler.model.resource import Desired
-from reconciler.workspace.loading import load
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.drifting import Applied

@@ -10,11 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
+from reconciler.commands.gaps import GapReport, gaps
 from reconciler.commands.runtime import Reported
 from reconciler.model.connection import ClientOptions, Window
 from reconciler.model.public import as_json
 from reconciler.model.schemas import known_schema
-from reconciler.operations.gaps import GapReport, gaps
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler

@@ -9,8 +9,8 @@ from typing import Any
 import click
 import pytest
 
-from reconciler.cli.command import Command
-from reconciler.cli.program import COMMANDS, command_of
+from reconciler.commands.command import Command
+from reconciler.commands.program import COMMANDS, command_of
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 
@@ -110,7 +110,7 @@ def test_common_options_before_and_after_the_command(
 def test_debug_shows_where_an_error_began(tmp_path: Path) -> None:
     failed = reconciler("plan", "-C", tmp_path / "missing", "--debug")
     assert "debug: ReconcilerError raised at" in failed.err
-    assert "debug:   reconciler.workspace.sources:" in failed.err
+    assert "debug:   reconciler.files.sources:" in failed.err
     assert "raised at" not in reconciler("plan", "-C", tmp_path / "missing").err
 
 

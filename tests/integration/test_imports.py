@@ -16,9 +16,9 @@ from benchmarks.scenarios.starting import modules
 from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 
-NETWORK = ("asyncio", "httpx", "ssl", "reconciler.client", "reconciler.reading")
-READING = ("yaml", "jsonschema_rs", "reconciler.workspace.loading", "reconciler.workspace.yaml")
-USE_CASES = ("reconciler.applying", "reconciler.operations", "reconciler.planning")
+NETWORK = ("asyncio", "httpx", "ssl", "reconciler.service", "reconciler.service")
+READING = ("yaml", "jsonschema_rs", "reconciler.files.loading", "reconciler.files.yaml")
+USE_CASES = ("reconciler.applying", "reconciler.commands", "reconciler.planning")
 PLANS = (
     "reconciler.model.decoding",
     "reconciler.model.plan",
@@ -28,7 +28,7 @@ PLANS = (
 
 SCRIPT = """\
 import sys
-from reconciler.cli import main
+from reconciler.commands import main
 try:
     main()
 finally:
@@ -64,9 +64,12 @@ def below(names: set[str], packages: Sequence[str]) -> list[str]:
     [
         (
             ["--version"],
-            (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options", "msgspec"),
+            (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.commands.options", "msgspec"),
         ),
-        (["--help"], (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options", "msgspec")),
+        (
+            ["--help"],
+            (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.commands.options", "msgspec"),
+        ),
         (["validate", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
         (["plan", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
         (["apply", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),

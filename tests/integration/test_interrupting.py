@@ -141,7 +141,7 @@ def test_ctrl_c_while_the_program_is_imported_prints_no_traceback(tmp_path: Path
     write(tmp_path, {"click.py": slow})
     with (
         subprocess.Popen(
-            [sys.executable, "-c", "from reconciler.cli import main; main()"],
+            [sys.executable, "-c", "from reconciler.commands import main; main()"],
             env={**os.environ, "PYTHONPATH": str(tmp_path)},
             stderr=subprocess.PIPE,
         ) as process,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.cli.program import COMMANDS, command_of
+from reconciler.commands.program import COMMANDS, command_of
 from reconciler.model.schemas import schema
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write

@@ -18,7 +18,7 @@ from reconciler.model.plan import Change, Plan
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.schemas import known_schema
 from reconciler.model.values import SecretRef
-from reconciler.reading import read_live
+from reconciler.service.live import read_live
 from tests.conftest import StartService
 from tests.support import worlds
 from tests.support.cli import Ran, reconciler, write

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import click
 import pytest
 
-from reconciler.cli.program import cli
+from reconciler.commands.program import cli
 from reconciler.errors import ExitCode
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

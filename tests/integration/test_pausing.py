@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.applying import Applied, Screen
-from reconciler.commands.planning import PlanResult, plan
+from reconciler.commands.apply.run import Applied, Screen
+from reconciler.commands.pause import pause
+from reconciler.commands.plan.work import PlanResult, plan
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.policy import PlanOptions
-from reconciler.operations.pausing import pause
 from reconciler.render.plan_text import plan_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write

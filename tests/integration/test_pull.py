@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.authoring.difference import differences_as_text
-from reconciler.authoring.drift import pull_summary
+from reconciler.commands.drift import pull_summary
+from reconciler.commands.edits import differences_as_text
 from reconciler.model.values import path_text
 from tests.conftest import LONG, StartService
 from tests.support.cli import write

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.cli.program import COMMANDS, command_of
-from reconciler.cli.removed import COMMANDS as REMOVED
-from reconciler.cli.removed import EVERYWHERE, OPTIONS, WORDS
+from reconciler.commands.program import COMMANDS, command_of
+from reconciler.commands.removed import COMMANDS as REMOVED
+from reconciler.commands.removed import EVERYWHERE, OPTIONS, WORDS
 from tests.support.cli import reconciler
 
 _OPTIONS = [

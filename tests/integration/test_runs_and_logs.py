@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from reconciler.commands.logs import logs, read_logs
+from reconciler.commands.runs import runs
 from reconciler.commands.runtime import Workspace
+from reconciler.commands.targets import opened
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunReport
-from reconciler.operations.logs import logs, read_logs
-from reconciler.operations.runs import runs
-from reconciler.operations.targets import opened
-from reconciler.reading.calls import NotOffered
+from reconciler.service.calls import NotOffered
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.output import worst_of
-from reconciler.client import ClientSettings
-from reconciler.commands import planning as plans
 from reconciler.commands.environments import in_each
+from reconciler.commands.output import worst_of
+from reconciler.commands.plan import work as plans
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window
 from reconciler.model.event import Event, Noted
+from reconciler.service.pace import ClientSettings
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

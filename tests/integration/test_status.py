@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.commands.runtime import Reported, Workspace
+from reconciler.commands.status.report import ExportStatus, State, StatusReport
+from reconciler.commands.status.state import status
 from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
-from reconciler.operations.status import status
-from reconciler.operations.status_report import ExportStatus, State, StatusReport
 from reconciler.render.options import RenderOptions
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler, write

@@ -12,20 +12,20 @@ from typing import Any
 
 import yaml
 
-from reconciler.authoring.comparing import EnvironmentComparison, compared, open_pair, promote
-from reconciler.authoring.drift import Drift, drift, pull
-from reconciler.cli.output import exit_code_of_apply, exit_code_of_plan
-from reconciler.client import ClientSettings
-from reconciler.commands.applying import apply
-from reconciler.commands.planning import PlanResult, plan
+from reconciler.commands.apply.run import apply
+from reconciler.commands.compare import EnvironmentComparison, compared, open_pair, promote
+from reconciler.commands.drift import Drift, drift, pull
+from reconciler.commands.output import exit_code_of_apply, exit_code_of_plan
+from reconciler.commands.plan.work import PlanResult, plan
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
+from reconciler.git.inventory import ref_of
+from reconciler.git.repository import Repository
 from reconciler.model.kind import Action
 from reconciler.model.plan import Plan, encode
 from reconciler.model.policy import PlanOptions, Selection
-from reconciler.workspace.git.inventory import ref_of
-from reconciler.workspace.git.repository import Repository
+from reconciler.service.pace import ClientSettings
 from tests.model.declared import leaves
 from tests.model.identity import Live
 from tests.model.world import ELSEWHERE, World, seed_of, write_record, written

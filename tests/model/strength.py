@@ -19,7 +19,7 @@ MOST = 500
 
 
 FAULTS = {
-    "reconciler/authoring/drift.py": (
+    "reconciler/commands/drift.py": (
         (
             "F8",
             "drift reports entries that do not count as deleted",
@@ -156,7 +156,7 @@ FAULTS = {
             "in inventory.entries.items():",
         ),
     ),
-    "reconciler/planning/matcher.py": (
+    "reconciler/planning/match.py": (
         (
             "F5",
             "of two former names that are both live, the first is taken",
@@ -184,7 +184,7 @@ FAULTS = {
             "in sorted((), key=",
         ),
     ),
-    "reconciler/workspace/elsewhere.py": (
+    "reconciler/files/elsewhere.py": (
         (
             "D3",
             "a sparse checkout deletes what it leaves out",
@@ -192,7 +192,7 @@ FAULTS = {
             "if False:",
         ),
     ),
-    "reconciler/workspace/layers.py": (
+    "reconciler/files/layers.py": (
         (
             "G2",
             "defaults of a file do not apply",

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.applying import execute
-from reconciler.client import Transport
 from reconciler.model.event import Report
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired
-from reconciler.reading import Depth, read_live
+from reconciler.service.live import Depth, read_live
+from reconciler.service.transport import Transport
 from tests.support.transport import mocked
 from tests.support.virtual_loop import LoopClock, run_virtually
 from tests.support.worlds import KINDS, NOW, desired_of, export, planned, project

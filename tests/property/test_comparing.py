@@ -15,12 +15,12 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from reconciler.model.address import Address
-from reconciler.model.comparison import field_leaves, is_equal, is_identical, with_default
 from reconciler.model.field_types import MergedObject, OpenObject, SetOf, Text
 from reconciler.model.kind import Field
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.values import MISSING, Path, value_at
+from reconciler.planning.compare import field_leaves, is_equal, is_identical, with_default
 from reconciler.planning.differ import difference
 from reconciler.planning.inventory import Declared
 from reconciler.render.plan_fields import differences

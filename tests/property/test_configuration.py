@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import BadUsage
-from reconciler.workspace.loading import LoadOptions, load, load_all
+from reconciler.files.loading import LoadOptions, load, load_all
 from tests.conftest import LONG, ROOT
 from tests.corpus.cases import BASE
 from tests.support.diagnostics import assert_sound

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from reconciler.files.loading import load
 from reconciler.model.plan import encode
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.values import MISSING, UNSET, value_at
-from reconciler.workspace.loading import load
 from tests.conftest import LONG
 from tests.support.cli import write
 from tests.support.worlds import PureServer, live_of, live_project, planned

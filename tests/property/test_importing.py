@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from reconciler.authoring.import_choice import key_of
-from reconciler.authoring.importing import import_live
-from reconciler.commands.planning import plan
+from reconciler.commands.import_.choice import key_of
+from reconciler.commands.import_.run import import_live
+from reconciler.commands.plan.work import plan
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.kinds import all_kinds
 from reconciler.model.field_types import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.client import SecretResolver
 from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import Plan, encode
 from reconciler.model.text import is_breaking
@@ -14,6 +13,7 @@ from reconciler.providers.flaws import flaw_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
+from reconciler.service.http import SecretResolver
 from tests.support.worlds import (
     desired_of,
     export,

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.authoring.renaming import move
+from reconciler.commands.mv import move
+from reconciler.files.loading import load
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.workspace.loading import load
 from tests.conftest import LONG
 from tests.support.cli import write
 

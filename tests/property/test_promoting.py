@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.authoring.comparing import compared, open_pair, promote
+from reconciler.commands.compare import compared, open_pair, promote
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ReconcilerError
+from reconciler.files.loading import load
 from reconciler.model.address import Address
 from reconciler.model.resource import Resource
-from reconciler.workspace.loading import load
 from tests.conftest import LONG
 from tests.support.cli import write
 

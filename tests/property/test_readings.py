@@ -13,7 +13,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.planning.details import needs_of, parents_to_read
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.planner import chosen
+from reconciler.planning.make import chosen
 from tests.support.worlds import KINDS, inventory_of, plan_context, planned, worlds
 
 _policies = st.builds(

@@ -8,7 +8,6 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.client import SecretResolver
 from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import encode
 from reconciler.model.redaction import masked_in
@@ -16,6 +15,7 @@ from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions, Style
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
+from reconciler.service.http import SecretResolver
 from tests.support.worlds import (
     desired_of,
     export,

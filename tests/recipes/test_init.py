@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.authoring.initialising import InitOptions
-from reconciler.authoring.recipes import RECIPES, write_recipe
+from reconciler.commands.init.files import InitOptions
+from reconciler.commands.init.recipes import RECIPES, write_recipe
 from reconciler.errors import BadUsage
 from reconciler.version import REPOSITORY
 from tests.support.cli import reconciler, write

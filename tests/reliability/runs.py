@@ -9,16 +9,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli.output import exit_code_of_apply
-from reconciler.client import ClientSettings, Stop
-from reconciler.commands.applying import apply
-from reconciler.commands.planning import plan
+from reconciler.commands.apply.run import apply
+from reconciler.commands.output import exit_code_of_apply
+from reconciler.commands.plan.work import plan
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
+from reconciler.service.pace import ClientSettings
+from reconciler.service.waits import Stop
 from tests.reliability.accounting import normal
 from tests.reliability.scenarios import ENVIRON, Scenario
 from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service

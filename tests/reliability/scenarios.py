@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reconciler.workspace.git.inventory import ref_of
-from reconciler.workspace.git.repository import Repository
+from reconciler.git.inventory import ref_of
+from reconciler.git.repository import Repository
 from tests.reliability.service import KEY, ORGANIZATION
 from tests.support.cli import write
 from tests.support.inventories import write_inventory

@@ -18,9 +18,9 @@ import sys
 from typing import Any, NoReturn
 
 import reconciler
-from reconciler.cli import main
+from reconciler.commands import main
 
-_PARTS = ("reconciler.cli", "reconciler.commands", "reconciler.model", "reconciler.render")
+_PARTS = ("reconciler.commands", "reconciler.commands", "reconciler.model", "reconciler.render")
 _LAZY = ("httpx", "httpcore", "anyio._backends._asyncio", "jsonschema_rs", "msgspec", "orjson")
 
 

@@ -12,7 +12,7 @@ from tests.support.limits import TIMEOUT, time_limit
 
 _PROGRAM = """
 import sys
-from reconciler.cli.demo import embedded_service
+from reconciler.commands.demo import embedded_service
 with embedded_service() as service:
     print(service["base_url"], flush=True)
     sys.stdin.read()

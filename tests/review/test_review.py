@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.files.loading import LoadOptions, load
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan, Severity
-from reconciler.planning.planner import make_plan
+from reconciler.planning.make import make_plan
 from reconciler.render.formats import writer_of
 from reconciler.render.options import DEFAULTS
-from reconciler.workspace.loading import LoadOptions, load
 from tests.review.dangers import DANGERS, NEW_PLACES
 from tests.review.pull_requests import (
     HARMLESS,

@@ -19,11 +19,11 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reconciler.authoring.importing import import_live, remarks_on_import
+from reconciler.commands.backfill.run import Span, backfill
+from reconciler.commands.import_.run import import_live, remarks_on_import
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode
-from reconciler.operations.backfills import Span, backfill
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.progress import report_as_text

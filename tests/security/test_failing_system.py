@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.workspace.writing import check_regular
+from reconciler.editing.writing import check_regular
 from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK, full_disk

@@ -18,18 +18,18 @@ from pathlib import Path
 import pytest
 
 from reconciler import diagnostics
+from reconciler import paths as limits
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import ReconcilerError, UnreadableFile
+from reconciler.files.loading import load_all
+from reconciler.files.references import Expansion
+from reconciler.files.resource_files import fits_path
+from reconciler.files.sources import FolderSource
+from reconciler.files.yaml.loader import parse
+from reconciler.git.repository import GitSource, Objects, Repository
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.render.ci_reports import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.workspace import paths as limits
-from reconciler.workspace.git.repository import GitSource, Objects, Repository
-from reconciler.workspace.loading import load_all
-from reconciler.workspace.references import Expansion
-from reconciler.workspace.resource_files import fits_path
-from reconciler.workspace.sources import FolderSource
-from reconciler.workspace.yaml.loader import parse
 from tests.conftest import LONG, ROOT
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
@@ -129,7 +129,7 @@ def test_security_13_the_number_of_files_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {f"{n}.yaml": "# lake\n" * 10 for n in range(9)}
-    limit(monkeypatch, "reconciler.workspace.resource_files", MAX_FILES=8)
+    limit(monkeypatch, "reconciler.files.resource_files", MAX_FILES=8)
     assert "9 resource files" in checked(tmp_path, files)["workspace-too-large"].message
 
 
@@ -158,8 +158,8 @@ def test_an_unreadable_folder_is_an_error(tmp_path: Path) -> None:
 def test_security_13_a_commit_is_read_within_the_same_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, "reconciler.workspace.git.repository", MAX_FILE_BYTES=20)
-    limit(monkeypatch, "reconciler.workspace.sources", MAX_FILE_BYTES=20)
+    limit(monkeypatch, "reconciler.git.repository", MAX_FILE_BYTES=20)
+    limit(monkeypatch, "reconciler.files.sources", MAX_FILE_BYTES=20)
     git = Git.init(tmp_path / "repository")
     write(git.folder, {"a.yaml": "a: 1\n", "b.yaml": "b: 1 # " + "lake" * 9})
     (git.folder / "c.yaml").symlink_to("../../outside.yaml")
@@ -187,7 +187,7 @@ def test_security_13_what_references_expand_to_is_bounded_in_total(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert "levels deep" in str(Expansion().refused(nested(limits.MAX_DEPTH + 1)))
-    limit(monkeypatch, "reconciler.workspace.references", MAX_TOTAL_EXPANDED=25)
+    limit(monkeypatch, "reconciler.files.references", MAX_TOTAL_EXPANDED=25)
     expansion, value = Expansion(), [["lake"] * 8]
     assert expansion.refused(value) is None
     assert expansion.refused(value) is None
@@ -197,7 +197,7 @@ def test_security_13_what_references_expand_to_is_bounded_in_total(
 def test_security_13_loading_stops_when_references_expand_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, "reconciler.workspace.references", MAX_TOTAL_EXPANDED=25)
+    limit(monkeypatch, "reconciler.files.references", MAX_TOTAL_EXPANDED=25)
     workspace = f"{WORKSPACE}vars: {{v9: lake}}\n"
     files = {
         "a.yaml": "projects:\n"
@@ -253,7 +253,7 @@ def alias_bomb(merged: str) -> str:
 def test_security_13_yaml_bombs_are_bounded(
     text: str, code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    limit(monkeypatch, "reconciler.workspace.yaml.construct", MAX_NODES=20_000)
+    limit(monkeypatch, "reconciler.files.yaml.construct", MAX_NODES=20_000)
     diagnostic = checked(tmp_path, {"a.yaml": text})[code]
     assert diagnostic.at is not None
     assert diagnostic.at.file == "a.yaml"

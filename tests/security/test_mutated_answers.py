@@ -24,7 +24,7 @@ ANSWERS, CHUNK = (2_000, 250) if LONG else (12, 12)
 MOST_MEGABYTES = 256
 MEASURED = """\
 import sys
-from reconciler.cli import main
+from reconciler.commands import main
 from tests.support.memory import peak_megabytes
 try:
     main()

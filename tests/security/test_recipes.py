@@ -8,7 +8,7 @@ import shlex
 import click
 import pytest
 
-from reconciler.cli.program import cli
+from reconciler.commands.program import cli
 from tests.conftest import ROOT
 
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.client.failures import service_error
 from reconciler.model.kind import Action
 from reconciler.model.plan import encode
 from reconciler.model.redaction import HIDDEN, Redactor, masked_in, redact_line
@@ -25,6 +24,7 @@ from reconciler.model.schemas import looks_secret
 from reconciler.model.values import SecretValue
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.plan_text import plan_as_text
+from reconciler.service.failures import service_error
 from tests.conftest import LONG
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.client import SecretResolver
 from reconciler.errors import SecretUnavailable
 from reconciler.model.connection import Readable, SecretSettings
 from reconciler.model.values import SecretRef
+from reconciler.service.http import SecretResolver
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.client import SecretResolver
 from reconciler.model.connection import SecretSettings
 from reconciler.model.values import SecretRef
 from reconciler.providers.flaws import flaw_of
+from reconciler.service.http import SecretResolver
 from tests.security.test_references import HTTP, assert_refused, run, service, workspace
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator

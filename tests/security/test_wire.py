@@ -17,10 +17,10 @@ from threading import Thread
 import httpx
 import pytest
 
-from reconciler.client.exchange import open_http
-from reconciler.client.limits import ClientSettings
 from reconciler.errors import ReconcilerError, ServiceError, Unavailable
 from reconciler.model.request import Answer, Repeat, Request
+from reconciler.service.http import open_http
+from reconciler.service.pace import ClientSettings
 from tests.security.witness import listener, witnessed
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

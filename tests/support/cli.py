@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import main
+from reconciler.commands import main
 from tests.support.limits import TIMEOUT, limited
 
 _INHERITED = (

@@ -14,7 +14,7 @@ import sys
 import traceback
 
 import reconciler
-from reconciler.cli import main
+from reconciler.commands import main
 
 _SEPARATOR = "\0"
 _CLIENT = """\

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reconciler.authoring.drift import Drift, Pulled, drift, pull
-from reconciler.commands.planning import plan
+from reconciler.commands.drift import Drift, Pulled, drift, pull
+from reconciler.commands.plan.work import plan
 from reconciler.commands.runtime import Reported, Runtime, Workspace
 from reconciler.model.plan import Plan
 from tests.support.cli import Ran, reconciler, write

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli import main
+from reconciler.commands import main
 
 _CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.chmod", "os.truncate", "shutil.move")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT

@@ -11,8 +11,8 @@ from typing import Any
 import click
 import yaml
 
-from reconciler.authoring.recipes import filled
-from reconciler.cli.program import cli
+from reconciler.commands.init.recipes import filled
+from reconciler.commands.program import cli
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "recipes"

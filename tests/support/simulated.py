@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.client import ClientSettings
 from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.service.pace import ClientSettings
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator

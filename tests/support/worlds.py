@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.applying.checks import modifications
+from reconciler.applying.check import modifications
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.kind import Action, Dialect
@@ -22,8 +22,8 @@ from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, S
 from reconciler.model.values import SecretRef
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.inventory import Applied, Inventory, Record, hash_of_secrets
-from reconciler.planning.matcher import match
-from reconciler.planning.planner import make_plan
+from reconciler.planning.make import make_plan
+from reconciler.planning.match import match
 
 KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.refusals import REFUSALS
-from reconciler.model.behaviour import Behaviour, Overlap
+from reconciler.kinds.behaviour import Behaviour, Overlap
 from reconciler.model.field_types import moment
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Consequence, Severity

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.kinds.batch_export.query import code_of, hides_code
-from reconciler.model.behaviour import Outcome, RuleContext, Rules
+from reconciler.kinds.behaviour import Outcome, RuleContext, Rules
 from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.live import LiveObject

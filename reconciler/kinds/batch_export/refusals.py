@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from reconciler.kinds.accepted import NOT_ACCEPTED
 from reconciler.kinds.batch_export.consequences import (
     live_value,
     runs_of,
@@ -12,8 +13,7 @@ from reconciler.kinds.batch_export.consequences import (
     wanted_type,
 )
 from reconciler.kinds.batch_export.destinations import DESTINATION, INTEGRATIONS
-from reconciler.model.accepted import NOT_ACCEPTED
-from reconciler.model.behaviour import Objection, RuleContext, Rules
+from reconciler.kinds.behaviour import Objection, RuleContext, Rules
 from reconciler.model.field_types import moment
 from reconciler.model.kind import Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TypeAlias
 
-from reconciler.model.accepted import NOT_ACCEPTED
-from reconciler.model.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
+from reconciler.kinds.accepted import NOT_ACCEPTED
+from reconciler.kinds.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
 from reconciler.model.field_types import DecimalText
 from reconciler.model.kind import Action, Dialect
 from reconciler.model.plan import Effect, Severity

@@ -52,21 +52,21 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     },
     "backfills": {"text": "render.runs:backfills_document", "json": _PUBLIC},
     "resolved": _document("render.resolved:resolved_document"),
-    "imported": _document("authoring.importing:imported_document"),
+    "imported": _document("commands.import_.run:imported_document"),
     "audit": _document("render.audit:audit_document"),
-    "drift": _document("authoring.drift:drift_document"),
-    "compared": _document("authoring.comparing:compared_document"),
-    "gaps": _document("operations.gaps:gaps_document"),
-    "all_gaps": _document("operations.gaps:all_gaps_document")
+    "drift": _document("commands.drift:drift_document"),
+    "compared": _document("commands.compare:compared_document"),
+    "gaps": _document("commands.gaps:gaps_document"),
+    "all_gaps": _document("commands.gaps:all_gaps_document")
     | {"json": "render.environments:results_as_json"},
-    "statuses": _document("operations.status_report:statuses_document")
+    "statuses": _document("commands.status.report:statuses_document")
     | {"json": "render.environments:results_as_json"},
     "runs": _document("render.runs:runs_document"),
     "logs": _document("render.runs:logs_document"),
-    "status": _document("operations.status_report:status_document"),
-    "health": _document("operations.doctor:health_document"),
-    "projects": _document("operations.projects:projects_document"),
-    "project_details": _document("operations.projects:project_document"),
+    "status": _document("commands.status.report:status_document"),
+    "health": _document("commands.doctor.health:health_document"),
+    "projects": _document("commands.projects:projects_document"),
+    "project_details": _document("commands.projects:project_document"),
 }
 """By result and format: `module:function` below the package, imported when it writes."""
 

@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.applying import execute
-from reconciler.client import Stop
 from reconciler.model.event import Event, Report
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Resource
-from reconciler.reading import Depth, read_live
+from reconciler.service.live import Depth, read_live
+from reconciler.service.waits import Stop
 from tests.conftest import StartService
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock, connected, resolver

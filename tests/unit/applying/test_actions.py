@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.checks import lacks_fields
+from reconciler.applying.check import lacks_fields
 from reconciler.model.event import Done, Event, Waiting
 from reconciler.model.kind import Action
 from reconciler.model.live import Live

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.events import AuditLog, Bus, Output
+from reconciler.applying.log import AuditLog, Bus, Output
 from reconciler.errors import ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.event import (

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.applying import actions, execute
-from reconciler.client import Stop
+from reconciler.applying import execute
+from reconciler.applying import steps as actions
 from reconciler.errors import SecretUnavailable
 from reconciler.model.connection import Window
 from reconciler.model.event import (
@@ -27,6 +27,7 @@ from reconciler.model.event import (
     Waiting,
 )
 from reconciler.model.plan import Plan
+from reconciler.service.waits import Stop
 from tests.support.transport import mocked
 from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
 from tests.unit.applying.conftest import World

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.applying.executor import levels_of
+from reconciler.applying.run import levels_of
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change

@@ -19,14 +19,14 @@ def test_only_calls_and_modules_make_runs_differ() -> None:
             "plan",
             ratios={"CPU": ratio_of([2.0], [1.0])},
             calls={"plan": 6},
-            modules={"plan": ["httpx", "reconciler.cli"]},
+            modules={"plan": ["httpx", "reconciler.commands"]},
         )
     }
     saved = as_json(before)["results"]
     slower = Result("plan", {"CPU": ratio_of([3.0], [1.0])}, {"plan": 6}, before["plan"].modules)
     assert compare(saved, {"plan": slower}) == (["plan: CPU: 2.00 -> 3.00 (+50%)"], False)
     assert compare(saved, {"plan": slower}, exact_only=True) == ([], False)
-    other = Result("plan", {}, {"plan": 7}, {"plan": ["reconciler.cli", "yaml"]})
+    other = Result("plan", {}, {"plan": 7}, {"plan": ["reconciler.commands", "yaml"]})
     assert compare(saved, {"plan": other}) == (
         ["plan: plan: 6 -> 7 calls", "plan: plan imports +yaml -httpx"],
         True,

@@ -8,6 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.commands.backfill.run import (
+    aligned_range,
+    approval_of_backfills,
+    bound,
+    consequences_of,
+    of_gaps,
+    with_trial,
+)
+from reconciler.commands.gaps import Gap, GapState
 from reconciler.errors import BadUsage
 from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.address import Address
@@ -16,15 +25,6 @@ from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource, Severity
 from reconciler.model.run import Run
 from reconciler.model.times import Interval, Schedule
-from reconciler.operations.backfills import (
-    aligned_range,
-    approval_of_backfills,
-    bound,
-    consequences_of,
-    of_gaps,
-    with_trial,
-)
-from reconciler.operations.gaps import Gap, GapState
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 6, 1, tzinfo=UTC)

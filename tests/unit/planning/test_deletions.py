@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.planning import calls_of
+from reconciler.commands.plan.work import calls_of
 from reconciler.model.address import Address
 from reconciler.model.kind import Dialect
 from reconciler.model.live import Live

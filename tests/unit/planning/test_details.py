@@ -9,7 +9,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.planning.details import needs_of, short_forms
-from reconciler.planning.planner import chosen
+from reconciler.planning.make import chosen
 from tests.support.worlds import (
     KINDS,
     desired_of,

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.commands.gaps import GapState, gaps_of
 from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.model.times import Interval, Schedule
-from reconciler.operations.gaps import GapState, gaps_of
 
 HOUR = timedelta(hours=1)
 DAY_ONE = datetime(2026, 6, 1, tzinfo=UTC)

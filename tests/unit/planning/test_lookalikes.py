@@ -11,7 +11,7 @@ from reconciler.model.address import Address
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy
-from reconciler.planning.planner import make_plan
+from reconciler.planning.make import make_plan
 from tests.support.worlds import (
     KINDS,
     desired_of,

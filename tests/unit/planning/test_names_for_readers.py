@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from reconciler.files.loading import load
 from reconciler.model.address import Address
 from reconciler.model.plan import Plan, Reason
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
-from reconciler.workspace.loading import load
 from tests.support.cli import write
 from tests.support.worlds import (
     desired_of,

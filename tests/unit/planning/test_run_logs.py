@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from reconciler.commands.logs import window_of
 from reconciler.model.run import Run
-from reconciler.operations.logs import window_of
 
 NOON = datetime(2026, 10, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

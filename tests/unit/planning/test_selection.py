@@ -12,7 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Lifecycle, ParentRef, State
-from reconciler.planning.planner import make_plan
+from reconciler.planning.make import make_plan
 from tests.support.worlds import (
     KINDS,
     desired_of,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.output import exit_code_of_run
-from reconciler.commands.showing import audit_of
+from reconciler.commands.output import exit_code_of_run
+from reconciler.commands.show import audit_of
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.address import Address
 from reconciler.model.audit_log import Audit, read_log

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.files.redaction import with_lines
+from reconciler.files.yaml.document import Document
 from reconciler.render.diagnostics import crop, diagnostics_as_json, diagnostics_as_text
 from reconciler.render.options import Style, width_of
-from reconciler.workspace.redaction import with_lines
-from reconciler.workspace.yaml.document import Document
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07\r\x9b31m\u202e\u2028\x7f\nerror: forged"
 TWO = "2 warnings in 2 files"

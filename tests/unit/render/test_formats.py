@@ -31,7 +31,7 @@ RUN = """\
 import sys
 from reconciler.render import formats
 formats.__path__.append(sys.argv.pop(1))
-from reconciler.cli import main
+from reconciler.commands import main
 main()
 """
 

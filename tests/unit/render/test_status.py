@@ -12,16 +12,16 @@ from html.parser import HTMLParser
 import pytest
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
-from reconciler.model.public import as_json
-from reconciler.model.run import Run
-from reconciler.operations.status_report import (
+from reconciler.commands.status.report import (
     ExportStatus,
     State,
     StatusNote,
     StatusReport,
     sparkline,
 )
+from reconciler.model.address import Address
+from reconciler.model.public import as_json
+from reconciler.model.run import Run
 from reconciler.render.options import RenderOptions, Style
 from tests.support.reports import written
 

@@ -1,0 +1,62 @@
+"""Compare live objects with the plan before a write, and with what was sent after it.
+
+Only what the plan depends on counts: an export that ran, or a field that is not managed, makes no
+change stale. Servers ignore unknown fields and overwrite some at creation (service.md, 1.1 and
+4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from reconciler.model.field_types import canonical_text
+from reconciler.model.kind import Kind
+from reconciler.model.plan import Change
+from reconciler.model.redaction import Mask, masked_in
+from reconciler.model.text import printable
+from reconciler.model.values import JSON, MISSING, JSONObject, Path
+from reconciler.planning.compare import field_leaves, is_equal, live_values, stamp_of
+
+
+def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -> str:
+    """Return `prefix: "a/" -> "b/"` for each modified field, empty without one."""
+    live = live_values(kind, body) | stamp_of(kind, body)
+    texts = []
+    for path, value in sorted((change.seen or {}).items()):
+        before, after = (canonical_text(masked_in(item, mask)) for item in (value, live.get(path)))
+        if before != after:
+            texts.append(f"{path}: {before} -> {after}")
+    return printable("; ".join(texts))
+
+
+def altered_paths(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[Path, ...]:
+    """Return the paths of sent fields that read back different, without secrets and toggles."""
+    values = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, stored, live=True)}
+    named = {_field_name(kind, name): value for name, value in sent.items()}
+    return tuple(
+        leaf.path
+        for leaf in field_leaves(kind.fields, named, live=False)
+        if not leaf.field.secret
+        and leaf.field.toggle is None
+        and not is_equal(leaf.field, leaf.value, values.get(leaf.path, MISSING))
+    )
+
+
+def body_of_altered(kind: Kind, sent: JSONObject, altered: Collection[Path]) -> dict[str, JSON]:
+    """Return the top-level fields of a body that read back different, to send them again."""
+    names = {path[0] for path in altered}
+    return {name: value for name, value in sent.items() if _field_name(kind, name) in names}
+
+
+def lacks_fields(kind: Kind, stored: JSONObject, altered: Collection[Path]) -> bool:
+    """Return whether a body lacks an altered field: then it is not the whole object."""
+    if not altered:
+        return False
+    shown = {leaf.path for leaf in field_leaves(kind.fields, stored, live=True)}
+    return any(path not in shown for path in altered)
+
+
+def _field_name(kind: Kind, name: str) -> str:
+    """Return the kind's own name of a field that a dialect may call otherwise."""
+    field = kind.field_named(name)
+    return field.name if field is not None else name

@@ -1,1 +1,0 @@
-"""Format, extend and write YAML files without losing comments."""

@@ -1,0 +1,1 @@
+"""`apply`: apply a plan after showing it."""

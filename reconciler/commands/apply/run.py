@@ -1,0 +1,329 @@
+"""The use case `apply`: plan or load a plan, show it, get approval, apply and verify it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.applying import execute
+from reconciler.commands.apply.saved import SavedPlan, saved_plan
+from reconciler.commands.lock import only_apply
+from reconciler.commands.plan.work import PlanResult
+from reconciler.commands.recording import Outputs, recording
+from reconciler.commands.runtime import Workspace
+from reconciler.commands.session import Session
+from reconciler.errors import (
+    BadUsage,
+    GitUnavailable,
+    Interrupted,
+    InvalidResponse,
+    ReconcilerError,
+    RefusedByPolicy,
+    StalePlan,
+)
+from reconciler.git.ci import is_job
+from reconciler.kinds import kinds_by_name
+from reconciler.model.address import Address
+from reconciler.model.event import Ended, Report, Verifying
+from reconciler.model.kind import Action
+from reconciler.model.live import Live
+from reconciler.model.plan import Plan
+from reconciler.model.policy import PlanOptions
+from reconciler.model.redaction import masked_in
+from reconciler.model.text import several
+from reconciler.planning.inventory import Inventory
+from reconciler.service.transport import Transport
+
+_PAUSES = (1.0, 2.0, 4.0)
+"""Seconds before a list that may be behind the writes of the run is read again."""
+_LATE = 10.0
+"""Seconds before a plan after a create without a clear answer, which may take effect late."""
+
+
+Again: TypeAlias = Callable[[], Awaitable[Plan]]
+"""Reads live state and plans again, without secrets to rotate."""
+
+
+class Verification(Struct, frozen=True):
+    """The second plan, None if it was not made; `error` says why it could not be made.
+
+    It judges the changes of the run, whose addresses are `done`. What else it has is new.
+    """
+
+    left: Plan | None = None
+    error: ReconcilerError | None = None
+    done: frozenset[Address] = frozenset()
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether no change of the run is left, None if the second plan was not requested."""
+        if self.error is not None:
+            return False
+        if self.left is None:
+            return None
+        return self.done.isdisjoint(change.address for change in self.left.effective)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the second plan was made and has no change at all."""
+        return self.left is not None and self.left.empty
+
+
+async def verify(
+    session: Session, transport: Transport, again: Again, report: Report
+) -> Verification:
+    """Plan again, as the run was planned. Errors are in the result.
+
+    A plan that still changes what the run has changed, and a list that contradicts another answer,
+    may come from a list that is behind, so it is made again before it is believed.
+    """
+    done = frozenset(result.change.address for result in report.done)
+    try:
+        if any(result.adopted for result in report.done):
+            await transport.pause(_LATE, "a create without a clear answer")
+        for pause in _PAUSES:
+            with suppress(InvalidResponse):
+                left = _clear(_without_secrets(await again(), done), done)
+                if done.isdisjoint(change.address for change in left.effective):
+                    break
+            await transport.pause(pause, "a list that may be behind the changes of this run")
+        else:
+            left = _clear(_without_secrets(await again(), done), done)
+    except ReconcilerError as error:
+        return Verification(error=error)
+    return Verification(masked_in(left, session.mask), done=done)
+
+
+def _clear(plan: Plan, addresses: frozenset[Address]) -> Plan:
+    """Return a plan. Raise ReconcilerError with all resources whose object is not known."""
+    unclear = [plan.unclear[address] for address in sorted(plan.unclear.keys() & addresses)]
+    if unclear:
+        message = "\n".join(dict.fromkeys(refusal.message for refusal in unclear))
+        hints = dict.fromkeys(refusal.allow for refusal in unclear if refusal.allow)
+        raise ReconcilerError(message, hint="\n".join(hints) or None)
+    return plan
+
+
+def _without_secrets(plan: Plan, done: Collection[Address]) -> Plan:
+    """Return a plan without secrets that the run has sent: the inventory has the old ones."""
+    left = (
+        change
+        for change in plan.changes
+        if change.address not in done
+        or change.action is not Action.UPDATE
+        or not all(field.secret for field in change.fields)
+    )
+    return replace(plan, changes=tuple(left))
+
+
+MakePlan: TypeAlias = Callable[
+    [Session, Transport, PlanOptions, Inventory | None], Awaitable[tuple[Plan, Live]]
+]
+"""Reads live state, and returns a plan and the live state that it is made from."""
+
+
+class Screen(Struct, frozen=True):
+    """What is shown.
+
+    show
+        The plan and what applying it takes, before anything is sent.
+    report
+        How the changes ended, before the verification.
+    """
+
+    show: Callable[[PlanResult], None] = lambda _: None
+    report: Callable[[Report], None] = lambda _: None
+
+
+class Applied(Struct, frozen=True):
+    """How an apply ended.
+
+    recorded, record_problem
+        The reference of the inventory, or why it was not written.
+    problems
+        The outputs that are incomplete, a line for each.
+    """
+
+    plan: Plan
+    ended: Ended
+    verification: Verification
+    calls: int
+    recorded: str | None = None
+    record_problem: GitUnavailable | None = None
+    problems: tuple[str, ...] = ()
+
+
+async def apply(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    options: PlanOptions | None = None,
+    *,
+    approve: Callable[[Plan], Awaitable[bool]] | None = None,
+    auto_approve: bool = False,
+    plan_file: Path | None = None,
+    plan_id: str | None = None,
+    push: bool = False,
+    rollback: bool = False,
+    outputs: Outputs | None = None,
+    screen: Screen | None = None,
+    make: MakePlan = Session.planned,
+) -> Applied:
+    """Make or load a plan, get approval, apply it, verify it.
+
+    `auto_approve`, `plan_file` (a saved plan) and `plan_id` (the first digits of the id of the
+    plan) are approvals; without them `approve` is asked, if there is something to do and no guard
+    refuses it. `push` pushes the inventory, `rollback`
+    allows a commit that lacks applied ones. `outputs` get the events of the run. `make` makes
+    another plan than that of the configuration, and verifies it.
+
+    Raises:
+        BadUsage: options exclude each other, or there is no way to approve; nothing was sent.
+        RefusedByPolicy: a guard refuses the plan; nothing was sent.
+        InvalidPlanFile: the saved plan can't be read; nothing was sent.
+        StalePlan: the saved plan is stale, the plan has another id, or HEAD lacks the applied
+            commit; nothing was sent.
+        SecretUnavailable: a secret that would be sent is missing; nothing was sent.
+        ReconcilerError: the plan was not approved; nothing was sent.
+        The errors of `plan`.
+
+    """
+    if plan_file is not None and plan_id is not None:
+        raise BadUsage("--plan-id and PLAN_FILE exclude each other")
+    asks = not auto_approve and plan_file is None and plan_id is None
+    session = Session.open(workspace)
+    if asks and approve is None:
+        raise no_terminal(", --plan-id, or a plan that was saved with `plan --out FILE`")
+    async with session.connected() as transport, AsyncExitStack() as stack:
+        run = _Run(session, transport, options or PlanOptions(), screen or Screen(), make)
+        lock = only_apply(transport)
+        if not asks:
+            await stack.enter_async_context(lock)
+        planned = await run.planned(plan_file, push=push, rollback=rollback)
+        shown = await run.shown(planned, plan_id)
+        if asks and approve is not None:
+            if not shown.empty and not await approve(shown):
+                raise ReconcilerError("not approved; nothing was sent")
+            await stack.enter_async_context(lock)
+            # Others had time while a person decided: every object is checked.
+            planned = replace(planned, live=planned.live.of_old())
+        return await run.applied(planned, outputs or Outputs(), push=push)
+
+
+def no_terminal(others: str = "") -> BadUsage:
+    """Return the error of a run that needs approval and has no way to ask for it."""
+    return BadUsage(
+        "no terminal to ask for approval; nothing was sent", hint=f"pass --auto-approve{others}"
+    )
+
+
+def check_policy(plan: Plan) -> None:
+    """Raise RefusedByPolicy if a guard refuses the plan."""
+    if plan.refusals:
+        count = several(len(plan.refusals), "rule")
+        raise RefusedByPolicy(f"refused by policy ({count}); nothing was sent")
+
+
+class _Run(Struct, frozen=True):
+    """An apply that is connected."""
+
+    session: Session
+    transport: Transport
+    options: PlanOptions
+    screen: Screen
+    make: MakePlan
+
+    async def planned(self, file: Path | None, *, push: bool, rollback: bool) -> SavedPlan:
+        """Return the plan of now, or what a saved plan has in common with it."""
+        session, transport, options = self.session, self.transport, self.options
+        inventory = session.inventory(options, push=push, rollback=rollback)
+        if file is not None:
+            planned = await saved_plan(session, transport, options, file, inventory)
+        else:
+            planned = SavedPlan(*await self.make(session, transport, options, inventory), inventory)
+        if inventory is not None:
+            inventory = inventory.counted(planned.live, kinds_by_name())
+        return replace(planned, inventory=inventory)
+
+    async def shown(self, planned: SavedPlan, plan_id: str | None) -> Plan:
+        """Show a plan and return it as shown.
+
+        Raises StalePlan unless it has the id that was reviewed, RefusedByPolicy.
+        """
+        session, plan = self.session, planned.plan
+        session.resolve_sent(plan)
+        named = await session.named(self.transport, plan)
+        result = PlanResult.of(named, session, self.transport)
+        self.screen.show(result)
+        if plan_id is not None and not plan.plan_id.startswith(plan_id):
+            raise StalePlan(
+                f"the plan is {plan.plan_id}, not {plan_id}; nothing was sent",
+                hint="have the plan above reviewed, and pass its id",
+            )
+        check_policy(plan)
+        if session.history is not None and planned.inventory is not None:
+            session.history.check_direction(planned.inventory, plan)
+        return result.plan
+
+    async def applied(self, planned: SavedPlan, outputs: Outputs, *, push: bool) -> Applied:
+        """Apply a plan, verify it, and record it."""
+        session, plan = self.session, planned.plan
+        with (
+            recording(outputs, session.runtime, session.mask) as bus,
+            self.transport.reporting_to(bus),
+        ):
+            report = await execute(plan, self.transport, listen=bus, live=planned.live)
+            self.screen.report(masked_in(report, session.mask))
+            verification = await self.verification(planned, report)
+            if isinstance(verification.error, Interrupted):
+                report = replace(report, interrupted=True)
+            ended = Ended(report, verification.passed)
+            bus(ended)
+            calls = self.transport.calls
+            applied = Applied(plan, ended, verification, calls, problems=bus.problems)
+            return masked_in(_recorded(applied, session, planned, push=push), session.mask)
+
+    async def verification(self, planned: SavedPlan, report: Report) -> Verification:
+        """Plan again after a complete run. After another one, look for duplicates of its creates.
+
+        Runs that share no lock may create the same: the last of them to create sees both objects.
+        """
+        plan = planned.plan
+        if plan.empty or not (report.complete or report.has_created):
+            return Verification()
+        self.transport.emit(Verifying())
+        options = replace(
+            self.options, selection=plan.selection, planned_before=plan.addresses, rotate=()
+        )
+
+        async def again() -> Plan:
+            left, _ = await self.make(self.session, self.transport, options, planned.inventory)
+            return left
+
+        if report.complete:
+            return await verify(self.session, self.transport, again, report)
+        with suppress(ReconcilerError):
+            left = await again()
+            try:
+                _clear(left, plan.addresses)
+            except ReconcilerError as error:
+                return Verification(error=error)
+        return Verification()
+
+
+def _recorded(applied: Applied, session: Session, planned: SavedPlan, *, push: bool) -> Applied:
+    """Write what was applied. In a job it is written only if it is pushed."""
+    history, inventory = session.history, planned.inventory
+    if inventory is None or history is None or history.head is None:
+        return applied
+    if is_job(session.runtime.environ) and not push:
+        return applied
+    ended = applied.ended.report, applied.verification.left
+    try:
+        history.record(applied.plan, ended, inventory, push=push)
+    except GitUnavailable as error:
+        return replace(applied, record_problem=error)
+    return replace(applied, recorded=history.ref)

@@ -1,0 +1,1 @@
+"""`backfill`: run an export again for a past range."""

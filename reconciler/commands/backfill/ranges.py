@@ -1,0 +1,272 @@
+"""Start backfills of one live object, at most once, and wait for them (service.md, 8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from math import inf
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from reconciler.commands.runs import backfill_id, read_backfills, read_runs, valid
+from reconciler.errors import (
+    AmbiguousOutcome,
+    Interrupted,
+    Invalid,
+    NotFound,
+    ReconcilerError,
+    ServiceError,
+    Throttled,
+)
+from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
+from reconciler.model.field_types import time_text
+from reconciler.model.kind import Dialect
+from reconciler.model.run import COMPLETED, BackfillRow, Run
+from reconciler.model.times import Schedule
+from reconciler.model.values import JSONObject
+from reconciler.service.calls import ObjectCalls
+
+_TOO_MANY = "too_many_concurrent_backfills"
+_NO_DATA = "no data"
+"""In the 400 of a range without data, of servers of 2025 (service.md, 8.1)."""
+_SERVER_ERROR = 500
+_ROW = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The id of a row, unlike that of a workflow."""
+_SEARCH = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0, 35.0)
+"""Seconds before each look for a row, which may appear after two minutes."""
+_LOOKS_AFTER_500 = 6
+"""Looks for a row, half a minute in all, after an error of the service itself."""
+_LATE = 150.0
+_LONGEST = 30.0
+_MOMENT = timedelta(seconds=1)
+"""The precision of the time of the service."""
+_UNTIL_RUNS = 1800.0
+"""Seconds without the end of a run after which a server without rows is not waited for."""
+
+
+class Backfiller(Struct):
+    """Starts the backfills of one object. `now` is the time of the service when they were planned.
+
+    After one that fails, or whose outcome is unknown, nothing more is started. A stop leaves what
+    runs running.
+    """
+
+    calls: ObjectCalls
+    schedule: Schedule
+    now: datetime
+    planned: tuple[PlannedBackfill, ...]
+    ends: list[BackfillEnd] = field(default_factory=list)
+
+    async def begin(self) -> None:
+        """Start what is left, in order, up to a backfill on trial."""
+        for item in self.planned[len(self.ends) :]:
+            if self.ends and not _lets_go_on(self.ends[-1]):
+                detail = "the backfill before it did not complete"
+                end = BackfillEnd(item, BackfillState.SKIPPED, detail=detail)
+            else:
+                end = await self._start(item)
+            self.ends.append(end)
+            if item.trial and end.state.fine:
+                return
+
+    async def go_on(self) -> None:
+        """Start the rest after a trial that completes."""
+        if self.ends[-1].planned.trial:
+            self.ends[-1] = await self.wait(self.ends[-1])
+        await self.begin()
+
+    async def finish(self) -> None:
+        """Wait until everything has ended."""
+        self.ends = [await self.wait(end) for end in self.ends]
+
+    # Start
+
+    async def _start(self, planned: PlannedBackfill) -> BackfillEnd:
+        """Send one request. If its outcome is unknown, look for the row; never send it again."""
+        sent = False
+        try:
+            before = await read_backfills(self.calls) or ()
+            pending = [row for row in before if row.pending]
+            if running := rows_of(planned, pending, dialect=self.calls.dialect):
+                return BackfillEnd(planned, BackfillState.RUNNING, running[0].id)
+            sent = True
+            answer = await self._send(planned)
+        except AmbiguousOutcome as error:
+            looks = _LOOKS_AFTER_500 if error.status == _SERVER_ERROR else len(_SEARCH)
+            row = await self._found(planned, before, looks=looks)
+            if row is not None:
+                return BackfillEnd(planned, BackfillState.STARTED, row.id)
+            hint = "look at its backfills and runs before you start it again"
+            return BackfillEnd(planned, BackfillState.UNKNOWN, detail=error.message, hint=hint)
+        except Interrupted:
+            return BackfillEnd(planned, BackfillState.SKIPPED, detail="interrupted")
+        except ReconcilerError as error:
+            return _not_started(planned, error, sent=sent)
+        if answer is not None and not _ROW.fullmatch(answer):
+            row = await self._found(planned, before, looks=3)
+            answer = row.id if row is not None else None
+        return BackfillEnd(planned, BackfillState.STARTED, answer)
+
+    async def _send(self, planned: PlannedBackfill) -> str | None:
+        """Send the request to the first of its paths that exists, and return the id."""
+        body = self._body(planned)
+        if self.calls.offered("backfill"):
+            try:
+                return backfill_id(await self.calls.send("backfill", body=body))
+            except NotFound:
+                if not self.calls.offered("backfill_of_old_servers"):
+                    raise
+        return backfill_id(await self.calls.send("backfill_of_old_servers", body=body))
+
+    def _body(self, planned: PlannedBackfill) -> JSONObject:
+        """Return the bounds: dates where days have a time zone (service.md, 1.8)."""
+        bounds = {"start_at": planned.start, "end_at": planned.end}
+        zone = self.schedule.zone
+        if zone is not None:
+            return {
+                name: moment.astimezone(zone).date().isoformat() for name, moment in bounds.items()
+            }
+        return {name: time_text(moment) for name, moment in bounds.items()}
+
+    async def _found(
+        self, planned: PlannedBackfill, before: Sequence[BackfillRow], *, looks: int
+    ) -> BackfillRow | None:
+        """Return the only new row of a range, None also if it can't be looked for."""
+        old = {row.id for row in before}
+        with suppress(ServiceError, Interrupted):
+            for seconds in _SEARCH[:looks] if self.calls.offered("backfills") else ():
+                if seconds:
+                    await self.calls.transport.pause(seconds, "looking for the backfill")
+                rows = [row for row in await read_backfills(self.calls) or () if row.id not in old]
+                if matching := rows_of(planned, rows, dialect=self.calls.dialect):
+                    return matching[0] if len(matching) == 1 else None
+        return None
+
+    # Wait
+
+    async def wait(self, end: BackfillEnd) -> BackfillEnd:
+        """Return how a backfill ended, after it has. It is returned unchanged after a stop."""
+        if end.state not in (BackfillState.STARTED, BackfillState.RUNNING):
+            return end
+        try:
+            return await self._waited(end)
+        except Interrupted:
+            hint = f"cancel it with: {self.calls.command('backfill', '--cancel')}"
+            return replace(end, detail="it goes on", hint=hint)
+        except ServiceError as error:
+            return replace(end, detail=f"it was started; {error.message}")
+
+    async def _waited(self, end: BackfillEnd) -> BackfillEnd:
+        transport, seconds, progress = self.calls.transport, 2.0, ""
+        changed = transport.clock()
+        while True:
+            seen = await (self._of_runs(end) if end.id is None else self._of_row(end, end.id))
+            if isinstance(seen, BackfillEnd):
+                return seen
+            before, (progress, patience) = progress, seen
+            changed = changed if progress == before else transport.clock()
+            if transport.clock() - changed > patience:
+                return replace(end, detail=f"it was started; {progress}")
+            await transport.pause(seconds, progress)
+            seconds = min(seconds * 1.5, _LONGEST)
+
+    async def _of_row(self, end: BackfillEnd, row_id: str) -> BackfillEnd | tuple[str, float]:
+        """Return how a backfill ended by its row, or its progress and how long that may last."""
+        try:
+            body = await self.calls.send("backfill_row", backfill=row_id)
+        except NotFound:
+            # The row of a backfill may appear after two minutes (service.md, 8.1).
+            return "the backfill is not listed yet", _LATE
+        row = valid(BackfillRow.of, [body], f"backfill {row_id}")[0]
+        if row.pending:
+            return _progress(end.planned, row), inf
+        if row.status != COMPLETED:
+            return replace(end, state=BackfillState.FAILED, detail=f"it ended as {row.status}")
+        # A completed one may have failed runs (service.md, 8.3).
+        since = (row.created_at or self.now) - _MOMENT
+        runs = [run for run in await read_runs(self.calls, since) if run.backfill == row.id]
+        if not runs:
+            is_empty = row.total_records in (0, None)
+            return replace(end, state=BackfillState.EMPTY if is_empty else BackfillState.COMPLETED)
+        return _judged(end, runs)
+
+    async def _of_runs(self, end: BackfillEnd) -> BackfillEnd | tuple[str, float]:
+        """Return the same by the runs since the plan, on servers without a list of backfills."""
+        planned = end.planned
+        ended = [
+            run
+            for run in await read_runs(self.calls, self.now - _MOMENT)
+            if not run.pending and run.start is not None and run.end is not None
+            if planned.start <= run.start and run.end <= planned.end
+        ]
+        if any(run.end == planned.end for run in ended):
+            return _judged(end, ended)
+        return f"{len(ended)} of {planned.runs} runs ended", _UNTIL_RUNS
+
+
+def _lets_go_on(end: BackfillEnd) -> bool:
+    """Return whether the next backfill of an object may be started."""
+    if end.planned.trial:
+        return end.state in (BackfillState.COMPLETED, BackfillState.EMPTY)
+    return end.state.fine
+
+
+async def run_all(
+    backfillers: Sequence[Backfiller], *, wait: bool
+) -> list[tuple[BackfillEnd, ...]]:
+    """Start the backfills of objects one after another, and return how each of them ended.
+
+    Waits for those on trial, and with `wait` for all.
+    """
+    for backfiller in backfillers:
+        await backfiller.begin()
+    for backfiller in backfillers:
+        await backfiller.go_on()
+    if wait:
+        for backfiller in backfillers:
+            await backfiller.finish()
+    return [tuple(backfiller.ends) for backfiller in backfillers]
+
+
+def _judged(end: BackfillEnd, runs: list[Run]) -> BackfillEnd:
+    """Return the end of a backfill by its runs, several of which may be of one interval."""
+    completed = {run.end for run in runs if run.completed}
+    bad = [run for run in runs if not run.completed and run.end not in completed]
+    if not bad:
+        return replace(end, state=BackfillState.COMPLETED)
+    error = f": {bad[0].error}" if bad[0].error else ""
+    detail = f"{len(bad)} of {end.planned.runs} runs did not complete ({bad[0].status}{error})"
+    state = BackfillState.PARTLY if completed else BackfillState.FAILED
+    return replace(end, state=state, detail=detail)
+
+
+def rows_of(
+    planned: PlannedBackfill, rows: Iterable[BackfillRow], *, dialect: Dialect | None
+) -> list[BackfillRow]:
+    """Return the rows that a backfill of a range may have.
+
+    Servers of 2025 may move its start (service.md, 15.59).
+    """
+    ending = [row for row in rows if row.end == planned.end]
+    moved = dialect in (None, Dialect.V2025)
+    return [row for row in ending if row.start == planned.start] or [
+        row for row in ending if moved and row.start is not None and row.start > planned.start
+    ]
+
+
+def _not_started(planned: PlannedBackfill, error: ReconcilerError, *, sent: bool) -> BackfillEnd:
+    if isinstance(error, Invalid) and _NO_DATA in error.message:
+        return BackfillEnd(planned, BackfillState.EMPTY, detail=error.message)
+    state = BackfillState.FAILED if sent else BackfillState.SKIPPED
+    is_full = isinstance(error, Throttled) and error.code == _TOO_MANY
+    hint = "wait until running backfills of this project finish" if is_full else error.hint
+    return BackfillEnd(planned, state, detail=error.message, hint=hint)
+
+
+def _progress(planned: PlannedBackfill, row: BackfillRow) -> str:
+    total = row.total_runs if row.total_runs is not None else planned.runs
+    rows = f" · about {row.total_records:,} rows" if row.total_records else ""
+    return f"backfill: {row.finished_runs or 0} of {total} runs{rows}"

@@ -1,0 +1,106 @@
+"""Find values for shell completion in the files of a workspace.
+
+No value comes from the network, and a file that cannot be read only leaves values out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import ReconcilerError
+from reconciler.files.resource_files import is_key, selected_files
+from reconciler.files.sources import FolderSource, workspace_above
+from reconciler.files.workspace_file import Workspace
+from reconciler.files.yaml.document import Document
+from reconciler.files.yaml.loader import parse
+from reconciler.kinds import all_kinds, kinds_by_collection, kinds_by_name
+from reconciler.model.address import Address
+from reconciler.model.kind import containers
+from reconciler.paths import WORKSPACE_FILE
+
+_MOST_BYTES = 2_000_000
+"""Bytes of resource files that are read: about a second of parsing."""
+_PLAIN = re.compile(r"[\w.@+-]+", re.ASCII)
+
+
+def environments(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the environments of the workspace that begin with a text."""
+    return _beginning(incomplete, _workspace_of(_source_of(ctx)).environments)
+
+
+def resources(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the addresses that begin with a text, or else the keys."""
+    addresses = list(_addresses(_source_of(ctx)))
+    known = _beginning(incomplete, map(str, addresses))
+    return known or _beginning(incomplete, (address.key for address in addresses))
+
+
+def parents(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the keys of resources that contain others, such as projects."""
+    kinds = containers(all_kinds())
+    keys = (address.key for address in _addresses(_source_of(ctx)) if address.kind in kinds)
+    return _beginning(incomplete, keys)
+
+
+def kinds(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the kinds that begin with a text."""
+    return _beginning(incomplete, kinds_by_name())
+
+
+def _beginning(incomplete: str, values: Iterable[str]) -> list[str]:
+    """Return the values that a shell takes as they are and that begin with a text."""
+    plain = {value for value in values if _PLAIN.fullmatch(value)}
+    return sorted(value for value in plain if value.startswith(incomplete))
+
+
+def _source_of(ctx: click.Context) -> FolderSource | None:
+    """Return the files of the workspace of a command line, None without one."""
+    folder = ctx.params.get("folder")
+    if folder is None and not Path(WORKSPACE_FILE).exists():
+        folder = workspace_above(Path())
+    with suppress(ReconcilerError, OSError):
+        return FolderSource(Path(folder or "."))
+    return None
+
+
+def _workspace_of(source: FolderSource | None) -> Workspace:
+    document = _parsed(source, WORKSPACE_FILE) if source is not None else None
+    if document is None or not isinstance(document.value, dict):
+        return Workspace(Document(WORKSPACE_FILE), {})
+    return Workspace(document, document.value)
+
+
+def _addresses(source: FolderSource | None) -> Iterator[Address]:
+    """Yield the addresses in the resource files, as far as these can be read."""
+    if source is None:
+        return
+    collections = kinds_by_collection()
+    names: Iterable[str] = ()
+    with suppress(ReconcilerError, OSError):
+        names = selected_files(source, _workspace_of(source), DiagnosticCollector())
+    size = 0
+    for name in names:
+        document = _parsed(source, name)
+        if document is None or not isinstance(document.value, dict):
+            continue
+        for collection, members in document.value.items():
+            if collection in collections and isinstance(members, dict):
+                for key in filter(is_key, members):
+                    yield Address(collections[collection].name, key)
+        size += len(document.text)
+        if size > _MOST_BYTES:
+            return
+
+
+def _parsed(source: FolderSource, name: str) -> Document | None:
+    with suppress(ReconcilerError, OSError):
+        raw = source.read(name)
+        if raw is not None:
+            return parse(raw, name, DiagnosticCollector())
+    return None

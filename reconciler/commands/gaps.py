@@ -1,0 +1,459 @@
+"""The use case `gaps`: the intervals of objects that were not exported, and the report.
+
+Compares the runs of objects with their schedules. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from statistics import median
+
+from msgspec.structs import replace
+
+from reconciler.commands.runs import latest_runs, read_backfills, runs_since
+from reconciler.commands.runtime import Reported, Workspace
+from reconciler.commands.targets import Target, Targets, opened
+from reconciler.diagnostics import OfEnvironment
+from reconciler.model.address import Address
+from reconciler.model.kind import Dialect
+from reconciler.model.public import Count, Public, Term, derived
+from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
+from reconciler.model.text import command_text, printable, several, shortened
+from reconciler.model.times import (
+    Interval,
+    Moment,
+    Schedule,
+    UnknownSchedule,
+    moment_as_option,
+    window_at,
+)
+from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
+from reconciler.render.environments import reports_document
+from reconciler.render.options import Colour, RenderOptions
+from reconciler.render.runs import name_line
+from reconciler.render.words import short_count
+from reconciler.service.waits import together
+
+_WINDOW = timedelta(days=7)
+_LONGEST_ERROR = 120
+_MOST_NAMED = 3
+_TITLES = {"from": " ", "to": " to ", "intervals": "  "}
+_COLUMNS = Column("state"), *unpadded(_TITLES)
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+class GapState(Term):
+    """Why an interval is not exported."""
+
+    MISSING = "missing", "It has no run."
+    FAILED = "failed", "Its runs failed or were cancelled."
+    PAUSED = "paused", "It has no run, since the export was paused."
+    INTENDED = "intended", "The configuration pauses the export (`paused: true`)."
+    BILLING = "billing", "Its run exceeded a billing limit. Backfills fail until that is settled."
+    PENDING = "pending", "A run or a backfill of it has not ended."
+    UNKNOWN = (
+        "unknown",
+        "It has no run. An earlier pause may be the reason: only the last is known.",
+    )
+
+    @property
+    def repairable(self) -> bool:
+        """Whether a backfill closes it."""
+        return self in (GapState.MISSING, GapState.FAILED, GapState.PAUSED)
+
+
+_REPAIRABLE = tuple(state for state in GapState if state.repairable)
+_CERTAIN = (*_REPAIRABLE, GapState.BILLING)
+_COLOURS = {
+    GapState.MISSING: Colour.RED,
+    GapState.FAILED: Colour.RED,
+    GapState.BILLING: Colour.RED,
+    GapState.PAUSED: Colour.YELLOW,
+    GapState.UNKNOWN: Colour.YELLOW,
+    GapState.INTENDED: Colour.DIM,
+    GapState.PENDING: Colour.DIM,
+}
+
+
+class Gap(Public, frozen=True):
+    """Neighbouring intervals that are not exported for one reason. Times are ISO 8601 in UTC."""
+
+    start: datetime
+    end: datetime
+    """Exclusive."""
+    state: GapState
+    intervals: Count = 1
+    partly: Count = 0
+    """Of the intervals: how many are exported in part."""
+    error: str | None = None
+    """Of the last run, as the service returns it."""
+
+
+class ObjectGaps(Public, frozen=True):
+    """The gaps of one object."""
+
+    address: Address
+    name: str
+    parent_name: str | None = None
+    gaps: tuple[Gap, ...] = ()
+    expected: Count = 0
+    """Intervals of the window whose runs are due."""
+    rows_per_run: int | None = None
+    """Median of the latest completed runs."""
+    unknown: str | None = None
+    """Why its intervals are unknown, null if they are known."""
+
+    def count(self, *states: GapState) -> int:
+        """Return the number of intervals in some states."""
+        return sum(gap.intervals for gap in self.gaps if gap.state in states)
+
+
+class GapReport(Public, frozen=True):
+    """All gaps. `gaps` and `repairable` count intervals."""
+
+    schema = "gaps"
+    internal = frozenset({"window"})
+    version = 1
+
+    environment: str
+    window: Interval
+    objects: tuple[ObjectGaps, ...]
+
+    @derived
+    def start(self) -> datetime:
+        """Start of the window."""
+        return self.window.start
+
+    @derived
+    def end(self) -> datetime:
+        """End of the window."""
+        return self.window.end
+
+    @derived
+    def gaps(self) -> Count:
+        """Intervals that are gaps for certain."""
+        return sum(item.count(*_CERTAIN) for item in self.objects)
+
+    @derived
+    def repairable(self) -> Count:
+        """Intervals that a backfill closes."""
+        return sum(item.count(*_REPAIRABLE) for item in self.objects)
+
+
+async def gaps(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    *,
+    first: Moment | None = None,
+    last: datetime | None = None,
+) -> Reported[GapReport]:
+    """Return the intervals that objects should have exported and did not; of all without `names`.
+
+    The window ends at `last`, None for now. It begins at `first`, a time or how long before the
+    end it is, None for seven days.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError.
+    """
+    async with opened(workspace, "runs") as targets:
+        chosen, now = targets.named(names), targets.now()
+        end = now if last is None else min(last, now)
+        start, _ = window_at(now, _WINDOW if first is None else first, end)
+        window = Interval(start or end, end)
+        objects = await together(gaps_of_object(item, targets, window, now) for item in chosen)
+        report = GapReport(targets.environment, window, tuple(objects))
+        return workspace.masked(Reported(report, calls=targets.transport.calls))
+
+
+async def gaps_of_object(
+    target: Target, targets: Targets, window: Interval, now: datetime
+) -> ObjectGaps:
+    """Read the runs of an object that matter, and return its gaps in a window.
+
+    Raises ServiceError.
+    """
+    calls, latest, unknown = targets.calls(target), latest_runs(target.live), None
+    gaps: tuple[Gap, ...] = ()
+    expected = 0
+    try:
+        schedule = schedule_of(target, calls.dialect)
+        expected = sum(1 for _ in due_intervals(schedule, window, now))
+    except UnknownSchedule as error:
+        unknown = str(error)
+    if expected:
+        runs = await runs_since(calls, window.start)
+        gaps = gaps_of(schedule, runs, window, now)
+        if gaps:
+            rows = await read_backfills(calls, window.start)
+            gaps = gaps_of(schedule, runs, window, now, rows)
+        if schedule.paused and target.declares_pause:
+            gaps = _intended(gaps)
+    return ObjectGaps(
+        target.address,
+        target.live.name,
+        target.parent_name,
+        gaps,
+        expected,
+        rows_of_a_run(latest),
+        unknown,
+    )
+
+
+def schedule_of(target: Target, dialect: Dialect | None) -> Schedule:
+    """Return the schedule of an object that runs. Raises UnknownSchedule."""
+    schedule = Schedule.of(target.live.body, dialect)
+    if target.live.parent_id is None:
+        raise UnknownSchedule("the service does not say where it belongs")
+    return schedule
+
+
+def _intended(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
+    """Return the gaps of an export that the configuration pauses: none is to be repaired."""
+    pending = GapState.PENDING
+    changed = (
+        gap if gap.state is pending else replace(gap, state=GapState.INTENDED, error=None)
+        for gap in gaps
+    )
+    return tuple(_joined(changed))
+
+
+def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:
+    """Return the median number of rows of completed runs, None without any."""
+    counts = [run.records for run in runs if run.completed and run.records is not None]
+    return int(median(counts)) if counts else None
+
+
+def gaps_of(
+    schedule: Schedule,
+    runs: Sequence[Run],
+    window: Interval,
+    now: datetime,
+    backfills: Sequence[BackfillRow] | None = (),
+) -> tuple[Gap, ...]:
+    """Return the gaps among the intervals that end in a window and whose runs are due, in order.
+
+    `runs` are those since the begin of the window; `backfills` is None if they are unknown.
+    """
+    judge = _Judge(schedule, runs, backfills or ())
+    intervals = due_intervals(schedule, window, now)
+    return tuple(_joined(gap for interval in intervals if (gap := judge.gap(interval))))
+
+
+def due_intervals(schedule: Schedule, window: Interval, now: datetime) -> Iterator[Interval]:
+    """Yield the intervals that end in a window and whose runs are due, in order."""
+    for interval in schedule.expected(window.start, min(window.end, now)):
+        if schedule.due_after(interval.end) <= now:
+            yield interval
+
+
+class _Judge:
+    """Decides whether an interval is exported."""
+
+    def __init__(
+        self, schedule: Schedule, runs: Sequence[Run], rows: Sequence[BackfillRow]
+    ) -> None:
+        self._schedule, self._runs = schedule, runs
+        completed = [span for run in runs if run.completed and (span := _span(run))]
+        with_runs = {run.backfill for run in runs}
+        settled = [span for row in rows if (span := _settled(row, with_runs)) is not None]
+        pending = [span for run in runs if run.pending and (span := _span(run))]
+        pending += [span for row in rows if row.pending and (span := _range(row))]
+        self._covered = _union(completed + settled)
+        self._pending = _union(pending)
+        ended = [run for run in runs if not (run.completed or run.pending) and run.start]
+        spans = ((span, run) for run in ended if (span := _span(run)))
+        self._ended = sorted(spans, key=_start_of)
+        self._longest = max((span.end - span.start for span, _ in self._ended), default=timedelta())
+        self._resumed = self._resumption()
+
+    def gap(self, interval: Interval) -> Gap | None:
+        """Return the gap of an interval, None if it is exported."""
+        open_parts = _without(interval, self._covered)
+        if not open_parts:
+            return None
+        partly = int(open_parts != [interval])
+        gap = Gap(interval.start, interval.end, GapState.PENDING, partly=partly)
+        if not any(_without(part, self._pending) for part in open_parts):
+            return gap
+        last = self._last_run(open_parts)
+        if last is not None:
+            state = GapState.BILLING if last.status == BILLING else GapState.FAILED
+            return replace(gap, state=state, error=last.error or last.status)
+        return replace(gap, state=self._without_run(interval.end))
+
+    def _last_run(self, parts: Sequence[Interval]) -> Run | None:
+        """Return the newest run that ended without exporting one of the parts."""
+        first = bisect_right(self._ended, parts[0].start - self._longest, key=_start_of)
+        last = bisect_left(self._ended, parts[-1].end, key=_start_of)
+        runs = [run for span, run in self._ended[first:last] if any(map(span.overlaps, parts))]
+        return max(runs, key=lambda run: run.created_at or _BEGINNING, default=None)
+
+    def _without_run(self, tick: datetime) -> GapState:
+        """Return why a tick has no run, as far as the last pause says (service.md, 15.55)."""
+        begun, paused = self._schedule.last_paused_at, self._schedule.paused
+        if begun is None:
+            # A pause by PATCH sets no time (service.md, 1.7).
+            return GapState.UNKNOWN if paused else GapState.MISSING
+        # A pause between a tick and its delayed start loses the run.
+        if self._schedule.due_after(tick) <= begun:
+            return GapState.UNKNOWN
+        if paused or self._resumed is None or tick < self._resumed:
+            return GapState.PAUSED
+        return GapState.MISSING
+
+    def _resumption(self) -> datetime | None:
+        """Return the first tick that the schedule ran after the last pause began."""
+        begun = self._schedule.last_paused_at
+        ends = (
+            run.end
+            for run in self._runs
+            if run.backfill is None and run.end is not None and begun is not None
+            if run.end > begun and run.created_at is not None and run.created_at > begun
+            if run.start is not None
+        )
+        return min(ends, default=None)
+
+
+def _start_of(item: tuple[Interval, Run]) -> datetime:
+    return item[0].start
+
+
+def _settled(row: BackfillRow, with_runs: set[str | None]) -> Interval | None:
+    """Return the empty intervals that a completed backfill has settled without runs.
+
+    A count of 0 may also be that of failed runs (service.md, 15.47 and 15.48).
+    """
+    span = _range(row)
+    if row.status != COMPLETED or span is None:
+        return None
+    if row.total_records == 0 and row.id not in with_runs:
+        return span
+    first = row.adjusted_start
+    return Interval(span.start, first) if first is not None and first > span.start else None
+
+
+def _range(row: BackfillRow) -> Interval | None:
+    """Return the range of a backfill; one without an end goes on until it catches up."""
+    end = row.end or row.finished_at
+    start = row.start or _BEGINNING
+    return Interval(start, end) if end is not None and start < end else None
+
+
+def _span(run: Run) -> Interval | None:
+    start = run.start or _BEGINNING
+    return Interval(start, run.end) if run.end is not None and start < run.end else None
+
+
+def _union(ranges: Iterable[Interval]) -> list[Interval]:
+    """Return disjoint ranges in order that cover the same time."""
+    united: list[Interval] = []
+    for item in sorted(ranges):
+        if united and item.start <= united[-1].end:
+            united[-1] = Interval(united[-1].start, max(united[-1].end, item.end))
+        else:
+            united.append(item)
+    return united
+
+
+def _without(interval: Interval, covered: Sequence[Interval]) -> list[Interval]:
+    """Return the parts of an interval that disjoint ranges in order do not cover."""
+    parts, start = [], interval.start
+    first = max(0, bisect_right(covered, interval.start, key=lambda item: item.start) - 1)
+    for item in covered[first:]:
+        if item.start >= interval.end:
+            break
+        if item.start > start:
+            parts.append(Interval(start, item.start))
+        start = max(start, item.end)
+    if start < interval.end:
+        parts.append(Interval(start, interval.end))
+    return parts
+
+
+def _joined(gaps: Iterable[Gap]) -> list[Gap]:
+    """Return gaps of which neighbours of one state are one. The error is the newest."""
+    joined: list[Gap] = []
+    for gap in gaps:
+        last = joined[-1] if joined else None
+        if last is not None and (last.state, last.end) == (gap.state, gap.start):
+            count, partly = last.intervals + gap.intervals, last.partly + gap.partly
+            joined[-1] = replace(gap, start=last.start, intervals=count, partly=partly)
+        else:
+            joined.append(gap)
+    return joined
+
+
+def gaps_document(report: GapReport, options: RenderOptions) -> Document:
+    """Return the gaps of every object that has some, the counts, and the command that repairs."""
+    rows = tuple(row for item in report.objects for row in _rows(item))
+    complete = sum(not (item.gaps or item.unknown) for item in report.objects)
+    fine = (f"✓ {several(complete, 'object')} without gaps",) if complete else ()
+    start, end = map(moment_as_option, (report.window.start, report.window.end))
+    return Document(
+        (Cell(f"Gaps of {report.environment}"),),
+        (Cell(f"Environment {report.environment} · intervals from {start} to {end}"),),
+        (Table(_COLUMNS, rows, headed=False, indent=2, beside=True, noun="gap"), Lines(fine)),
+        _summary(report),
+        tuple(_repairs(report, options)),
+    )
+
+
+def all_gaps_document(
+    reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
+) -> Document:
+    """Return the gaps of every environment."""
+    return reports_document("Gaps", reports, lambda report: gaps_document(report, options))
+
+
+def _rows(item: ObjectGaps) -> Iterator[Row]:
+    parent = f"  {item.parent_name}" if item.parent_name else ""
+    open_count = sum(gap.intervals for gap in item.gaps)
+    count = f"  {open_count:,} of {several(item.expected, 'interval')}" if item.gaps else ""
+    group = Group(name_line(item.address, item.name), f"{parent}{count}")
+    if item.unknown:
+        blank = tuple(Cell("") for _ in _TITLES)
+        yield Row((Cell("unknown"), *blank), group=group, notes=(item.unknown,))
+    for gap in item.gaps:
+        partly = f", {gap.partly} exported in part" if gap.partly else ""
+        cells = (
+            Cell(gap.state.value, _COLOURS[gap.state]),
+            Cell(moment_as_option(gap.start)),
+            Cell(moment_as_option(gap.end)),
+            Cell(f"{several(gap.intervals, 'interval')}{partly}"),
+        )
+        error = shortened(printable(" ".join((gap.error or "").split())), _LONGEST_ERROR)
+        yield Row(cells, group=group, notes=(error,) if error else ())
+
+
+def _summary(report: GapReport) -> str:
+    if not any(item.gaps for item in report.objects):
+        unknown = sum(item.unknown is not None for item in report.objects)
+        rest = f" {several(unknown, 'object')} can't be judged." if unknown else ""
+        return f"No gaps.{rest}"
+    rows = sum((item.rows_per_run or 0) * item.count(*_REPAIRABLE) for item in report.objects)
+    volume = f"; about {short_count(rows)} rows to backfill" if rows else ""
+    counts = {state: sum(item.count(state) for item in report.objects) for state in GapState}
+    texts = [f"{count:,} {state}" for state, count in counts.items() if count]
+    return f"Intervals: {', '.join(texts)}{volume}."
+
+
+def _repairs(report: GapReport, options: RenderOptions) -> Iterator[str]:
+    every = [(item.address, gap) for item in report.objects for gap in item.gaps]
+    if repairable := [(address, gap) for address, gap in every if gap.state.repairable]:
+        names = list(dict.fromkeys(str(address) for address, _ in repairable))
+        # `backfill` looks at the last seven days by itself, and this may be another range.
+        begin = moment_as_option(min(gap.start for _, gap in repairable))
+        end = moment_as_option(max(gap.end for _, gap in repairable))
+        names = names if len(names) <= _MOST_NAMED else ["*"]
+        words = ("backfill", *names, "--gaps", "--from", begin, "--to", end)
+        command = command_text(*words, environment=report.environment, more=options.again)
+        yield from ("hint: backfill them:", f"  {command}")
+    states = {gap.state for _, gap in every}
+    if GapState.BILLING in states:
+        yield "note: settle billing before you backfill those intervals; until then runs fail"
+    if GapState.UNKNOWN in states:
+        yield (
+            "note: an earlier pause may explain unknown intervals; check the data before you "
+            "backfill them with --from and --to"
+        )

@@ -1,0 +1,1 @@
+"""`import`: write live objects into files."""

@@ -1,0 +1,479 @@
+"""Make the resource that import writes for a live object: values, secrets, what is left out.
+
+What the schemas say for import is in `x-credentials`, `x-initial`, `x-not-imported`,
+`x-server-item` and `x-server-keys`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, count
+from typing import Any, TypeAlias
+
+from msgspec import Struct, field
+
+from reconciler.commands.import_.choice import Adoption, ImportContext
+from reconciler.diagnostics import DiagnosticCollector, Level, Mark
+from reconciler.editing.editing import Edit
+from reconciler.editing.yaml_text import reads_back
+from reconciler.files.layers import COMMON, laid_over
+from reconciler.files.references import escaped
+from reconciler.files.schema.validation import CheckContext, check
+from reconciler.files.schema.values import check_fields
+from reconciler.kinds import kinds_by_name
+from reconciler.model.address import Address
+from reconciler.model.field_types import MergedObject, canonical_text
+from reconciler.model.files import Left, NeededSecret
+from reconciler.model.kind import Dialect, Integrations, Kind
+from reconciler.model.pause import may_be_by_service
+from reconciler.model.policy import UNKNOWN_VALUE
+from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.schemas import (
+    holds_secret,
+    looks_secret,
+    member_schema,
+    schema,
+    variant_schema,
+)
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    leaves,
+    path_text,
+    put_at,
+    secret_refs,
+    value_at,
+)
+from reconciler.planning.compare import comparable, field_leaves, is_default, written_value
+from reconciler.planning.integrations import named
+from reconciler.providers.env import SECRET_PREFIX
+
+Account: TypeAlias = tuple[str, ...]
+_IN_BODY = 3
+"""The length of the path of a field in the body of a variant."""
+_PAUSED: Mapping[Path, str] = {
+    ("paused",): "the service may have paused it after failures: fix the cause, then unpause it"
+}
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+
+class Drafting(Struct):
+    """Makes drafts, and notes what is left out and which secrets they refer to.
+
+    `resources` are those of the files: their variables are not used again. `dropped` are fields to
+    leave out, with the reason. `variables` are those in use, `shared` those of accounts.
+    """
+
+    context: ImportContext
+    resources: Mapping[Address, Resource]
+    dropped: Mapping[Address, Mapping[Path, str]]
+    left: list[Left] = field(default_factory=list)
+    secrets: list[NeededSecret] = field(default_factory=list)
+    variables: set[str] = field(default_factory=set)
+    shared: dict[Account, SecretRef] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for address, resource in self.resources.items():
+            for path, ref in secret_refs(resource.spec):
+                self.variables |= {source.argument for source in ref.sources}
+                account = self._account(kinds_by_name()[address.kind], resource.spec, path)
+                if account and not ref.is_literal:
+                    self.shared.setdefault(account, ref)
+
+    def _account(self, kind: Kind, values: JSONObject, path: Path) -> Account | None:
+        return account_of(kind, values, path) if self.context.share_secrets else None
+
+    def draft(self, adoption: Adoption, defaults: JSONObject) -> Edit | None:
+        """Return what adds the resource of an object to a file, None if no file can contain it.
+
+        `defaults` are those of its kind in its file.
+        """
+        kind, address = adoption.kind, adoption.address
+        defaults = _applying(kind, defaults, adoption.live.body)
+        values = {**self._identity(adoption), **self._values(adoption, defaults)}
+        if self.context.environment:
+            values["environments"] = [self.context.environment]
+        left_out, fits = _left_out(kind, values, defaults=defaults, subject=str(address))
+        if not fits:
+            reasons = (f"{path_text(path)}: {why}" if path else why for path, why in left_out)
+            self.leave(adoption, (), "; ".join(reasons))
+            return None
+        for path, reason in left_out:
+            self.leave(adoption, path, reason)
+        values = _without_given(kind, values, defaults)
+        for _, ref in secret_refs(values):
+            self.secrets += [NeededSecret(source.argument, address) for source in ref.sources]
+        return Edit((kind.collection, address.key), escaped(values))
+
+    def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
+        """Return the fields to write, with secrets as references."""
+        kind, address, live = adoption.kind, adoption.address, adoption.live
+        table = self.context.live.integrations.get(live.parent_id or "", Integrations())
+        body = named(kind, live.body, table)
+        explicit = _declared_values(kind, defaults).keys()
+        values, stale = _managed_fields(kind, body, self.context.live.dialect, explicit)
+        for path in secret_paths(kind, values, body):
+            if value_at(defaults, path) is MISSING:
+                put_at(values, path, self._reference(adoption, path, values))
+            else:
+                remove(values, path)
+        # Fields that look secret are not among the values, and are reported.
+        returned = {
+            field.name: body[field.name] for field, _ in kind.variants if field.name in body
+        }
+        resource = self.resources.get(address)
+        declared = resource is not None and resource.spec.get("paused") is True
+        left_out = {
+            **(_PAUSED if may_be_by_service(body, declared=declared) else {}),
+            **dict.fromkeys(stale, "this type of destination no longer has this field"),
+            **self.dropped.get(address, {}),
+            **dict(doubtful_paths(kind, {**values, **returned})),
+            **dict.fromkeys(
+                self._pasted_secrets(values), "it contains the value of a secret of this workspace"
+            ),
+        }
+        for path, reason in left_out.items():
+            remove(values, path)
+            self.leave(adoption, path, reason)
+        return values
+
+    def _reference(self, adoption: Adoption, path: Path, values: JSONObject) -> SecretRef:
+        account = self._account(adoption.kind, values, path)
+        if account in self.shared:
+            return self.shared[account]
+        variable = variable_for(
+            account[1] if account else adoption.address.key, path, self.variables
+        )
+        self.variables.add(variable)
+        made = SecretRef.of("env", variable)
+        if account is not None:
+            self.shared[account] = made
+        return made
+
+    def leave(self, adoption: Adoption, path: Path, reason: str) -> None:
+        """Note what is left out: a field, or the object if the path is empty."""
+        self.left.append(Left(adoption.live, path, reason))
+
+    def _identity(self, adoption: Adoption) -> dict[str, JSON]:
+        """Return what identifies the object besides its name."""
+        values: dict[str, JSON] = {}
+        if adoption.kind.parent_key is not None and adoption.parent is not None:
+            values[adoption.kind.parent_key] = _parent_value(adoption.parent)
+        if adoption.pinned:
+            values["id"] = _written_id(adoption.live.id)
+        return values
+
+    def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
+        for path, text in leaves(values):
+            if isinstance(text, str) and self.context.mask(text) != text:
+                # An item of a list can't be left out alone: the whole list is.
+                yield tuple(part for part in path if isinstance(part, str))
+
+
+def _applying(kind: Kind, defaults: JSONObject, body: JSONObject) -> JSONObject:
+    """Return the defaults for a live object, without those of another type of destination."""
+    tags = [(holder.name, variant.tag) for holder, variant in kind.variants]
+    replaced = {
+        path[0] for path in tags if value_at(defaults, path) not in (MISSING, value_at(body, path))
+    }
+    return {name: value for name, value in defaults.items() if name not in replaced}
+
+
+def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
+    """Return the fields that do not have the values of the defaults."""
+    for path, default in _declared_values(kind, defaults).items():
+        if _is_given(kind, values, path, default):
+            remove(values, path)
+    parent = kind.parent_key
+    if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:
+        del values[parent]
+    return values
+
+
+def _parent_value(ref: ParentRef) -> JSON:
+    if ref.key is not None:
+        return ref.key
+    return {"id": _written_id(ref.id)} if ref.id is not None else {"name": ref.name}
+
+
+def _written_id(identity: str | None) -> JSON:
+    """Return decimal ids as numbers, as the service shows them."""
+    return int(identity) if identity is not None and identity.isdecimal() else identity
+
+
+def account_of(kind: Kind, values: JSONObject, path: Path) -> Account | None:
+    """Return what a secret signs in to, as far as the service shows it: its field comes last.
+
+    The parts are those of `x-account` in the schema of the destination, the first one not empty.
+    None for a secret without an account, such as one of another bucket for intermediate files.
+    """
+    for holder, _ in kind.variants:
+        value = values.get(holder.name)
+        if path[0] != holder.name or len(path) != _IN_BODY or not isinstance(value, dict):
+            continue
+        words = (schema(kind.name) or {})["properties"][holder.name]["x-variants"]
+        tag, body = value.get(words["tag"]), value.get(words["body"])
+        parts = variant_schema(words, tag).get("x-account", ())
+        if isinstance(body, dict) and parts and body.get(parts[0]):
+            return str(tag), *(str(body.get(part, "")) for part in parts), str(path[-1])
+    return None
+
+
+def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
+    """Return an unused environment variable for a secret of a resource.
+
+    One such as RECONCILER_SECRET_LAKE_PASSWORD needs no entry in `secrets:`.
+    """
+    plain = SECRET_PREFIX + _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
+    names = chain((plain,), (f"{plain}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def _managed_fields(
+    kind: Kind, body: JSONObject, dialect: Dialect | None, explicit: AbstractSet[Path]
+) -> tuple[dict[str, JSON], Sequence[Path]]:
+    """Return the fields of a live body to write, and paths that the server no longer accepts.
+
+    They lack secrets, defaults, what the server maintains, and initial values. `explicit` are
+    paths that are always written, since a default of the workspace sets them otherwise: a missing
+    value is written as null, or as the server's default.
+    """
+    values: dict[str, JSON] = {}
+    stale: list[Path] = []
+    for leaf in field_leaves(kind.fields, body, live=True):
+        if len(leaf.path) > 1:
+            until = leaf.field.until
+            outdated = until and dialect and not until.is_since(dialect)
+            if outdated or kind.is_stale(leaf.path, body):
+                stale.append(leaf.path)
+                continue
+        value = written_value(leaf.field, leaf.value)
+        is_empty = is_default(leaf.field, value) or comparable(leaf.field, value) == {}
+        if leaf.path in explicit or leaf.field.required or not is_empty:
+            put_at(values, leaf.path, value)
+    unset = {path for path in explicit if value_at(values, path) is MISSING}
+    for path, absent in _absent(kind, body, unset):
+        put_at(values, path, absent)
+    for holder, variant in kind.variants:
+        if isinstance(values.get(holder.name), dict):
+            values[holder.name].setdefault(variant.body, {})
+    return _without_filled_in(kind, values, explicit), stale
+
+
+def _declared_values(kind: Kind, values: JSONObject) -> dict[Path, JSON]:
+    """Return the values in files by their paths, with the kind's own names for fields."""
+    named = {
+        (known.name if (known := kind.field_named(name)) is not None else name): value
+        for name, value in values.items()
+    }
+    return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
+
+
+def _is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
+    """Return whether a default of the workspace gives a field the value that it has."""
+    value, field = value_at(values, path), kind.field_at(path, values)
+    if value is MISSING or any(path == (holder.name, item.tag) for holder, item in kind.variants):
+        # The type of a destination is written, since its config depends on it.
+        return False
+    return bool(
+        comparable(field, value) == comparable(field, default)
+        if field is not None
+        else value == default
+    )
+
+
+def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
+    """Yield what to write for paths without a value that a default of the workspace sets."""
+    for path in sorted(paths, key=str):
+        field = kind.field_at(path, body)
+        if field is None or field.secret:
+            continue
+        if field.default is not MISSING:
+            yield path, field.default
+        elif field.clearable:
+            yield path, None
+
+
+def _without_filled_in(
+    kind: Kind, values: JSONObject, explicit: AbstractSet[Path]
+) -> dict[str, JSON]:
+    """Return the fields without those that the server maintains and those at initial values."""
+    properties = (schema(kind.name) or {}).get("properties", {})
+    kept: dict[str, JSON] = {}
+    for name, value in values.items():
+        node = properties.get(name, {})
+        initial = [canonical_text(node[word]) for word in ("default", "x-initial") if word in node]
+        own = node.get("x-server-keys", ())
+        if own and isinstance(value, dict):
+            value = {key: item for key, item in value.items() if key not in own}  # noqa: PLW2901
+        is_filled_in = (
+            "x-not-imported" in node
+            or (own and value == {})
+            or (initial and canonical_text(value) in initial)
+            or ("x-server-item" in node and _is_server_item(value, node["x-server-item"]))
+        )
+        if not is_filled_in or (name,) in explicit:
+            kept[name] = value
+    return kept
+
+
+def _is_server_item(value: JSON, item: JSONObject) -> bool:
+    """Return whether a list contains only what the server adds: an item with these members."""
+    return (
+        isinstance(value, list)
+        and len(value) == 1
+        and isinstance(value[0], dict)
+        and item.items() <= value[0].items()
+    )
+
+
+def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
+    """Return what looks like a secret by its name or value, with the reason.
+
+    The schemas mark secrets among their own fields. Below an open field, and in types of newer
+    servers, only the name is left to go by.
+    """
+    doubtful = _doubtful(schema(kind.name) or {}, dict(values), ())
+    return [(_whole(kind, path), reason) for path, reason in doubtful]
+
+
+def _doubtful(
+    node: Mapping[str, Any] | None, value: JSON, path: Path
+) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        if holds_secret(value):
+            yield path, "it contains what looks like a secret"
+    elif isinstance(value, list):
+        below = (node or {}).get("items")
+        # An item of a list can't be left out alone: the whole list is.
+        yield from ((path, reason) for item in value for _, reason in _doubtful(below, item, path))
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            below = member_schema(node or {}, value, name)
+            if below is None and item is not None and looks_secret(name):
+                yield (*path, name), "its name looks like that of a secret"
+            else:
+                yield from _doubtful(below, item, (*path, name))
+
+
+def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]:
+    """Return the secrets that a live object must have though the API hides them, in a fixed order.
+
+    `values` are the fields to write. A secret that an old server returns in `body` is included.
+    """
+    returned = [
+        (field.name,) for field in kind.fields if field.secret and body.get(field.name) is not None
+    ]
+    return [*returned, *_below(schema(kind.name) or {}, values, ())]
+
+
+def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
+    if not isinstance(value, dict):
+        return
+    properties = node.get("properties", {})
+    for name, below in properties.items():
+        if node.get("x-holds-secrets") and below.get("x-secret"):
+            yield (*path, name)
+        elif name in value:
+            yield from _below(below, value[name], (*path, name))
+    variants = node.get("x-variants")
+    if variants is None:
+        return
+    inner = variant_schema(variants, value.get(variants["tag"]))
+    body = value.get(variants["body"])
+    inside = (*path, variants["body"])
+    if value.get(variants["unless"]) is None and isinstance(body, dict):
+        for name in _credentials(inner, body):
+            if name not in body:
+                yield (*inside, name)
+    yield from _below(inner, body, inside)
+
+
+def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
+    """Return the secret fields of the authentication that a config uses."""
+    properties = node.get("properties", {})
+    names: list[str] = []
+    for method in node.get("x-credentials", ()):
+        used = all(
+            body.get(name, properties.get(name, {}).get("default")) == wanted
+            for name, wanted in method.get("when", {}).items()
+        )
+        names += [name for name in method["fields"] if used and name not in names]
+    return names
+
+
+def _left_out(
+    kind: Kind, values: dict[str, JSON], *, defaults: JSONObject, subject: str
+) -> tuple[Sequence[tuple[Path, str]], bool]:
+    """Remove once what no file can contain, such as a key with `${` or a value out of range.
+
+    Return what is removed with the reason, and whether a file can contain the rest. Servers have
+    old values that they would refuse today.
+    """
+    left_out = {
+        _whole(kind, leaf.path): "it can't be written in strict YAML"
+        for leaf in field_leaves(kind.fields, values, live=False)
+        if not reads_back({str(leaf.path[-1]): leaf.value})
+    }
+    for path in left_out:
+        remove(values, path)
+    errors = {
+        _whole(kind, path): reason
+        for path, reason in reversed(_errors(kind, values, defaults, subject))
+    }
+    removed = [remove(values, path) for path in errors]
+    fits = all(removed) and not (errors and _errors(kind, values, defaults, subject))
+    return [*left_out.items(), *reversed(errors.items())], fits
+
+
+def _whole(kind: Kind, path: Path) -> Path:
+    """Return the smallest part that can be left out: what the service replaces whole."""
+    field = kind.field_named(str(path[0])) if path else None
+    if field is None:
+        return path
+    if field.variant is not None:
+        return path[:3]
+    levels = field.type.depth if isinstance(field.type, MergedObject) else 0
+    return path[: 1 + levels]
+
+
+def _errors(
+    kind: Kind, values: JSONObject, defaults: JSONObject, subject: str
+) -> list[tuple[Path, str]]:
+    """Return the paths and the messages of the errors of a resource."""
+    places: list[Path] = []
+
+    def place(path: Path) -> Mark:
+        places.append(path)
+        return Mark("", len(places))
+
+    collector = DiagnosticCollector(lenient=frozenset({UNKNOWN_VALUE}))
+    context = CheckContext(subject, place, place, collector)
+    merged = laid_over(defaults, values)
+    check(kind.name, merged, context)
+    spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
+    check_fields(kind, spec, context)
+    return [
+        (places[item.at.line - 1] if item.at is not None else (), item.message)
+        for item in collector.diagnostics
+        if item.level is Level.ERROR
+    ]
+
+
+def remove(values: dict[str, JSON], path: Path) -> bool:
+    """Remove a field, or the list that contains it. Return False if neither exists."""
+    holder: JSON = values
+    for depth, part in enumerate(path, 1):
+        if part not in holder:
+            return False
+        # An item of a list can't be left out alone: the whole list is.
+        if depth == len(path) or not isinstance(holder[part], dict):
+            del holder[part]
+            return True
+        holder = holder[part]
+    return False

@@ -1,0 +1,1 @@
+"""`init`: create a workspace."""

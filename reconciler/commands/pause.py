@@ -1,0 +1,220 @@
+"""The use cases `pause` and `unpause`: a plan of one action, applied like any other.
+
+They select objects by name, by project, and by destination ("the warehouse is down").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.commands.apply.run import Applied, MakePlan, Screen, apply, no_terminal
+from reconciler.commands.plan.work import PlanResult
+from reconciler.commands.recording import Outputs
+from reconciler.commands.runtime import Workspace
+from reconciler.commands.session import Session
+from reconciler.commands.targets import Target, read_targets
+from reconciler.errors import BadUsage
+from reconciler.kinds import all_kinds, kinds_by_name
+from reconciler.model.address import Address, fits_any
+from reconciler.model.kind import Action, Field
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.plan import Note, Plan, Reason
+from reconciler.model.policy import PlanOptions, Policy
+from reconciler.model.resource import Desired, ParentRef, Resource
+from reconciler.model.text import json_shown, listed, printable, quoted, several
+from reconciler.model.values import mapping_of
+from reconciler.planning.compare import live_fields
+from reconciler.planning.differ import is_ignored
+from reconciler.planning.draft import PlanContext
+from reconciler.planning.inventory import Inventory
+from reconciler.planning.make import make_plan
+from reconciler.planning.places import Places
+from reconciler.service.transport import Transport
+
+_MOST_LISTED = 10
+
+
+class Toggling(Struct, frozen=True):
+    """What is paused or unpaused: live objects, by the address of their resource or of their id."""
+
+    objects: dict[Address, LiveObject]
+    action: Action
+    desired: Desired
+
+    def plan(self, live: Live, policy: Policy, context: PlanContext) -> Plan:
+        """Return the plan that pauses or unpauses the objects, and changes nothing else. Pure.
+
+        The rest of the workspace takes part in matching and in the limits of the policy, not in
+        the plan.
+        """
+        wanted = {address: self._resource(address) for address in self.objects}
+        plan = make_plan(
+            replace(self.desired, resources={**self.desired.resources, **wanted}),
+            live,
+            replace(policy, prune=False),
+            all_kinds(),
+            context=replace(
+                context, inventory=None, options=replace(context.options, only=frozenset(wanted))
+            ),
+        )
+        acting = [change.address for change in plan.effective] or self.objects
+        notes = tuple(map(self._note, acting))
+        changes = tuple(
+            change
+            if change.action is Action.NO_OP
+            else replace(change, reasons=(Reason.REQUESTED,))
+            for change in plan.changes
+        )
+        return replace(plan, changes=changes, unmanaged=(), ignored=(), notes=notes)
+
+    def _setting(self, kind_name: str) -> tuple[Field, bool]:
+        """Return the field of a kind that the action sets, and the value that it gets."""
+        toggled = kinds_by_name()[kind_name].toggled(self.action)
+        if toggled is None:
+            raise ValueError(f"{kind_name} has no action {self.action}")
+        return toggled
+
+    def _resource(self, address: Address) -> Resource:
+        """Return an object as a resource with the wanted state and nothing else."""
+        field, value = self._setting(address.kind)
+        declared, live = self.desired.resources.get(address), self.objects[address]
+        return Resource(
+            address,
+            {"name": live.name, field.name: value},
+            parent=ParentRef(id=live.parent_id) if live.parent_id is not None else None,
+            pinned_id=live.id,
+            mark=declared.mark if declared is not None else None,
+        )
+
+    def _note(self, address: Address) -> Note:
+        """Return what the next apply does."""
+        field, value = self._setting(address.kind)
+        resource = self.desired.resources.get(address)
+        current = resource.spec.get(field.name) if resource is not None else None
+        if resource is None:
+            text = "it is unmanaged: no apply changes it"
+        elif is_ignored((field.name,), resource.lifecycle):
+            text = f"`{field.name}` is in `ignore_changes`: no apply changes it"
+        elif current is None:
+            text = f"the configuration does not set `{field.name}`: the next apply keeps it"
+        else:
+            text = f"the configuration sets `{field.name}: {json_shown(current)}`"
+            if current is value:
+                text += ": the next apply keeps it"
+            else:
+                mark = resource.near((field.name,))
+                text += f" ({mark})" if mark is not None else ""
+                text += ": the next apply reverts this; to keep it, edit the file"
+        return Note("next-apply", printable(text), about=address)
+
+
+def _plan_of(
+    names: Sequence[str], action: Action, projects: Sequence[str], destinations: Sequence[str]
+) -> MakePlan:
+    """Return what makes the plan of the objects that match all that is given."""
+
+    async def make(
+        session: Session, transport: Transport, _: PlanOptions, __: Inventory | None
+    ) -> tuple[Plan, Live]:
+        targets = await read_targets(session, transport, str(action))
+        chosen = targets.chosen(names, projects)
+        if destinations:
+            chosen = sending_to(destinations, chosen)
+        objects = {item.address: item.live for item in chosen}
+        toggling = Toggling(objects, action, session.loaded.desired)
+        context = session.plan_context(PlanOptions())
+        return toggling.plan(targets.live, session.loaded.own_policy, context), targets.live
+
+    return make
+
+
+async def plan_pause(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    action: Action = Action.PAUSE,
+    *,
+    projects: Sequence[str] = (),
+    destinations: Sequence[str] = (),
+) -> PlanResult:
+    """Return the plan that `pause` would show. Raises what `pause` raises before it sends."""
+    session = Session.open(workspace)
+    async with session.connected() as transport:
+        make = _plan_of(names, action, projects, destinations)
+        plan, _ = await make(session, transport, PlanOptions(), None)
+        return PlanResult.of(await session.named(transport, plan), session, transport)
+
+
+async def pause(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    action: Action = Action.PAUSE,
+    *,
+    projects: Sequence[str] = (),
+    destinations: Sequence[str] = (),
+    approve: Callable[[Plan], Awaitable[bool]] | None = None,
+    auto_approve: bool = False,
+    outputs: Outputs | None = None,
+    screen: Screen | None = None,
+) -> Applied:
+    """Pause exports, or do the other `action`, UNPAUSE: get approval, apply it, verify it.
+
+    `names` and `projects` are addresses, ids, keys, names or globs, `destinations` globs of types
+    and places. Exports match all that is given. Runs that a pause left out are not made.
+
+    Raises what `apply` raises, and BadUsage if nothing is named, or for a name or a destination
+    that matches nothing.
+    """
+    if approve is None and not auto_approve:
+        raise no_terminal()
+    return await apply(
+        workspace,
+        PlanOptions(no_inventory=True),
+        approve=approve,
+        auto_approve=auto_approve,
+        outputs=outputs,
+        screen=screen,
+        make=_plan_of(names, action, projects, destinations),
+    )
+
+
+def sending_to(globs: Sequence[str], targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the objects with a destination whose type or place a glob matches, in any case.
+
+    Raises BadUsage for a glob that matches none, with the places that there are.
+    """
+    texts = {target.address: _destination(target) for target in targets}
+    chosen: set[Address] = set()
+    for glob in globs:
+        fitting = {
+            address
+            for address, of_one in texts.items()
+            if any(fits_any(text.lower(), (glob.lower(),)) for text in of_one)
+        }
+        if not fitting:
+            known = Counter(of_one[0] for of_one in texts.values() if of_one)
+            places = [f"{place} ({several(n, 'export')})" for place, n in sorted(known.items())]
+            raise BadUsage(
+                f"no selected export sends to {quoted(glob)} (--destination)",
+                hint=f"use a glob of a type or a place; there are: {listed(places, _MOST_LISTED)}",
+            )
+        chosen |= fitting
+    return tuple(target for target in targets if target.address in chosen)
+
+
+def _destination(target: Target) -> tuple[str, ...]:
+    """Return the type with the place, and what else names a destination; nothing without one."""
+    body = live_fields(target.kind, target.live.body)
+    for item, variant in target.kind.variants:
+        value = mapping_of(body.get(item.name))
+        places = Places.of(target.kind)
+        main = [text for place in places.of_body(body) for _, text in place.parts[:1]]
+        where = [*places.reach(body).places, *main]
+        tag = str(value.get(variant.tag))
+        shown = " ".join(dict.fromkeys(f"{tag} {''.join(where[:1])}".split()))
+        summary = variant.summary(value)
+        return tuple(map(printable, (shown, tag, *where, summary, summary.removeprefix(f"{tag} "))))
+    return ()

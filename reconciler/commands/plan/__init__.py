@@ -1,0 +1,1 @@
+"""`plan`: show what would change."""

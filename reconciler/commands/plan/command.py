@@ -1,0 +1,207 @@
+"""`reconciler plan`, for one environment or for several in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+from msgspec.structs import replace
+
+from reconciler.commands.command import command, option
+from reconciler.commands.options import (
+    STDOUT,
+    environments_option,
+    files_options,
+    folder_option,
+    format_option,
+    next_command,
+    one_environment,
+    plan_options,
+    plan_options_of,
+    rate_option,
+    summary_option,
+    unmanaged_option,
+    workspace_of,
+)
+from reconciler.commands.output import exit_code_of_plan, print_warnings, render_options, worst_of
+from reconciler.commands.streams import (
+    ByteOutput,
+    write_calls,
+    write_message,
+    write_note,
+    write_result,
+)
+from reconciler.errors import BadUsage, ExitCode, system_error
+from reconciler.model.text import printable
+from reconciler.render.formats import writer_of
+from reconciler.render.options import RenderOptions
+
+if TYPE_CHECKING:
+    from reconciler.commands.plan.work import PlanResult
+    from reconciler.commands.runtime import Workspace
+    from reconciler.diagnostics import OfEnvironment
+    from reconciler.model.plan import Plan
+    from reconciler.model.policy import PlanOptions
+
+
+EXAMPLES = (
+    ("plan", "Show what would change"),
+    (
+        "plan --target web-lake --out plan.json",
+        "Plan one resource, and save the plan for `apply plan.json`",
+    ),
+    ("plan -e '*' --format markdown", "Plan every environment as a comment for a pull request"),
+)
+
+
+@command("plan", examples=EXAMPLES, page="docs/planning.md")
+@folder_option
+@environments_option
+@files_options
+@plan_options
+@unmanaged_option
+@summary_option
+@format_option("plan")
+@option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Save the plan for `apply FILE`; - for stdout. Of several environments: the folder for "
+    "the file of each.",
+)
+@rate_option
+@option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
+def plan_command(
+    output_format: str,
+    out: Path | None,
+    *,
+    detailed_exitcode: bool,
+    **options: Any,
+) -> int:
+    """Show what would change to make live state match the configuration. Changes nothing.
+
+    Exits with 5 if the policy refuses the plan. With several environments, one that fails does not
+    stop the others, and the exit code is the worst.
+    """
+    from reconciler.commands.plan.work import plan
+    from reconciler.commands.running import cost_of, run_shown
+
+    environments = one_environment(options)
+    if environments:
+        if out == STDOUT:
+            raise BadUsage("--out - takes one environment", hint="select one with -e")
+    elif out is not None and out.is_dir():
+        raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
+    workspace, wanted = workspace_of(options), plan_options_of(options)
+    shown = {name: options[name] for name in ("show_unmanaged", "summary")}
+    how = render_options(workspace.folder, **shown)
+    if environments:
+        planned = _planned(workspace, wanted, environments)
+        return _show_several(planned, output_format, how, out=out, detailed=detailed_exitcode)
+
+    result = run_shown(lambda world: plan(world, wanted), workspace)
+    print_warnings(result.diagnostics)
+    _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
+    write_calls(result.calls)
+    return exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+
+
+def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) -> None:
+    """Print a plan, save it, and write the files of the CI job."""
+    shown = writer_of(output_format, "plan")(plan, how)
+    (write_message if out == STDOUT else write_result)(shown)
+    if out is not None:
+        _save(plan, out)
+    if output_format == "github":
+        from reconciler.commands.runner_files import write_runner_files
+
+        write_runner_files(plan, how, saved=out if out != STDOUT else None)
+
+
+def _save(plan: Plan, out: Path) -> None:
+    """Save a plan for `apply FILE`."""
+    from reconciler.commands.files import write_private
+    from reconciler.model.plan import encode
+
+    if out == STDOUT:
+        ByteOutput().write(encode(plan))
+        return
+    write_private(out, encode(plan))
+    words = next_command("apply", str(out))
+    write_note(f"saved to {printable(str(out))}; apply it with: {words}\n")
+
+
+def _planned(
+    workspace: Workspace, options: PlanOptions, names: Sequence[str]
+) -> Sequence[OfEnvironment[PlanResult]]:
+    """Plan environments."""
+    from reconciler.commands.environments import in_each
+    from reconciler.commands.plan.work import plan
+    from reconciler.commands.running import run_shown
+
+    async def work(workspace: Workspace) -> PlanResult:
+        return await plan(workspace, options)
+
+    return run_shown(lambda world: in_each(work, world, names), workspace)
+
+
+def _show_several(
+    planned: Sequence[OfEnvironment[PlanResult]],
+    output_format: str,
+    how: RenderOptions,
+    *,
+    out: Path | None,
+    detailed: bool,
+) -> ExitCode:
+    """Print one document of plans, and save each into the folder `out`."""
+    from reconciler.commands import running
+
+    write = writer_of(output_format, "plans")
+    print_warnings(running.diagnostics_of(planned))
+    plans = [_shown(item, detailed=detailed) for item in planned]
+    write_result(write(plans, how))
+    running.print_errors(plans)
+    if out is not None:
+        _save_all(plans, out)
+    write_calls(running.calls_of(planned))
+    return worst_of(item.exit_code for item in plans)
+
+
+def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> OfEnvironment[Plan]:
+    from reconciler.commands.running import cost_of
+    from reconciler.diagnostics import OfEnvironment
+
+    name, result = item.environment, item.result
+    if result is None:
+        return OfEnvironment(name, error=item.error, exit_code=item.exit_code)
+    code = exit_code_of_plan(result.plan, detailed=detailed)
+    return OfEnvironment(name, result.plan, exit_code=code, cost=cost_of(result))
+
+
+def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:
+    """Write the plan of each environment; remove an older file where planning failed."""
+    from reconciler.commands.files import write_private
+    from reconciler.model.plan import encode
+
+    # The name of an environment may have a slash.
+    files = [(item, out / f"{quote(item.environment, safe='')}.json") for item in plans]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for item, file in files:
+            if item.result is None:
+                file.unlink(missing_ok=True)
+    except OSError as error:
+        raise system_error(error) from None
+    saved = [(item, file, item.result) for item, file in files if item.result is not None]
+    for _, file, plan in saved:
+        write_private(file, encode(plan))
+    usages = [
+        f"; apply one with: {next_command('apply', str(file), environment=item.environment)}"
+        for item, file, plan in saved
+        if not plan.empty
+    ]
+    if saved:
+        write_note(f"saved to {printable(str(out))}{''.join(usages[:1])}\n")

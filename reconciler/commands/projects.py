@@ -1,0 +1,278 @@
+"""The use cases of `projects`: list projects, show one, reset its token."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+from reconciler.commands.runtime import Workspace
+from reconciler.commands.targets import Target, opened
+from reconciler.errors import (
+    AmbiguousOutcome,
+    Forbidden,
+    InvalidResponse,
+    ReconcilerError,
+)
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.live import LiveObject
+from reconciler.model.public import Count, Public, derived
+from reconciler.model.redaction import Revealed
+from reconciler.model.request import Routes
+from reconciler.model.text import json_shown, listed, named, several
+from reconciler.model.values import JSON
+from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
+from reconciler.render.options import RenderOptions
+from reconciler.service.calls import NotOffered, ObjectCalls
+from reconciler.service.live import live_object, read_object
+
+RESET = "reset_token"
+TOKEN = "api_token"  # noqa: S105 - the name of a field
+_COLUMNS = tuple(map(Column, ("id", "name", "exports", "timezone", "resource")))
+_MOST_MISSING = 5
+
+
+class ProjectLine(Public, frozen=True):
+    """A live project."""
+
+    address: Address
+    id: str
+    """Its id."""
+    name: str
+    """Its live name."""
+    timezone: str | None
+    """Its time zone, null if unknown."""
+    exports: Count
+    """Batch exports in it."""
+
+    @derived
+    def managed(self) -> bool:
+        """Whether a resource of the configuration claims it."""
+        return not self.address.is_unmanaged
+
+
+class ProjectReport(Public, frozen=True):
+    """The projects of an organization, as `projects list --format json` prints them."""
+
+    schema = "projects"
+    version = 1
+
+    environment: str
+    """Name of the environment."""
+    base_url: str
+    """Address of the service."""
+    organization: str
+    """Id of the organization."""
+    projects: tuple[ProjectLine, ...]
+    """The projects."""
+    missing: tuple[Address, ...] = ()
+    """Resources that do not exist yet."""
+
+
+class ProjectDetails(Public, frozen=True):
+    """What an operation of a project returned."""
+
+    schema = "project_details"
+    version = 1
+
+    address: Address
+    id: str
+    """Its id."""
+    name: str
+    """Its live name."""
+    fields: Mapping[str, JSON]
+    """The answer of the service, by the names of the API. Secrets are masked."""
+    page: str | None = None
+    """Address of its settings on the service, null if unknown."""
+
+
+async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectReport:
+    """Return the live projects that names select, and the number of objects in them; all without.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError.
+    """
+    async with opened(workspace, RESET) as targets:
+        children = Counter(
+            child.parent_id
+            for kind in all_kinds()
+            if kind.parent is not None
+            for child in targets.live.of(kind.name)
+        )
+        lines = []
+        for target in targets.named(names):
+            live, zone = target.live, target.live.body.get("timezone")
+            zone = zone if isinstance(zone, str) else None
+            lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
+        loaded = targets.session.loaded
+        report = ProjectReport(
+            environment=targets.environment,
+            base_url=loaded.reachable().base_url,
+            organization=loaded.desired.organization,
+            projects=tuple(lines),
+            missing=targets.missing if not names else (),
+        )
+        return workspace.masked(report)
+
+
+async def show_project(
+    workspace: Workspace, name: str, *, operation: str | None = None, reveal: bool = False
+) -> ProjectDetails:
+    """Return one project with all of its fields. `reveal` shows its API token.
+
+    With `operation`, what the service answers to it instead: `activity`, or `demo_data`, whether it
+    is generated.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError; NotOffered where the server refuses the
+    operation to API keys.
+    """
+    async with _opened(workspace, name) as selected:
+        if operation is None:
+            live = await selected.read()
+            return workspace.masked(selected.details(live.body, reveal=reveal))
+        body = await selected.calls.send(operation)
+        if not isinstance(body, Mapping):
+            label = operation.replace("_", " ")
+            raise InvalidResponse(f"{label}: the response is {json_shown(body)}, not an object")
+        return workspace.masked(selected.details(body))
+
+
+async def reset_token(
+    workspace: Workspace,
+    name: str,
+    *,
+    approve: Callable[[ProjectDetails], Awaitable[bool]],
+    reveal: bool = False,
+) -> ProjectDetails:
+    """Give a project a new token, once, and return it, or `***` without `reveal`.
+
+    Raises:
+        NotOffered: the server refuses it to API keys; nothing was sent.
+        AmbiguousOutcome: no answer, and the project still has the old token.
+        ReconcilerError: not approved, and nothing was sent.
+        InvalidConfiguration, BadUsage, ServiceError.
+
+    """
+    async with _opened(workspace, name) as selected:
+        selected.calls.check(RESET)
+        before = await selected.read()
+        if not await approve(workspace.masked(selected.details(before.body))):
+            raise ReconcilerError("not approved; nothing was sent")
+        after = await _reset(selected, before)
+        return workspace.masked(selected.details({TOKEN: _token(after)}, reveal=reveal))
+
+
+class _Selected(Struct, frozen=True):
+    """A project and its operations. `page` is that of its settings, None if unknown."""
+
+    target: Target
+    calls: ObjectCalls
+    page: str | None
+
+    async def read(self) -> LiveObject:
+        """Return the project in full. Raises ServiceError."""
+        return await read_object(self.calls.transport, self.routes, self.target.live.id)
+
+    @property
+    def routes(self) -> Routes:
+        """The paths of projects."""
+        return Routes(self.target.kind, self.calls.organization)
+
+    @property
+    def read_token(self) -> str:
+        """The command that prints its token."""
+        return self.calls.command("projects", "show", "--reveal")
+
+    def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
+        """Return fields of the project. Its token is not masked later if it is revealed."""
+        shown = dict(fields)
+        if reveal and isinstance(token := fields.get(TOKEN), str):
+            shown[TOKEN] = Revealed(token)
+        live = self.target.live
+        return ProjectDetails(self.target.address, live.id, live.name, shown, self.page)
+
+
+@asynccontextmanager
+async def _opened(workspace: Workspace, name: str) -> AsyncIterator[_Selected]:
+    """Yield a project. Errors of operations that keys may not use have its page."""
+    async with opened(workspace, RESET) as targets:
+        target = targets.one(name)
+        page = targets.page(target)
+        try:
+            yield _Selected(target, targets.calls(target), page)
+        except (NotOffered, Forbidden) as error:
+            if page is None or getattr(error, "lacks_scope", False):
+                raise
+            raise error.reworded(hint=f"use the page of the project: {page}") from None
+
+
+async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
+    """Reset the token and return the project; without a clear answer, read it again."""
+    try:
+        body = await selected.calls.send(RESET)
+        label = f"reset of the token of {selected.target.address}"
+        after = live_object(
+            selected.routes, body, expected_id=before.id, complete=True, label=label
+        )
+        _token(after)
+    except (AmbiguousOutcome, InvalidResponse) as error:
+        hint = f"read the token before you try again: {selected.read_token}"
+        try:
+            after = await selected.read()
+        except ReconcilerError:
+            raise error.reworded(hint=hint) from None
+        if _token(after) == before.body.get(TOKEN):
+            message = f"{error.message}; the project still has the old token"
+            raise error.reworded(message, hint=hint) from None
+    return after
+
+
+def _token(live: LiveObject) -> str:
+    """Return the token of a project. Raises InvalidResponse."""
+    token = live.body.get(TOKEN)
+    if not isinstance(token, str) or not token:
+        raise InvalidResponse(f"{TOKEN} of {live.kind} {live.id} is not text")
+    return token
+
+
+def projects_document(report: ProjectReport, _: RenderOptions) -> Document:
+    """Return a table of the projects, the resources without one, and the counts."""
+    where = f"{report.environment} · {report.base_url} · organization {report.organization}"
+    table = Table(_COLUMNS, tuple(map(_row, report.projects)), indent=2)
+    missing: tuple[str, ...] = ()
+    if report.missing:
+        missing = (f"Do not exist yet: {listed(report.missing, _MOST_MISSING)}",)
+    unmanaged = sum(not line.managed for line in report.projects)
+    note = f", {unmanaged} unmanaged" if unmanaged else ""
+    return Document(
+        (Cell(f"Projects of {report.environment}"),),
+        (Cell(f"Environment {where}"),),
+        (table if report.projects else Lines(("No projects.",)), Lines(missing)),
+        f"{several(len(report.projects), 'project')}{note}.",
+    )
+
+
+def project_document(details: ProjectDetails, options: RenderOptions) -> Document:
+    """Return a project with its fields; those that are null only if verbose."""
+    name = Cell(str(details.address), code=True), Cell(f"{named(details.name)} (id {details.id})")
+    fields = tuple(
+        (field, Cell(_value(value)))
+        for field, value in details.fields.items()
+        if options.verbose or value is not None
+    )
+    page = (f"Page: {details.page}",) if details.page is not None else ()
+    return Document(name, name, (Facts(fields, attached=True),), after=page)
+
+
+def _row(line: ProjectLine) -> Row:
+    resource = Cell(str(line.address), code=True) if line.managed else Cell("unmanaged")
+    cells = map(Cell, (line.id, line.name, str(line.exports), line.timezone or "-"))
+    return Row((*cells, resource))
+
+
+def _value(value: JSON) -> str:
+    is_text = isinstance(value, str)
+    return str(value) if is_text else json.dumps(value, ensure_ascii=False, default=dict)

@@ -1,0 +1,168 @@
+"""`reconciler explain` and `completion`: what needs no workspace."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import click
+from click.shell_completion import ShellComplete, get_completion_class
+from msgspec import Struct
+
+from reconciler.commands.command import command
+from reconciler.commands.output import style_of
+from reconciler.commands.removed import refuse_removed_word
+from reconciler.commands.streams import write_result
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.kinds import all_kinds
+from reconciler.model.address import nearest
+from reconciler.model.schemas import known_schema
+from reconciler.packaged import packaged
+from reconciler.render.options import Colour, Style
+
+_SHELLS = ("bash", "zsh", "fish")
+_VARIABLE = "_RECONCILER_COMPLETE"
+_ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
+_RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
+_CELL = re.compile(r" *(?<!\\)\| *")
+
+
+@command(
+    "completion",
+    examples=(
+        ("completion bash > ~/.local/share/bash-completion/completions/reconciler", "For bash"),
+        ("completion zsh > ~/.zfunc/_reconciler", "For zsh, with ~/.zfunc in fpath"),
+        ("completion fish > ~/.config/fish/completions/reconciler.fish", "For fish"),
+    ),
+    page="docs/output.md",
+)
+@click.argument("shell", type=click.Choice(_SHELLS), metavar="SHELL")
+@click.pass_context
+def completion_command(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell: bash, zsh or fish.
+
+    It completes commands, options, files, and the environments and resources of the workspace.
+    """
+    shell_class = get_completion_class(shell)
+    if shell_class is None:
+        raise ReconcilerError(f"this version of click has no completion for {shell}")
+    root = context.find_root().command
+    completer = shell_class(root, {}, "reconciler", _VARIABLE)
+    # The method of the base class: that of bash starts bash to check its version.
+    write_result(ShellComplete.source(completer))
+
+
+@command(
+    "explain",
+    examples=(
+        ("explain batch_export.destination.S3.prefix", "A field: type, default, servers"),
+        ("explain policy", "What the policy of an environment can set"),
+        ("explain history-lost", "A consequence"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("name", required=False, metavar="[NAME]")
+def explain_command(name: str | None) -> None:
+    """Print what the reference says about a field, a code, a consequence or a known refusal.
+
+    NAME is a path of fields such as batch_export.destination.S3.prefix or policy.prune, or its end,
+    or a code or id. Without NAME, list the first words of paths. Needs no workspace and no network.
+    """
+    if name is None:
+        fields = (path for path, entry in _reference().items() if entry.facts)
+        words = dict.fromkeys(path.partition(".")[0] for path in fields)
+        write_result("".join(f"{word}\n" for word in words))
+        return
+    style = style_of(sys.stdout)
+    entries = ("\n".join(_lines(entry, style)) for entry in explain(name))
+    write_result("\n".join(entries) + "\n")
+
+
+def _lines(entry: Entry, style: Style) -> Iterator[str]:
+    yield style.paint(Colour.BOLD, entry.name)
+    for paragraph in entry.text.split("\n"):
+        yield from style.wrapped(paragraph, "  ", "  ") or [""]
+    for name, text in entry.facts.items():
+        yield from style.wrapped(text, f"  {name:7}  ", " " * 11) if text else ()
+
+
+class Entry(Struct, frozen=True):
+    """What the reference says about a name. `facts` are the type and the default."""
+
+    name: str
+    text: str
+    facts: Mapping[str, str] = {}
+
+
+def explain(name: str) -> tuple[Entry, ...]:
+    """Return the entries of a field, a code or a rule, each with those below it.
+
+    The beginning of a path may be missing. Raises BadUsage for an unknown name.
+    """
+    known = _reference()
+    wanted = name if name in known else re.sub(r"\benvironments\.[^.]+", "environments.*", name)
+    # These have the fields of those of the workspace.
+    wanted = re.sub(r"^environments\.\*\.(policy|client)\.", r"\1.", wanted)
+    names = [wanted] if wanted in known else [item for item in known if item.endswith(f".{wanted}")]
+    below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
+    if not names and not below:
+        refuse_removed_word(name)
+        words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
+        close = nearest(name, words)
+        hint = f"did you mean '{words[close]}'?" if close else "see docs/reference/"
+        raise BadUsage(f"unknown name '{name}'", hint=hint)
+    return tuple(known[item] for item in (*names, *below))
+
+
+@cache
+def _reference() -> Mapping[str, Entry]:
+    entries = [
+        entry for name, top in _pages() for entry in _fields(_text(f"reference/{name}"), top)
+    ]
+    entries += _sections(_text("reference/diagnostics"))
+    entries += _rules(_text("consequences"))
+    return {entry.name: entry for entry in entries}
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    """Yield the pages of fields, with what is before the names on them."""
+    yield "workspace", ""
+    yield "match", "policy.rules.*.match."
+    for kind in all_kinds():
+        yield kind.name, f"{kind.name}."
+        for field, _ in kind.variants:
+            folder = known_schema(kind.name)["properties"][field.name]["x-variants"]["folder"]
+            yield folder, f"{kind.name}.{field.name}."
+
+
+def _text(page: str) -> str:
+    return (packaged("docs") / f"{page}.md").read_text(encoding="utf-8")
+
+
+def _fields(page: str, top: str) -> Iterator[Entry]:
+    """Yield the fields of a page, and its sections, which are types of destinations."""
+    prefix = top
+    for line in page.splitlines():
+        if line.startswith("## "):
+            prefix = f"{top}{line[3:]}."
+        elif (row := _ROW.fullmatch(line)) is not None:
+            takes, text = _CELL.split(row["facts"], 1)
+            takes, _, default = takes.partition("; default ")
+            must = ", required" if "required" in row["must"] else ""
+            facts = {"type": f"{takes}{must}", "default": default}
+            yield Entry(f"{prefix}{row['name']}", text, facts)
+    yield from (Entry(f"{top}{item.name}", item.text) for item in _sections(page))
+
+
+def _sections(page: str) -> Iterator[Entry]:
+    for section in page.split("\n## ")[1:]:
+        name, _, text = section.partition("\n")
+        yield Entry(name, text.partition("\n|")[0].strip())
+
+
+def _rules(page: str) -> Iterator[Entry]:
+    for paragraph in page.split("\n\n"):
+        if (rule := _RULE.fullmatch(paragraph.strip())) is not None:
+            yield Entry(rule["name"], " ".join(rule["text"].removeprefix(":").split()))

@@ -1,0 +1,145 @@
+"""The use case `show`: saved plans, resources with their origins, audit logs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from reconciler.commands.files import read_file
+from reconciler.commands.runtime import Workspace
+from reconciler.commands.session import Session
+from reconciler.diagnostics import Diagnostic
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.files.loading import Loaded
+from reconciler.files.origins import OriginContext, fields_with_origin
+from reconciler.files.resource_files import Declaration
+from reconciler.kinds import kinds_by_name
+from reconciler.model.address import Address
+from reconciler.model.audit_log import Audit, LoggedRun, read_log
+from reconciler.model.decoding import decode
+from reconciler.model.kind import Kind
+from reconciler.model.plan import Plan
+from reconciler.model.resolved import PublicParent, PublicResource
+from reconciler.model.resource import Resource
+from reconciler.model.text import listed
+from reconciler.planning.names import Named, Names
+
+_LISTED = 10
+_SUFFIXES = (".json", ".jsonl")
+
+
+def is_saved(name: str) -> bool:
+    """Return whether a text names a file, which may be a pipe, and not a resource."""
+    # Path.exists() raises an error for a name that is too long for a file.
+    is_file = os.path.exists(name) and not os.path.isdir(name)  # noqa: PTH110, PTH112
+    return is_file or name.endswith(_SUFFIXES)
+
+
+def show(
+    workspace: Workspace, name: str, *, run: str | None = None, show_unmanaged: bool = False
+) -> tuple[Plan | Audit | PublicResource, tuple[Diagnostic, ...]]:
+    """Return a saved plan, an audit log or a resolved resource, and warnings about the files.
+
+    `name` is a file or a resource, `run` the beginning of the id of a run.
+
+    Raises BadUsage for options that what is shown does not take, and what reading raises.
+    """
+    if not is_saved(name):
+        if show_unmanaged or run is not None:
+            option = "--show-unmanaged" if show_unmanaged else "--run"
+            raise BadUsage(f"{option} requires a file, and '{name}' does not exist")
+        return resolved(workspace, name)
+    if workspace != Workspace(workspace.folder, runtime=workspace.runtime):
+        raise BadUsage(
+            f"-e and --strict require a resource, and '{name}' is a file",
+            hint="a saved plan contains everything that is shown",
+        )
+    data = read_file(Path(name))
+    runs = read_log(data, name=name)
+    if runs:
+        return audit_of(runs, run), ()
+    if run is not None:
+        raise ReconcilerError(
+            f"{name} is not an audit log", hint="it is written by `reconciler apply --log-file`"
+        )
+    return decode(data, name=name), ()
+
+
+def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Diagnostic, ...]]:
+    """Return the only resource that a text names, and warnings.
+
+    Raises:
+        InvalidConfiguration: with every diagnostic of the files.
+        BadUsage: the files have no such resource or environment.
+        ReconcilerError: the resource is not in this environment.
+
+    """
+    session = Session.open(workspace)
+    loaded = session.loaded
+    resources = loaded.desired.resources
+    names = Names(
+        Named.of_resource(resources[address]) if address in resources else Named(address)
+        for address in loaded.declared
+    )
+    address = names.one(name).address
+    declaration = loaded.declared[address]
+    resource = resources.get(address)
+    if resource is None:
+        raise _not_in_environment(declaration, loaded)
+    kind = kinds_by_name()[address.kind]
+    sources = OriginContext(
+        loaded.places[address], loaded.variables, environ=workspace.runtime.environ
+    )
+    result = PublicResource(
+        address=address,
+        collection=kind.collection,
+        environment=loaded.desired.environment,
+        environments=_environments(declaration, loaded),
+        declared=declaration.mark,
+        fields=fields_with_origin(resource, kind, sources),
+        parent=_parent(resource, kind, loaded),
+        in_organization=kind.parent is not None and resource.parent is None,
+    )
+    return workspace.masked(result), loaded.diagnostics
+
+
+def _environments(declaration: Declaration, loaded: Loaded) -> tuple[str, ...]:
+    names = declaration.body.get("environments")
+    if isinstance(names, list):
+        return tuple(map(str, names))
+    return loaded.environments or (loaded.desired.environment,)
+
+
+def _not_in_environment(declaration: Declaration, loaded: Loaded) -> ReconcilerError:
+    names = _environments(declaration, loaded)
+    at = declaration.document.key_mark((*declaration.path, "environments"))
+    return ReconcilerError(
+        f"{declaration.address} is not in environment {loaded.desired.environment}: "
+        f"{at.file}:{at.line} limits it to {', '.join(names) or 'none'}",
+        hint=f"use -e {names[0]}" if names else "add an environment to the list",
+    )
+
+
+def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> PublicParent | None:
+    ref = resource.parent
+    if ref is None or kind.parent is None:
+        return None
+    if ref.key is None:
+        return PublicParent(None, ref.id, ref.name, None)
+    parent = loaded.desired.resources[Address(kind.parent, ref.key)]
+    return PublicParent(parent.address, parent.pinned_id, parent.name, parent.mark)
+
+
+def audit_of(runs: tuple[LoggedRun, ...], run: str | None = None) -> Audit:
+    """Return the runs of a log with the last one, or the one whose id begins with `run`, in full.
+
+    Raises BadUsage if no run or several runs have such an id.
+    """
+    if run is None:
+        return Audit(runs, runs[-1])
+    matching = tuple(logged for logged in runs if logged.started_by.id.startswith(run))
+    if len(matching) != 1:
+        ids = [logged.started_by.id for logged in matching or runs]
+        problem = "several runs begin with" if matching else "no run begins with"
+        raise BadUsage(f"{problem} '{run}'", hint=f"runs: {listed(ids, _LISTED)}")
+    return Audit(matching, matching[0])

@@ -1,0 +1,1 @@
+"""`status`: show the state of exports, the worst first."""

@@ -1,0 +1,1 @@
+"""Change YAML files as text."""

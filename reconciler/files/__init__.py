@@ -1,0 +1,1 @@
+"""YAML files to the desired state."""

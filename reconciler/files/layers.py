@@ -1,0 +1,458 @@
+"""Resolve declared resources for one environment: merge their layers, fill in, check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import attrgetter
+from pathlib import PurePosixPath
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.files.references import References
+from reconciler.files.resource_files import Declaration
+from reconciler.files.schema.annotations import SECRET, Carriers, annotated
+from reconciler.files.schema.validation import NOT_FILLED, CheckContext, check
+from reconciler.files.schema.values import ANNOTATIONS, check_fields
+from reconciler.files.workspace_file import DEFAULTS, Workspace, policy_of
+from reconciler.files.yaml.document import (
+    RESOURCE,
+    Document,
+    Layer,
+    Places,
+    Unknown,
+    is_misread,
+)
+from reconciler.kinds import kinds_by_name
+from reconciler.model.address import Address, choice
+from reconciler.model.kind import Kind
+from reconciler.model.resource import (
+    DEFAULT_LIFECYCLE,
+    Desired,
+    Lifecycle,
+    ParentRef,
+    Resource,
+    State,
+)
+from reconciler.model.schemas import common_properties, holds_secret, looks_like_address
+from reconciler.model.values import (
+    CLEARED,
+    JSON,
+    MISSING,
+    UNSET,
+    Path,
+    SecretRef,
+    holds_reference,
+    leaves,
+    mapping_of,
+    path_text,
+    value_at,
+)
+from reconciler.paths import WORKSPACE_FILE
+from reconciler.providers.flaws import flaw_of
+
+_PER_ENVIRONMENT = ("overrides", "environments")
+COMMON = frozenset(common_properties())
+"""The fields of all kinds, which are not sent."""
+_ANNOTATIONS = ANNOTATIONS | {SECRET}
+_NO_TEXT: frozenset[type] = frozenset({int, bool, float, type(None), SecretRef})
+_HOST = r"https?://([\w.-]+(?::\d+)?)(?:/|$)"
+
+
+class EnvironmentContext(Struct):
+    """What resolving the resources of one environment needs, and what it collects.
+
+    `documents` are all files, that of the workspace included. `incomplete`: because of an error in
+    the files, not all resources are known. `unresolved` are those with an error of their own.
+    """
+
+    environment: str
+    workspace: Workspace
+    references: References
+    problems: DiagnosticCollector
+    documents: Collection[Document] = ()
+    incomplete: bool = False
+    unresolved: set[Address] = field(default_factory=set)
+    places: dict[Address, Places] = field(default_factory=dict)
+    _reported: set[object] = field(default_factory=set)
+    _kind_layers: dict[str, KindLayers] = field(default_factory=dict)
+
+    def layers_of(self, kind: Kind) -> KindLayers:
+        """Return what the resources of a kind share."""
+        if kind.name not in self._kind_layers:
+            layers = KindLayers(kind, self.environment, self.workspace.document, self._filled)
+            self._kind_layers[kind.name] = layers
+        return self._kind_layers[kind.name]
+
+    def _filled(self, text: str) -> JSON:
+        """Return a text with its references filled in. What is wrong is reported elsewhere."""
+        quiet = replace(self.references, problems=DiagnosticCollector(), _cached={})
+        return quiet.resolved(text, lambda path, part=None: Mark(""))  # noqa: ARG005
+
+    def drop_repeated(self, address: Address, since: int) -> None:
+        """Remove new diagnostics that another resource has reported at the same place.
+
+        A mistake in defaults, or in a merged mapping, is one mistake.
+        """
+        new = self.problems.diagnostics[since:]
+        del self.problems.diagnostics[since:]
+        for diagnostic in new:
+            message = diagnostic.message.replace(str(address), "")
+            identity = (diagnostic.code, diagnostic.at, message)
+            if identity not in self._reported:
+                self._reported.add(identity)
+                self.problems.diagnostics.append(diagnostic)
+
+
+def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext) -> Desired:
+    """Return the resources of one environment, without base URL and organization."""
+    resources: dict[Address, Resource] = {}
+    names = context.workspace.environments or (context.environment,)
+    for address in sorted(declared, key=attrgetter("kind", "key")):
+        declaration = declared[address]
+        if not _is_in_environment(declaration, names, context):
+            continue
+        since = len(context.problems.diagnostics)
+        resource = _resolved(kinds_by_name()[address.kind], declaration, context)
+        if len(context.problems.diagnostics) > since:
+            context.drop_repeated(address, since)
+        if resource is not None:
+            resources[address] = resource
+        else:
+            context.unresolved.add(address)
+    policy = policy_of(context.workspace, context.environment)
+    return Desired(context.environment, "", "", resources, policy, context.references.declared)
+
+
+def _is_in_environment(
+    declaration: Declaration, names: Sequence[str], context: EnvironmentContext
+) -> bool:
+    """Return whether the environment has the resource. Report unknown environments."""
+    listed = declaration.body.get("environments")
+    overrides = declaration.body.get("overrides")
+    if listed is None and overrides is None:
+        return True
+    listed_names = enumerate(listed if isinstance(listed, list) else ())
+    mentioned: list[tuple[Path, Any]] = [(("environments", at), name) for at, name in listed_names]
+    mentioned += [(("overrides", name), name) for name in mapping_of(overrides)]
+    for path, name in mentioned:
+        if name in names:
+            continue
+        is_key = path[0] == "overrides"
+        if not is_key:
+            context.unresolved.add(declaration.address)
+        if isinstance(name, Unknown) or (is_key and "${" in name):
+            continue  # It is reported already.
+        mark = declaration.document.key_mark if is_key else declaration.document.mark
+        message = f"unknown environment '{name}' in {declaration.address}"
+        hint = NOT_FILLED if holds_reference(str(name)) else choice(name, names, "environments")
+        at = mark((*declaration.path, *path))
+        context.problems.error("unknown-environment", message, at=at, hint=hint)
+    return not isinstance(listed, list) or context.environment in listed
+
+
+def _with_unknown(value: Any, path: Path) -> Any:
+    """Return a value with an unknown part, whose error is reported."""
+    if not path:
+        return Unknown()
+    if value_at(value, path) is MISSING:
+        return value
+    copied = value.copy()
+    copied[path[0]] = _with_unknown(value[path[0]], path[1:])
+    return copied
+
+
+def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Resource | None:
+    """Return the resource: merge, fill in, check. None if an error hides its name or state."""
+    address, references = declaration.address, context.references
+    layered = context.layers_of(kind).merged(declaration)
+    context.places[address] = places = Places(layered.layers)
+    subject = CheckContext(
+        address, places.near, places.key, context.problems, places.written, words=_ANNOTATIONS
+    )
+    own = {name: value for name, value in layered.values.items() if name not in _PER_ENVIRONMENT}
+    values: Mapping[str, Any] = references.typed(kind.name, own, places.near)
+    before = len(context.problems.diagnostics)
+    # The fields about environments are checked as they are written.
+    per_environment = {
+        name: declaration.body[name] for name in _PER_ENVIRONMENT if name in declaration.body
+    }
+    misread = check(kind.name, {**values, **per_environment}, subject)
+    for path in misread:
+        values = _with_unknown(values, path)
+    is_reported = len(context.problems.diagnostics) > before
+    is_nameless = is_reported and "name" not in values and context.problems.failed
+    if is_nameless or isinstance(values.get("state"), Unknown):
+        return None
+    spec, written = managed_fields(values, kind, subject)
+    carriers: Carriers = subject.carriers
+    if misread or written:
+        carriers = annotated(kind.name, _ANNOTATIONS, spec)
+    replace_literals(spec, _secrets_in(spec, carriers, kind), references, places, subject)
+    check_fields(kind, spec, subject, carriers)
+    return Resource(
+        address=address,
+        spec=spec,
+        parent=_parent(values.get(kind.parent_key)) if kind.parent_key else None,
+        lifecycle=_lifecycle(values.get("lifecycle"), kind),
+        state=State.ABSENT if values.get("state") == "absent" else State.PRESENT,
+        pinned_id=_text(values.get("id")),
+        secret_version=_text(values.get("secret_version")),
+        mark=declaration.mark,
+        marks=places,
+        written=written,
+        unset=tuple(
+            (known.name, *path[1:])
+            for path in places.unset()
+            if (known := kind.field_named(str(path[0]))) is not None
+        ),
+    )
+
+
+def _lifecycle(value: JSON, kind: Kind) -> Lifecycle:
+    if not isinstance(value, dict):
+        return DEFAULT_LIFECYCLE
+    return Lifecycle(
+        protect=value.get("protect") is True,
+        allow_replace=value.get("allow_replace") is True,
+        ignore_changes=tuple(
+            canonical_name(path, kind) for path in _texts(value.get("ignore_changes"))
+        ),
+        renamed_from=_texts(value.get("renamed_from")),
+        beside=_texts(value.get("beside")),
+    )
+
+
+def _as_text(value: JSON) -> str:
+    # Text stays as it is, since an unknown value is a subclass of text.
+    return value if isinstance(value, str) else str(value)
+
+
+def _texts(value: JSON) -> tuple[str, ...]:
+    return tuple(_as_text(item) for item in value) if isinstance(value, list) else ()
+
+
+def _text(value: JSON) -> str | None:
+    return None if value is None else _as_text(value)
+
+
+def _parent(value: JSON) -> ParentRef | None:
+    if isinstance(value, dict):
+        return ParentRef(id=_text(value.get("id")), name=_text(value.get("name")))
+    return ParentRef(key=value) if isinstance(value, str) else None
+
+
+def default_layer(document: Document, kind: str) -> Layer | None:
+    """Return the defaults of a kind in a file, None without any."""
+    name = PurePosixPath(document.file).name
+    label = DEFAULTS if document.file == WORKSPACE_FILE else f"{DEFAULTS} of {name}"
+    layer = Layer(document, (DEFAULTS, kind), label)
+    return layer if mapping_of(layer.value) else None
+
+
+class Merged(Struct, frozen=True):
+    """Layers, topmost first, and their values merged."""
+
+    layers: tuple[Layer, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+class KindLayers(Struct, frozen=True):
+    """What the resources of a kind share in one environment.
+
+    `workspace` is the file whose defaults are the lowest layer. `filled` returns a text with its
+    references filled in. `_defaults` remembers the defaults of each file.
+    """
+
+    kind: Kind
+    environment: str
+    workspace: Document
+    filled: Callable[[str], JSON]
+    _defaults: dict[str, Merged] = field(default_factory=dict)
+
+    def defaults(self, document: Document) -> Merged:
+        """Return the defaults for the resources of a file: its own over those of the workspace."""
+        known = self._defaults.get(document.file)
+        if known is None:
+            known = Merged()
+            own = [] if document.file == WORKSPACE_FILE else [document]
+            for file in (self.workspace, *own):
+                layer = default_layer(file, self.kind.name)
+                if layer is not None:
+                    values = self._over(known.values, mapping_of(layer.value))
+                    known = Merged((layer, *known.layers), values)
+            self._defaults[document.file] = known
+        return known
+
+    def merged(self, declaration: Declaration) -> Merged:
+        """Return the layers of a resource, and merged. References are not filled in."""
+        document, path, values = declaration.document, declaration.path, declaration.body
+        defaults = self.defaults(document)
+        layers = (Layer(document, path, RESOURCE), *defaults.layers)
+        if defaults.layers:
+            values = self._over(defaults.values, values)
+        override = mapping_of(declaration.body.get("overrides")).get(self.environment)
+        if isinstance(override, dict):
+            inside = (*path, "overrides", self.environment)
+            layers = (Layer(document, inside, f"override {self.environment}"), *layers)
+            values = self._over(values, override)
+        return Merged(layers, values)
+
+    def _over(self, below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
+        merged: dict[str, Any] = laid_over(below, above)
+        for name in below.keys() & above.keys():
+            if isinstance(above[name], dict) and self._is_replaced(name, below[name], above[name]):
+                merged[name] = above[name]
+        return merged
+
+    def _is_replaced(self, name: str, below: Any, above: Mapping[str, Any]) -> bool:
+        """Return whether a mapping replaces the one below instead of being merged with it.
+
+        A parent does, since {name: …} and {id: …} exclude each other, and so does a variant with
+        another tag, since the fields of one type have no meaning in another.
+        """
+        if name == self.kind.parent_key:
+            return True
+        field = self.kind.field_named(name) if isinstance(below, dict) else None
+        if field is None or field.variant is None:
+            return False
+        tags = [side.get(field.variant.tag, MISSING) for side in (below, above)]
+        if MISSING in tags or tags[0] == tags[1]:
+            return False
+        if not any(isinstance(tag, str) and holds_reference(tag) for tag in tags):
+            return True
+        # ${var:type} may be the type of the other layer.
+        lower, upper = (self.filled(tag) if isinstance(tag, str) else tag for tag in tags)
+        return bool(lower != upper)
+
+
+def laid_over(below: Any, above: Any) -> Any:
+    """Return two layers merged: mappings key by key, anything else is replaced.
+
+    `${unset}` removes the value below.
+    """
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    merged = {**below, **above}
+    for key, lower in below.items():
+        if key not in above:
+            continue
+        value = above[key]
+        if isinstance(value, dict):
+            merged[key] = laid_over(lower, value)
+        elif value == UNSET:
+            del merged[key]
+    return merged
+
+
+def canonical_name(name: str, kind: Kind) -> str:
+    """Return the kind's own name of a field, which may be unknown."""
+    field = kind.field_named(name)
+    return field.name if field is not None else name
+
+
+def managed_fields(
+    values: Mapping[str, JSON], kind: Kind, check: CheckContext
+) -> tuple[dict[str, JSON], dict[str, str]]:
+    """Return the managed fields by the kind's own names, and the names in the files that differ."""
+    spec: dict[str, JSON] = {}
+    written: dict[str, str] = {}
+    for name, value in values.items():
+        own = canonical_name(name, kind)
+        if name in COMMON or name == kind.parent_key:
+            continue
+        if own in spec:
+            message = f"{check.subject} sets '{own}' twice, under two names"
+            check.error_at_key("same-field-twice", (name,), message)
+            continue
+        spec[own] = value
+        if own != name:
+            written[own] = name
+    return spec, written
+
+
+def _secrets_in(spec: Mapping[str, JSON], carriers: Carriers, kind: Kind) -> Mapping[Path, bool]:
+    """Return the paths of secrets, and whether each is a URL with a password."""
+    # Few resources have such a URL: their text shows that at once.
+    holders = [field.name for field, _ in kind.variants if "@" in str(spec.get(field.name))]
+    texts = (leaf for name in holders for leaf in leaves(spec[name], (name,), skip=_NO_TEXT))
+    urls = {path: True for path, text in texts if _is_url_with_password(text)}
+    return urls | {path: path in urls for path, _ in carriers.get(SECRET, ())}
+
+
+def _is_url_with_password(text: JSON) -> bool:
+    return text.__class__ is str and "@" in text and holds_secret(text)
+
+
+def replace_literals(
+    spec: dict[str, JSON],
+    secrets: Mapping[Path, bool],
+    references: References,
+    places: Places,
+    check: CheckContext,
+) -> None:
+    """Replace the literal secrets in fields by references to them, or report them."""
+    for path, in_url in secrets.items():
+        value = value_at(spec, path)
+        if is_misread(value) or len(getattr(value, "parts", ())) == 1:
+            continue
+        argument = f"{check.subject}:{path_text(path)}{_host_of(path, value)}"
+        literal = CLEARED if value is None else _reference_to(value, argument, references)
+        if literal is None:
+            _report_literal(path, places, check, in_url=in_url)
+            continue
+        parts = value.parts if isinstance(value, SecretRef) else (str(value),)
+        text = "".join(part if isinstance(part, str) else "x" for part in parts)
+        if value is not None and (flaw := flaw_of(text)) is not None:
+            check.error("unusable-secret", path, f"{check.named(path)} {flaw[0]}", flaw[1])
+        holder: Any = spec
+        for part in path[:-1]:
+            holder[part] = dict(holder[part])
+            holder = holder[part]
+        holder[path[-1]] = literal
+
+
+def _host_of(path: Path, value: JSON) -> str:
+    """Return `=host` of a URL, which is no secret: another host is another reference."""
+    match = re.match(_HOST, str(value)) if looks_like_address(str(path[-1])) else None
+    return f"={match[1]}" if match else ""
+
+
+def _reference_to(value: JSON, argument: str, references: References) -> SecretRef | None:
+    """Return a reference to a literal secret, None if it is empty, or the policy forbids those.
+
+    Several secrets with punctuation between them are a reference, with other text they are not.
+    """
+    if isinstance(value, SecretRef):
+        text = "".join(part for part in value.parts if isinstance(part, str))
+        return None if any(map(str.isalnum, text)) else value
+    return references.literal(argument, value) if str(value).strip() else None
+
+
+_IN_FILE = (
+    " and must not be written in a file",
+    "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was ever shared",
+)
+_WHOLE = "use one reference for the whole value, such as ${secret:env:NAME}"
+_EMPTY = "use a reference such as ${secret:env:NAME}, or null to clear what the service has"
+
+
+def _report_literal(path: Path, places: Places, check: CheckContext, *, in_url: bool) -> None:
+    layer, nearest = places.source_of(path)
+    written = str(value_at(layer.value, nearest))
+    if in_url:
+        hint = "remove the user and password: everyone with read access sees the address; rotate "
+        reason, hint = _IN_FILE[0], f"{hint}them if the file was ever shared"
+    elif "${secret:" in written:
+        reason, hint = " and must not be written in a file, not even in part", _WHOLE
+    elif holds_reference(written):
+        reason = ", but this reference is filled in as plain text"
+        hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
+    elif not written.strip():
+        reason, hint = " and must not be empty", _EMPTY
+    else:
+        reason, hint = _IN_FILE
+    check.error("literal-secret", path, f"{check.named(path)} is a secret{reason}", hint)

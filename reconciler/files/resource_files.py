@@ -1,0 +1,391 @@
+"""The resource files of a workspace: select them, tell others apart, and find what they declare."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from msgspec import Struct, field
+
+from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.errors import LoadingStopped, UnreadableFile
+from reconciler.files.schema.validation import CheckContext, check, shortened
+from reconciler.files.sources import Source
+from reconciler.files.workspace_file import ANCHORS, DEFAULTS, Workspace
+from reconciler.files.yaml.document import Document, Unknown
+from reconciler.files.yaml.loader import Parse, parse
+from reconciler.kinds import all_kinds, kinds_by_collection
+from reconciler.model.address import Address, choice, nearest
+from reconciler.model.kind import Kind
+from reconciler.model.text import listed, quoted
+from reconciler.model.values import Path, mapping_of
+from reconciler.paths import (
+    MAX_FILES,
+    WORKSPACE_FILE,
+    YAML_SUFFIXES,
+    is_passed_over,
+    leaves_workspace,
+)
+
+_MOST_LISTED = 5
+_LONGEST_GLOB = 500
+_ALL_YAML = ("**/*.yaml", "**/*.yml")
+_MOST_COMPARED = 1_000
+"""Names that are compared to suggest one."""
+_KEY = re.compile(rb"^[\s?\"'{-]*([\w./$-]+)[\"']?[ \t]*:(?:\s|$)", re.MULTILINE)
+"""A key at any indentation: files of other tools have some."""
+_RESOURCE_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_SIMILAR = 0.85
+_MISNAMED = ("reconciler.yml", "reconciler.yaml")
+_OF_THE_WORKSPACE = (DEFAULTS, ANCHORS)
+"""The keys that resource files share with the workspace file."""
+
+
+class ResourceFiles(Struct, frozen=True):
+    """The resource files of a workspace.
+
+    `skipped` are files without resources that a pattern with wildcards selects, once the files are
+    read.
+    """
+
+    source: Source
+    workspace: Workspace
+    problems: DiagnosticCollector
+    parse: Parse = parse
+    skipped: list[str] = field(default_factory=list)
+
+    def documents(self) -> list[Document]:
+        """Return every resource file, parsed, sorted by name."""
+        read: list[Document] = []
+        named = {glob for glob in resource_globs(self.workspace) if not _has_wildcard(glob)}
+        for name in selected_files(self.source, self.workspace, self.problems):
+            raw = self._read(name)
+            if raw is None:
+                read.append(Document(name, unread=True))
+            elif name not in named and _is_foreign(raw, name, self.parse):
+                self.skipped.append(name)
+            else:
+                read.append(self.parse(raw, name, self.problems))
+        return read
+
+    def note_skipped(self) -> None:
+        """Add one note about all skipped files."""
+        names = self.skipped
+        if not names:
+            return
+        what = "file is not a resource file" if len(names) == 1 else "files are not resource files"
+        message = f"{len(names)} {what}: {listed(names, _MOST_LISTED)}"
+        self.problems.note("skipped-files", message)
+
+    def check_nested(self) -> None:
+        """Report resources in the workspace file of another folder, which hides that folder."""
+        for name in filter(_is_workspace, self.source.names()):
+            raw = self._read(name) if name != WORKSPACE_FILE else None
+            if raw is None:
+                continue
+            document = Document(name, unread=True)
+            with suppress(LoadingStopped):
+                document = parse(raw, name, DiagnosticCollector())
+            for key in mapping_of(document.value).keys() & kinds_by_collection():
+                what = "in a workspace file: its folder is another workspace, and not read"
+                at = document.key_mark((key,))
+                self.problems.error("nested-workspace", f"{key} {what}", at=at)
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            raw = self.source.read(name)
+        except UnreadableFile as error:
+            self.problems.error(error.code, error.message, at=Mark(name))
+            return None
+        if raw is None:
+            message = f"cannot read {name}: a link that is broken or leaves the folder"
+            self.problems.error("unreadable-file", message, at=Mark(name))
+        return raw
+
+
+def resource_globs(workspace: Workspace) -> tuple[str, ...]:
+    """Return the patterns of resource files, `./` left out; by default every YAML file."""
+    globs = workspace.value.get("resources")
+    return tuple(_plain(str(glob)) for glob in globs) if isinstance(globs, list) else _ALL_YAML
+
+
+def _plain(glob: str) -> str:
+    first, *others = glob.split("/")
+    parts = [part for part in others if part not in ("", ".")]
+    return "/".join(parts if first == "." else [first, *parts])
+
+
+def files_by_glob(source: Source, globs: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the resource files that each pattern matches. Patterns stay in the workspace."""
+    names = [name for name in source.names() if not _is_workspace(name)]
+    return {glob: _matching(names, glob) for glob in globs if not leaves_workspace(glob)}
+
+
+def _matching(names: Sequence[str], glob: str) -> list[str]:
+    """Return the paths that a pattern matches. Upper case in extensions has no meaning."""
+    pattern = _plain_extension(glob)
+    return [name for name in names if fits_path(_plain_extension(name), pattern)]
+
+
+def fits_path(path: str, glob: str) -> bool:
+    """Return whether a pattern fits a whole path.
+
+    `*` and `?` do not match a slash, `**` matches zero or more folders.
+    """
+    names, reached = path.split("/"), {0}
+    for part in _parts(glob):
+        if part == "**":
+            reached = {end for first in reached for end in range(first, len(names) + 1)}
+        else:
+            reached = {at + 1 for at in reached if fnmatchcase("".join(names[at : at + 1]), part)}
+    return len(names) in reached
+
+
+@cache
+def _parts(glob: str) -> Sequence[str]:
+    """Return the parts of a pattern: `**.yaml` is `**/*.yaml`, and a bracket is no class."""
+    spelt = re.sub(r"(?<=[^/*])\*\*", "*/**", re.sub(r"\*\*(?=[^/*])", "**/*", glob))
+    return [part.replace("[", "[[]") for part in spelt.split("/")]
+
+
+def _has_wildcard(glob: str) -> bool:
+    return "*" in glob or "?" in glob
+
+
+def _plain_extension(name: str) -> str:
+    if name.endswith(YAML_SUFFIXES):
+        return name
+    stem, dot, extension = name.rpartition(".")
+    plain = f"{dot}{extension.lower()}"
+    return f"{stem}{plain}" if plain in YAML_SUFFIXES else name
+
+
+def selected_files(
+    source: Source, workspace: Workspace, problems: DiagnosticCollector
+) -> Sequence[str]:
+    """Return the names of the resource files, sorted. Report errors in their patterns."""
+    globs = resource_globs(workspace)
+    at = workspace.mark(("resources",))
+    if too_long := [glob for glob in globs if len(glob) > _LONGEST_GLOB]:
+        message = f"pattern {quoted(shortened(too_long[0]))} is too long"
+        problems.error("bad-pattern", message, at=at)
+        return ()
+    matches = files_by_glob(source, globs)
+    if isinstance(workspace.value.get("resources"), list):
+        _check_patterns(matches, source, workspace, problems)
+    names = sorted({name for selected in matches.values() for name in selected})
+    if len(names) > MAX_FILES:
+        message = f"{len(names):,} resource files: the limit is {MAX_FILES:,}"
+        problems.error("workspace-too-large", message, at=at)
+        return ()
+    return names
+
+
+def _check_patterns(
+    matches: Mapping[str, Sequence[str]],
+    source: Source,
+    workspace: Workspace,
+    problems: DiagnosticCollector,
+) -> None:
+    written = workspace.value["resources"]
+    names = [name for name in source.names() if name.endswith(YAML_SUFFIXES)]
+    for position, glob in enumerate(resource_globs(workspace)):
+        at = workspace.mark(("resources", position))
+        if leaves_workspace(glob):
+            message = f"'{glob}' is outside the workspace"
+            below = "keep resource files below the folder of reconciler.yaml"
+            problems.error("outside-workspace", message, at=at, hint=below)
+        elif not matches[glob]:
+            message = f"no file matches '{written[position]}'"
+            problems.error("no-files", message, at=at, hint=_hint(glob, names))
+
+
+def _hint(glob: str, names: Sequence[str]) -> str | None:
+    """Return why a pattern matches no file, or the most similar one that does."""
+    if "${" in glob:
+        return "references are not filled in here: write the path itself"
+    *folders, name = glob.split("/")
+    skipped = [part for part in folders if not _has_wildcard(part) and is_passed_over(part)]
+    if skipped or name.startswith("."):
+        return f"{(*skipped, name)[0]} is not read: a hidden name, or the folder of a tool"
+    for file in filter(_is_workspace, names):
+        folder = file.removesuffix(f"/{WORKSPACE_FILE}")
+        if glob.startswith(f"{folder}/"):
+            return f"{folder} is another workspace, with its own {WORKSPACE_FILE}: use -C {folder}"
+    patterns = {name: name for name in names[:_MOST_COMPARED] if not _is_workspace(name)}
+    for path in map(PurePosixPath, [*patterns]):
+        for folder in map(str, path.parents[:-1]):
+            beside, below = f"{folder}/*{path.suffix}", f"{folder}/**/*{path.suffix}"
+            patterns |= {beside: beside, below: below, folder: below}
+    wanted = glob.replace("\\", "/").rstrip("/")
+    if wanted in ("", "."):
+        return f"did you mean '{_ALL_YAML[0]}'?"
+    close = nearest(
+        wanted, [name for name in patterns if _has_wildcard(name) == _has_wildcard(wanted)]
+    )
+    return f"did you mean '{patterns[close]}'?" if close is not None else None
+
+
+@cache
+def _similar() -> frozenset[str]:
+    """Return words for a collection in the plain form: singular, plural, and without its prefix."""
+    words = {_form(word) for kind in all_kinds() for word in (kind.name, kind.collection)}
+    return frozenset(words | {_form(name.rpartition("_")[2]) for name in kinds_by_collection()})
+
+
+def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
+    """Return whether a file has no resources, nor a mistake in place of them.
+
+    A resource file has a collection, or a similar word, as a key at the top. In one that is no
+    mapping any line may begin with it: a mistake must not hide resources. Files without keys are
+    not foreign.
+    """
+    if not _KEY.search(raw):
+        return False
+    document = Document(file, unread=True)
+    with suppress(LoadingStopped):
+        document = parse(raw, file, DiagnosticCollector())
+    keys: Iterable[str]
+    if isinstance(document.value, dict):
+        only_defaults = document.value.keys() - {ANCHORS} == {DEFAULTS}
+        keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
+    else:
+        keys = {key.decode(errors="ignore") for key in _KEY.findall(raw)}
+    return not any(map(_is_similar, keys))
+
+
+def _is_similar(key: str) -> bool:
+    """Return whether a key is a collection, or probably intended to be one."""
+    form = _form(key)
+    if form in _similar():
+        return True
+    from difflib import get_close_matches
+
+    return bool(get_close_matches(form, _similar(), n=1, cutoff=_SIMILAR))
+
+
+def _is_workspace(name: str) -> bool:
+    return PurePosixPath(name).name == WORKSPACE_FILE
+
+
+def is_misnamed(name: str) -> bool:
+    """Return whether a file has nearly the name of a workspace file."""
+    return PurePosixPath(name).name.casefold() in _MISNAMED
+
+
+def _form(word: str) -> str:
+    return word.casefold().replace("_", "").replace("-", "")
+
+
+class Declaration(Struct, frozen=True, gc=False):
+    """A resource as a file declares it."""
+
+    address: Address
+    document: Document
+    path: Path
+    body: Mapping[str, Any]
+
+    @property
+    def mark(self) -> Mark:
+        """The place of its key."""
+        return self.document.key_mark(self.path)
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text may be the key of a resource."""
+    return _RESOURCE_KEY.fullmatch(text) is not None
+
+
+def declarations(
+    files: Sequence[Document], problems: DiagnosticCollector
+) -> dict[Address, Declaration]:
+    """Return every resource by address. Report duplicates with both places."""
+    collections = kinds_by_collection()
+    known = (*collections, *_OF_THE_WORKSPACE)
+    declared: dict[Address, Declaration] = {}
+    for document in files:
+        if not isinstance(document.value, dict):
+            _report_no_mapping(document, problems)
+            continue
+        for collection, members in document.value.items():
+            kind = collections.get(collection)
+            if collection in _OF_THE_WORKSPACE:
+                continue
+            if kind is None:
+                message = f"unknown field '{collection}' in a resource file"
+                at, hint = document.key_mark((collection,)), choice(collection, known)
+                problems.error("unknown-field", message, at=at, hint=hint)
+            elif members is not None and not isinstance(members, (dict, Unknown)):
+                message = f"`{collection}` must be a mapping from keys to resources"
+                hint = "write `key:` for each resource, with its fields below"
+                at = document.mark((collection,))
+                problems.error("not-a-mapping", message, at=at, hint=hint)
+            elif isinstance(members, dict):
+                _collect(kind, document, collection, members, declared, problems)
+    return declared
+
+
+def check_shared_keys(document: Document, problems: DiagnosticCollector) -> None:
+    """Check the keys that the workspace file has, too, and report defaults without effect."""
+    values = mapping_of(document.value)
+    shared = {key: values[key] for key in _OF_THE_WORKSPACE if key in values}
+    context = CheckContext(document.file, document.mark, document.key_mark, problems)
+    if shared:
+        check("workspace", {"version": 1, **shared}, context)
+    fields = shared.get(DEFAULTS)
+    for kind in all_kinds():
+        if kind.name in mapping_of(fields) and kind.collection not in values:
+            reason = f"{document.file} has no `{kind.collection}`"
+            message = f"`defaults.{kind.name}` without effect: {reason}"
+            hint = f"move it to {WORKSPACE_FILE}, or to the file of the resources"
+            at = document.key_mark((DEFAULTS, kind.name))
+            problems.warning("no-effect", message, at=at, hint=hint)
+
+
+def _report_no_mapping(document: Document, problems: DiagnosticCollector) -> None:
+    if document.unread or isinstance(document.value, Unknown):
+        return
+    if document.value is None:
+        if not any(line.lstrip().startswith("#") for line in document.lines):
+            problems.warning("empty-file", "empty file", at=Mark(document.file))
+        return
+    message = "a resource file must be a mapping"
+    hint = "start it with a line such as `batch_exports:`"
+    if str(document.value).startswith("version https://git-lfs"):
+        hint = "this is a pointer of Git LFS: run `git lfs pull`"
+    problems.error("not-a-mapping", message, at=document.mark(()), hint=hint)
+
+
+def _collect(
+    kind: Kind,
+    document: Document,
+    collection: str,
+    members: Mapping[str, Any],
+    declared: dict[Address, Declaration],
+    problems: DiagnosticCollector,
+) -> None:
+    for key, body in members.items():
+        if "${" in key:  # The loader has reported it.
+            continue
+        declaration = Declaration(Address(kind.name, key), document, (collection, key), body)
+        address, at = declaration.address, declaration.mark
+        if not is_key(key):
+            hint = "use letters, digits, _ - and . only; `name` may be any text"
+            message = f"invalid resource key '{shortened(key)}'"
+            problems.error("bad-key", message, at=at, hint=hint)
+        elif isinstance(body, Unknown):
+            continue
+        elif not isinstance(body, dict):
+            hint = "indent its fields below the key"
+            problems.error("not-a-mapping", f"{address} has no fields", at=at, hint=hint)
+        elif address in declared:
+            related = ((declared[address].mark, "first declared here"),)
+            message = f"{address} is declared twice"
+            problems.error("declared-twice", message, at=at, related=related)
+        else:
+            declared[declaration.address] = declaration

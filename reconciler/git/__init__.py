@@ -1,0 +1,1 @@
+"""Git: one repository, its jobs and branches, and what was applied."""

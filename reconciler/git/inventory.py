@@ -1,0 +1,128 @@
+"""Keep the inventory in git: a commit with one file, at a reference of its own.
+
+The parents of the commit are the newest applied commit and the former inventory, so git keeps what
+entries name. It is data, not trust: whoever may push can write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec.structs import replace
+
+from reconciler.errors import GitUnavailable
+from reconciler.git.repository import Objects, Repository
+from reconciler.kinds import kinds_by_name
+from reconciler.model.address import Address
+from reconciler.model.inventory import Entry
+from reconciler.model.text import quoted
+
+REMOTE = "origin"
+REFS = "refs/reconciler"
+_FILE = "inventory.json"
+_TRIES = 3
+_LONGEST_NAME = 60
+_PORTS = {"http": 80, "https": 443}
+_Lines = dict[str, Entry]
+
+
+def ref_of(repository: Repository, environment: str, base_url: str, organization: str) -> str:
+    """Return the full name of the reference of an environment of a workspace."""
+    url = urlsplit(base_url)
+    port = "" if url.port in (None, _PORTS.get(url.scheme.lower())) else f":{url.port}"
+    address = f"{url.scheme.lower()}://{(url.hostname or '').lower()}{port}{url.path.rstrip('/')}"
+    parts = [repository.path, environment, address, organization]
+    digest = sha256("\n".join(parts).encode()).hexdigest()[:12]
+    words = re.sub("[^a-z0-9]+", "-", "-".join(filter(None, parts[:2])).lower())
+    return f"{REFS}/{words.strip('-')[:_LONGEST_NAME].strip('-')}-{digest}"
+
+
+def read_entries(repository: Repository, commit: str | None) -> dict[Address, Entry]:
+    """Return the entries of an inventory. Raises GitUnavailable for one that cannot be read."""
+    if commit is None:
+        return {}
+    blob = repository.entry(commit, _FILE)[2]
+    if not blob:
+        raise damaged(commit, f"it has no {_FILE}")
+    try:
+        lines = msgspec.json.decode(Objects(repository).content(blob), type=_Lines)
+        entries = {Address.parse(text): entry for text, entry in lines.items()}
+    except ValueError as error:
+        raise damaged(commit, str(error)) from None
+    if unknown := sorted({at.kind for at in entries} - kinds_by_name().keys()):
+        raise damaged(commit, f"unknown kind {quoted(unknown[0])}")
+    return entries
+
+
+def damaged(commit: str, reason: str) -> GitUnavailable:
+    """Return the error of an inventory that cannot be used."""
+    hint = "delete its reference (`doctor` prints the commands); the next apply writes it again"
+    return GitUnavailable(f"the inventory {commit[:7]} cannot be read: {reason}", hint=hint)
+
+
+def record(
+    repository: Repository,
+    ref: str,
+    head: str,
+    own: Mapping[Address, Entry | None],
+    *,
+    began: str | None,
+    push: bool,
+) -> None:
+    """Write what a run applied, None for what left, and push it.
+
+    `began` is the inventory that the run began from: what another run recorded since is kept.
+    """
+    base = read_entries(repository, began)
+    for last in (False,) * (_TRIES - 1) + (True,):
+        tip = repository.fetched(REMOTE, ref) if push else repository.tip(ref)
+        theirs = read_entries(repository, tip)
+        entries = _merged(repository, base, {**base, **own}, theirs)
+        commit = tip
+        if tip is None or entries != theirs or repository.commit(f"{tip}^1") != head:
+            commit = _written(repository, entries, [head, *filter(None, [tip])])
+        try:
+            if push and commit != tip:
+                repository.push(REMOTE, ref, str(commit), tip)
+        except GitUnavailable:
+            if last:
+                raise
+            continue
+        if commit != (local := repository.tip(ref)):
+            repository.update_ref(ref, str(commit), local)
+        return
+
+
+def _written(repository: Repository, entries: Mapping[Address, Entry], parents: list[str]) -> str:
+    encode = msgspec.json.encode
+    lines = [f"{encode(str(at)).decode()}:{encode(entries[at]).decode()}" for at in sorted(entries)]
+    content = "{\n" + ",\n".join(lines) + "\n}\n"
+    return repository.commit_file(_FILE, content.encode(), parents)
+
+
+def _merged(
+    repository: Repository,
+    base: Mapping[Address, Entry],
+    own: Mapping[Address, Entry | None],
+    theirs: Mapping[Address, Entry],
+) -> dict[Address, Entry]:
+    """Return the entries of both sides: what only one of them changed or dropped is taken.
+
+    If both did, it is the entry whose commit contains the other's, mine if neither does.
+    """
+    merged: dict[Address, Entry] = {}
+    for address in own.keys() | theirs.keys():
+        was, mine, other = base.get(address), own.get(address), theirs.get(address)
+        entry = other if mine == was else mine
+        if mine is not None and other is not None and mine != other and was not in (mine, other):
+            have_others = mine.commit and other.commit and mine.commit != other.commit
+            if have_others and repository.is_ancestor(mine.commit or "", other.commit or ""):
+                mine, other = other, mine
+            entry = mine if mine.secrets == other.secrets else replace(mine, secrets=None)
+        if entry is not None:
+            merged[address] = entry
+    return merged

@@ -1,1 +1,0 @@
-"""Operations on one live object beside create, update and delete."""

@@ -1,1 +1,0 @@
-"""Load a workspace (`loading.py`): files, git, references, layers and checks."""

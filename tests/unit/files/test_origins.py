@@ -1,0 +1,177 @@
+"""Each field of a resolved resource knows where it comes from, and shows no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.show import resolved
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.model.redaction import masked_in
+from reconciler.model.resolved import PublicField, PublicOrigin, PublicResource
+from reconciler.model.values import path_text
+from tests.support.cli import write
+from tests.support.reports import written
+from tests.support.worlds import NOW
+
+POSTGRES = """\
+batch_exports:
+  lake:
+    project: {id: 1}
+    name: Lake
+    interval: hour
+    destination:
+      type: Postgres
+      config: CONFIG
+"""
+
+
+def show(
+    folder: Path,
+    files: dict[str, str],
+    address: str = "batch_export.lake",
+    *,
+    environ: dict[str, str] | None = None,
+    environment: str | None = None,
+) -> PublicResource:
+    runtime = Runtime(environ=environ or {}, now=lambda: NOW)
+    resource, _ = resolved(Workspace(write(folder, files), environment, runtime=runtime), address)
+    return masked_in(resource, runtime.mask)
+
+
+def by_name(found: PublicResource) -> dict[str, PublicField]:
+    return {path_text(each.path): each for each in found.fields}
+
+
+def at(origin: PublicOrigin) -> str:
+    return f"{origin.file}:{origin.line}:{origin.column}"
+
+
+def test_a_literal_secret_is_hidden_on_every_layer(tmp_path: Path) -> None:
+    files = {
+        "reconciler.yaml": """\
+version: 1
+policy: {allow_literal_secrets: true}
+vars: {word: sesame-two}
+defaults: {batch_export: {destination: {config: {password: sesame-one, user: "${secret:env:U}"}}}}
+environments: {staging: {}}
+env: [SET, X]
+secrets: [U]
+""",
+        "a.yaml": POSTGRES.replace(
+            "CONFIG",
+            '{host: h, database: d, user: "sesame-three-${env:X:-sesame-four}",'
+            ' password: "${var:word}"}\n    overrides: {staging: {destination: {config:'
+            ' {user: "${env:SET}"}}}}',
+        ),
+    }
+    environ = {"SET": "sesame-five"}
+    found = show(tmp_path, files, environ=environ)
+    for drawn in (written("resolved", "text", found), written("resolved", "json", found)):
+        assert "sesame" not in drawn
+    config = by_name(found)
+    password, user = config["destination.config.password"], config["destination.config.user"]
+    assert password.value == user.value == "(literal secret)"
+    assert password.written == "${var:word}"
+    assert [each.written for each in password.overrides] == ["(literal secret)"]
+    assert user.written == "${env:SET}"
+    assert [each.written for each in user.overrides] == ["(literal secret)", "${secret:env:U}"]
+
+
+def test_a_known_secret_in_a_plain_field_is_hidden(tmp_path: Path) -> None:
+    config = '{host: "${env:HOST}", database: d, user: "${secret:env:OOPS}", password: "${var:p}"}'
+    files = {
+        "reconciler.yaml": 'version: 1\nvars: {p: "${secret:env:P}"}\n'
+        "env: [HOST]\nsecrets: [OOPS, P]\n",
+        "a.yaml": POSTGRES.replace("CONFIG", config),
+    }
+    found = by_name(show(tmp_path, files, environ={"HOST": "hunter2", "OOPS": "hunter2"}))
+    assert found["destination.config.host"].value == "***"
+    assert found["destination.config.user"].value == "${secret:env:OOPS}"
+    password = found["destination.config.password"]
+    assert (password.value, password.written) == ("${secret:env:P}", "${var:p}")
+    assert [at(each.origin) for each in password.references] == ["reconciler.yaml:2:8"]
+
+
+def test_a_variable_that_is_a_mapping_gives_its_place_to_all_below_it(tmp_path: Path) -> None:
+    files = {
+        "reconciler.yaml": """\
+version: 1
+vars: {host: "db.${env:ZONE:-eu}", where: {host: "${var:host}", database: d}}
+env: [ZONE]
+""",
+        "a.yaml": POSTGRES.replace("CONFIG", '"${var:where}"'),
+    }
+    host = by_name(show(tmp_path, files, environ={"ZONE": "us"}))["destination.config.host"]
+    assert (host.value, host.written) == ("db.us", "${var:where}")
+    assert at(host.origin) == "a.yaml:8:7"
+    told = [(each.reference, each.origin.layer) for each in host.references]
+    assert ("${var:where}", "vars") in told
+    assert ("${env:ZONE:-eu}", "environment") in told
+
+
+def test_a_field_is_found_under_the_name_that_the_file_gives_it(tmp_path: Path) -> None:
+    text = POSTGRES.replace("Postgres", "NoOp").replace("CONFIG", "{}\n    hogql_query: select 1")
+    found = by_name(show(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}))
+    assert at(found["sql_query"].origin) == "a.yaml:9:5"
+    assert found["destination.config"].value == {}
+    assert found["name"].written is None
+
+
+def test_a_merge_key_gives_the_line_of_its_anchor(tmp_path: Path) -> None:
+    text = """\
+batch_exports:
+  one: &one
+    project: {id: 1}
+    name: One
+    interval: hour
+    destination: {type: NoOp, config: {}}
+  lake: {<<: *one, name: Lake}
+"""
+    found = by_name(show(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}))
+    assert [at(found[name].origin) for name in ("interval", "name")] == [
+        "a.yaml:5:5",
+        "a.yaml:7:20",
+    ]
+
+
+def test_addresses_are_found_by_key_and_told_apart(tmp_path: Path) -> None:
+    files = {
+        "reconciler.yaml": "version: 1\nenvironments: {a: {}, b: {}}\n",
+        "a.yaml": "projects:\n  web: {name: Web}\n"
+        + POSTGRES.replace("Postgres", "NoOp").replace("CONFIG", "{}\n    environments: [b]")
+        + "  web:\n    project: web\n    name: W\n    interval: day\n"
+        "    destination: {type: NoOp, config: {}}\n",
+    }
+    assert str(show(tmp_path, files, "lake", environment="b").address) == "batch_export.lake"
+    hints = {
+        "web": "project.web",
+        "batch_export.lak": "did you mean batch_export.lake?",
+        "": "project.web",
+        "batch_export.*": "batch_export.web",
+    }
+    for asked, hint in hints.items():
+        with pytest.raises(BadUsage) as refused:
+            show(tmp_path, files, asked, environment="b")
+        assert hint in (refused.value.hint or "")
+    with pytest.raises(ReconcilerError) as elsewhere:
+        show(tmp_path, files, "lake", environment="a")
+    assert elsewhere.value.message == (
+        "batch_export.lake is not in environment a: a.yaml:11 limits it to b"
+    )
+    assert elsewhere.value.hint == "use -e b"
+
+
+def test_odd_text_can_not_forge_a_line(tmp_path: Path) -> None:
+    files = {
+        "reconciler.yaml": "version: 1\n",
+        "a.yaml": 'projects:\n  web: {name: "a\\n# b\\e[31m\\u202e", '
+        'app_urls: ["x: #y"], modifiers: {"k: v\\n": 1.5, e: 0.00001}}\n',
+    }
+    drawn = written("resolved", "text", show(tmp_path, files, "web"))
+    assert '    name: "a\\n# b\\u001b[31m\\u202e"' in drawn
+    assert '      "k: v\\n": 1.5' in drawn
+    assert '["x: #y"]' in drawn
+    assert "e: 0.00001 " in drawn

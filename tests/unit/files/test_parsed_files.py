@@ -1,0 +1,106 @@
+"""A content is parsed once, however many environments and commits have it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from reconciler.commands.environments import in_each
+from reconciler.commands.history import WorkspaceHistory
+from reconciler.commands.plan import work as plans
+from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.files.loading import load
+from reconciler.files.yaml import loader
+from reconciler.files.yaml.document import Document
+from reconciler.files.yaml.loader import ParsedFiles, parse
+from tests.support.cli import write
+from tests.support.git import Git
+
+EXPORT = """\
+batch_exports:
+  {key}: {{project: web, name: {key}, interval: hour, destination: {{type: NoOp, config: {{}}}}}}
+"""
+FILES = {
+    "reconciler.yaml": "version: 1\nenvironments: {dev: {}, prod: {}}\n",
+    "projects.yaml": "projects: {web: {name: Web}}\n",
+    "a.yaml": EXPORT.format(key="a"),
+    "b.yaml": EXPORT.format(key="b"),
+}
+WARNS = b"# comment\nbatch_exports:\n  a: {name: \xe2\x80\x9cb\xe2\x80\x9d}\n"
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count how often each file is parsed for several loads."""
+    count: Counter[str] = Counter()
+
+    def counted(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
+        count[file] += 1
+        return parse(raw, file, problems)
+
+    monkeypatch.setattr(loader, "parse", counted)
+    return count
+
+
+def test_the_same_content_is_the_same_document() -> None:
+    files, problems = ParsedFiles(), DiagnosticCollector()
+    first = files.parse(b"a: 1\n", "a.yaml", problems)
+    assert files.parse(b"a: 1\n", "a.yaml", problems) is first
+    assert files.parse(b"a: 1\n", "b.yaml", problems) is not first
+    assert files.parse(b"a: 2\n", "a.yaml", problems) is not first
+    assert files.parse(b"a: 1\n", "a.yaml", DiagnosticCollector(strict=True)) is first
+
+
+def test_problems_are_reported_again_at_the_level_of_each_collector() -> None:
+    files = ParsedFiles()
+    collectors = [
+        DiagnosticCollector(lenient=frozenset(codes)) for codes in ((), ("curly-quotes",))
+    ]
+    for problems in (*collectors, *collectors):
+        files.parse(WARNS, "a.yaml", problems)
+    levels = [[problem.level.value for problem in problems.diagnostics] for problems in collectors]
+    assert levels == [["error", "error"], ["warning", "warning"]]
+
+
+def test_a_commit_shares_the_files_that_did_not_change(
+    tmp_path: Path, parsed: Counter[str]
+) -> None:
+    folder = write(tmp_path / "repo", FILES)
+    git = Git.init(folder)
+    git.commit()
+    write(folder, {"b.yaml": EXPORT.format(key="c")})
+    loaded = load(folder, environment="dev", environ={})
+    history = WorkspaceHistory.of(folder, loaded, {})
+    assert history is not None
+    at_head = history.configuration(history.head or "")
+    assert {address.key for address in at_head.resources} == {"web", "a", "b"}
+    assert parsed == {**dict.fromkeys(FILES, 1), "b.yaml": 2}
+
+
+def test_the_configurations_of_many_commits_are_loaded(tmp_path: Path) -> None:
+    """It crashed where the versions of files were dropped, to keep memory small."""
+    folder = write(tmp_path / "repo", FILES)
+    git = Git.init(folder)
+    commits = [git.commit()]
+    for number in range(20):
+        write(folder, {"b.yaml": EXPORT.format(key=f"c{number}")})
+        commits.append(git.commit())
+    loaded = load(folder, environment="dev", environ={})
+    history = WorkspaceHistory.of(folder, loaded, {})
+    assert history is not None
+    keys = [{at.key for at in history.configuration(commit).resources} for commit in commits]
+    assert keys == [{"web", "a", key} for key in ("b", *(f"c{n}" for n in range(20)))]
+
+
+def test_several_environments_parse_every_file_once(tmp_path: Path, parsed: Counter[str]) -> None:
+    folder = write(tmp_path / "w", FILES)
+    runtime = Runtime({}, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    workspace = Workspace(folder, runtime=runtime)
+    planned = asyncio.run(in_each(plans.plan, workspace, ("dev", "prod")))
+    assert [environment.error is not None for environment in planned] == [True, True]
+    assert parsed == dict.fromkeys(FILES, 1)

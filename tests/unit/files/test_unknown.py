@@ -1,0 +1,376 @@
+"""What is not known, or wrong already, is no further mistake: unset variables and follow-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.files.loading import load, load_all, load_at
+from reconciler.files.sources import FolderSource
+from reconciler.files.yaml.loader import ParsedFiles
+from reconciler.model.connection import Readable
+from reconciler.model.schemas import schema, schema_names
+from reconciler.model.values import Path as Place
+from tests.support.cli import write
+
+TYPES = [name for name in schema_names() if name.startswith("destinations/")]
+UNSET, WITHIN = "${env:UNSET}", "a${env:UNSET}b"
+BROKEN = ["${var:nope}", "a${var:nope}b", "${env:UNCLOSED", "${nope:x}"]
+GOOD: dict[Place, str] = {
+    ("lifecycle", "ignore_changes", 0): "name",
+    ("project",): "web",
+    ("start_at",): "2026-01-01T00:00:00Z",
+    ("end_at",): "2027-01-01T00:00:00Z",
+    ("timezone",): "Europe/Berlin",
+    ("session_recording_sample_rate",): "0.25",
+    ("destination", "type"): "NoOp",
+}
+"""What goes into fields that take no odd text and have no list of what they take."""
+BESIDE: dict[tuple[str, str | int], dict[str, Any]] = {
+    ("batch_export", "primary_key"): {"model": "hogql"},
+    ("batch_export", "version_key"): {"model": "hogql"},
+    ("project", "session_recording_linked_flag"): {
+        "session_recording_linked_flag": {"id": 1, "key": "k"}
+    },
+}
+"""What some fields go together with."""
+
+
+def export(of_type: str = "NoOp", **fields: Any) -> dict[str, Any]:
+    known = schema(f"destinations/{of_type}") or {}
+    needed = (*known.get("required", ()), *known.get("x-required-unless", ()))
+    config = {name: valid(known["properties"][name]) for name in needed}
+    destination = {"type": of_type, "config": config}
+    return {
+        "project": "web",
+        "name": "Lake",
+        "interval": "hour",
+        "destination": destination,
+        **fields,
+    }
+
+
+def workspace(
+    projects: Any = None, exports: Any = None, own: dict[str, Any] | None = None
+) -> dict[str, str]:
+    resources = {
+        "projects": projects or {"web": {"name": "Web"}},
+        "batch_exports": exports or {"lake": export()},
+    }
+    return {
+        "reconciler.yaml": dumped(
+            {"version": 1, "env": ["UNSET"], "secrets": ["S"], **(own or {})}
+        ),
+        "a.yaml": dumped(resources),
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - each has a line of its own
+        return True
+
+
+def dumped(value: Any) -> str:
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False)
+
+
+def told(
+    folder: Path, files: dict[str, str], environ: dict[str, str] | None = None
+) -> list[tuple[str, str]]:
+    found = load_all(write(folder, files), environ=environ or {})
+    return [(each.code, each.message) for each in found if each.code != "feature-flag"]
+
+
+def valid(node: dict[str, Any]) -> Any:
+    """Some value that a field takes, as text where it takes text."""
+    if node.get("x-secret"):
+        return "${secret:env:S}"
+    for word in ("enum", "x-open-enum", "examples"):
+        if word in node:
+            return node[word][0]
+    if node.get("x-url"):
+        return "https://example.com"
+    return {"string": "abc", "integer": 1, "boolean": True}[types(node)[0]]
+
+
+def types(node: dict[str, Any]) -> list[str]:
+    found = node.get("type", ["string"])
+    return [found] if isinstance(found, str) else found
+
+
+def texts(name: str) -> list[Place]:
+    """The fields of a schema, at any depth, that take text, and lists of it."""
+    return list(_texts(schema(name) or {}, ()))
+
+
+def _texts(node: dict[str, Any], path: Place) -> Iterator[Place]:
+    for name, below in node.get("properties", {}).items():
+        if name in ("environments", "overrides") or below.get("x-secret"):
+            continue
+        if "string" in types(below):
+            yield (*path, name)
+        if "string" in types(below.get("items", {"type": []})):
+            yield (*path, name, 0)
+        yield from _texts(below, (*path, name))
+
+
+def node_at(name: str, path: Place) -> dict[str, Any]:
+    node = schema(name) or {}
+    for part in path:
+        node = node["items"] if part == 0 else node["properties"][part]
+    return node
+
+
+def with_value(holder: dict[str, Any], path: Place, value: Any) -> dict[str, Any]:
+    """A copy with a value at a path. What is in a list is alone there."""
+    first, *rest = path
+    if not rest:
+        return {**holder, str(first): value}
+    if rest == [0]:
+        return {**holder, str(first): [value]}
+    below = holder.get(str(first))
+    inside = with_value(below if isinstance(below, dict) else {}, tuple(rest), value)
+    return {**holder, str(first): inside}
+
+
+EVERYWHERE = [(name, path) for name in ("project", "batch_export", *TYPES) for path in texts(name)]
+
+
+def placed(name: str, path: Place, value: Any) -> dict[str, str]:
+    beside = BESIDE.get((name, path[0]), {})
+    if name == "project":
+        return workspace(projects={"web": with_value({"name": "Web", **beside}, path, value)})
+    if name == "batch_export":
+        of_type = "AwsS3" if "integration" in path else "NoOp"
+        return workspace(exports={"lake": with_value(export(of_type, **beside), path, value)})
+    whole = export(name.split("/")[1])
+    config = with_value(whole["destination"]["config"], path, value)
+    whole["destination"] = {**whole["destination"], "config": config}
+    return workspace(exports={"lake": whole})
+
+
+def test_the_table_has_every_field_of_interest() -> None:
+    found = {(name, path[-1]) for name, path in EVERYWHERE}
+    assert len(found) > 80
+    assert {("batch_export", each) for each in ("model", "interval", "start_at", "state")} <= found
+    assert {
+        ("project", "timezone"),
+        ("batch_export", "project"),
+        ("destinations/S3", "region"),
+    } <= (found)
+
+
+@pytest.mark.parametrize(("name", "path"), EVERYWHERE)
+def test_an_unset_variable_is_no_mistake_where_text_goes(
+    tmp_path: Path, name: str, path: Place
+) -> None:
+    good = GOOD.get(path) or valid(node_at(name, path))
+    assert told(tmp_path / "set", placed(name, path, UNSET), {"UNSET": str(good)}) == []
+    assert told(tmp_path / "unset", placed(name, path, UNSET)) == []
+    assert told(tmp_path / "within", placed(name, path, WITHIN)) == []
+
+
+@pytest.mark.parametrize(("name", "path"), EVERYWHERE)
+@pytest.mark.parametrize("value", [*BROKEN, "!!bool yes"])
+def test_a_broken_value_is_told_once(tmp_path: Path, name: str, path: Place, value: str) -> None:
+    files = placed(name, path, "PLACE")
+    files["a.yaml"] = files["a.yaml"].replace(
+        "PLACE", value.removeprefix("!!bool ") if value.startswith("!!") else f"'{value}'"
+    )
+    assert len(told(tmp_path, files)) == 1
+
+
+@pytest.mark.parametrize("value", [UNSET, WITHIN])
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"base_url": "VALUE"},
+        {"base_url": "http://VALUE"},
+        {"organization": "VALUE"},
+        {"vars": {"x": "VALUE"}, "organization": "${var:x}"},
+    ],
+)
+def test_an_unset_variable_is_no_mistake_in_an_environment(
+    tmp_path: Path, own: dict[str, Any], value: str
+) -> None:
+    entry = {"base_url": "https://x.example", "organization": "o", "api_key": "${env:KEY}", **own}
+    files = workspace(
+        own={"environments": {"a": entry}, "defaults": {"project": {"timezone": "VALUE"}}}
+    )
+    files["reconciler.yaml"] = files["reconciler.yaml"].replace("VALUE", value)
+    assert told(tmp_path, files) == []
+
+
+@pytest.mark.parametrize("environ", [{}, {"UNSET": "5432"}])
+def test_a_variable_with_text_around_it_is_text_whether_it_is_set_or_not(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    files = placed("destinations/Postgres", ("port",), "1${env:UNSET}")
+    found = load_all(write(tmp_path, files), environ=environ)
+    assert [(each.code, "as the whole value" in (each.hint or "")) for each in found] == [
+        ("wrong-type", True)
+    ]
+    assert "(UNSET)" not in found[0].message
+
+
+PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"id": "VALUE"}, {"id": "x"}),
+    ({"name": "VALUE"}, {"name": "Other"}),
+    ({"name": "VALUE", "project": "web"}, {"name": "Lake", "project": {"name": "Web"}}),
+    ({"project": "VALUE"}, {}),
+    ({"project": {"id": "VALUE"}}, {}),
+    ({"project": {"name": "VALUE"}}, {"name": "Lake"}),
+    ({"state": "VALUE"}, {"name": "Lake"}),
+    ({"state": "VALUE"}, {"name": "Lake", "project": {"name": "Web"}}),
+    ({"state": "VALUE", "project": "old"}, {}),
+    ({"state": "VALUE", "lifecycle": {"protect": True}}, {}),
+    ({"lifecycle": {"renamed_from": ["VALUE"]}}, {"lifecycle": {"renamed_from": ["x"]}}),
+    ({"interval": "VALUE", "offset_day": 1, "offset_hour": 2}, {}),
+    ({"model": "VALUE", "primary_key": ["a"], "version_key": ["b"]}, {}),
+    ({"start_at": "VALUE", "end_at": "2026-01-01T00:00:00Z"}, {}),
+    ({"end_at": "VALUE", "start_at": "2026-01-01T00:00:00Z"}, {}),
+    ({"destination": {"type": "VALUE", "config": {"any": "${secret:env:S}"}}}, {}),
+    ({"destination": {"type": "VALUE"}}, {}),
+    ({"destination": export("S3")["destination"], "model": "VALUE"}, {}),
+]
+
+
+def pair(first: dict[str, Any], second: dict[str, Any], value: str) -> dict[str, str]:
+    other = {"name": "Other", **second}
+    projects = {"web": {"name": "Web"}, "old": {"name": "Old", "state": "absent"}}
+    files = workspace(projects, {"lake": export(**first), "other": export(**other)})
+    files["a.yaml"] = files["a.yaml"].replace("VALUE", value)
+    return files
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+@pytest.mark.parametrize("value", [UNSET, WITHIN])
+def test_what_a_variable_may_turn_into_contradicts_nothing(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], value: str
+) -> None:
+    assert told(tmp_path, pair(first, second, value)) == []
+
+
+@pytest.mark.parametrize("compression", ["VALUE", "gzip"])
+@pytest.mark.parametrize("file_format", ["VALUE", "Parquet"])
+def test_a_compression_goes_with_a_format_that_is_not_known(
+    tmp_path: Path, compression: str, file_format: str
+) -> None:
+    if "VALUE" not in (compression, file_format):
+        return
+    whole = export("S3")
+    whole["destination"]["config"] |= {"compression": compression, "file_format": file_format}
+    files = workspace(exports={"lake": whole})
+    files["a.yaml"] = files["a.yaml"].replace("VALUE", UNSET)
+    assert told(tmp_path, files) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": "VALUE"},
+        {"name": "VALUE"},
+        {"project": "VALUE", "name": "Same"},
+        {"project": {"id": "VALUE"}, "name": "Same"},
+        {"project": {"name": "VALUE"}, "name": "Same"},
+        {"lifecycle": {"renamed_from": ["VALUE"]}},
+        {"state": "VALUE", "name": "Same"},
+    ],
+)
+@pytest.mark.parametrize("value", ["${var:nope}", "yes"])
+def test_the_same_mistake_twice_is_told_twice_and_no_more(
+    tmp_path: Path, fields: dict[str, Any], value: str
+) -> None:
+    assert len(told(tmp_path, pair(fields, fields, value))) == 2
+
+
+def test_names_that_are_not_known_do_not_clash_by_their_parents(tmp_path: Path) -> None:
+    first, second = {"name": "VALUE"}, {"name": "VALUE", "project": {"name": "Web"}}
+    assert len(told(tmp_path, pair(first, second, "${var:nope}"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        ("projects: [web]", "not-a-mapping"),
+        ("projects: yes", "ambiguous-boolean"),
+        ("projects: {web: yes}", "ambiguous-boolean"),
+        ("projects: {web: null}", "not-a-mapping"),
+        ("projects: {web: {}}", "missing-field"),
+        ("projects: {web: {name: Web, environments: [nope]}}", "unknown-environment"),
+        ("projects: {web: {name: Web, environments: [yes]}}", "ambiguous-boolean"),
+        ("project: {web: {name: Web}}", "unknown-field"),
+        ("projects: {web: {name: Web}", "bad-yaml"),
+        ("yes", "ambiguous-boolean"),
+        ("[]", "not-a-mapping"),
+    ],
+)
+def test_a_project_that_is_broken_is_not_missed_too(tmp_path: Path, broken: str, code: str) -> None:
+    exports = {f"e{number}": export(name=f"E{number}") for number in range(3)}
+    files = {
+        "reconciler.yaml": "version: 1\nenvironments: {a: {}, b: {}}\n",
+        "exports.yaml": dumped({"batch_exports": exports}),
+        "projects.yaml": f"{broken}\n",
+    }
+    assert [each for each, _ in told(tmp_path, files)] == [code]
+
+
+def test_a_project_in_a_file_that_can_not_be_read_is_not_missed_too(tmp_path: Path) -> None:
+    files = workspace()
+    files["a.yaml"] = dumped({"batch_exports": {"lake": export()}})
+    (write(tmp_path, files) / "projects.yaml").symlink_to(tmp_path / "nowhere")
+    assert [each for each, _ in told(tmp_path, files)] == ["unreadable-file"]
+
+
+def test_a_parent_that_is_nowhere_is_still_missed(tmp_path: Path) -> None:
+    files = workspace(projects={"shop": {"name": "Shop"}, "other": {}})
+    assert sorted(each for each, _ in told(tmp_path, files)) == ["missing-field", "unknown-parent"]
+
+
+def test_a_default_environment_that_is_misread_hides_nothing(tmp_path: Path) -> None:
+    files = {
+        **workspace(),
+        "reconciler.yaml": "version: 1\ndefault: yes\nenvironments: {a: {}, b: {}}\n",
+    }
+    files["a.yaml"] = files["a.yaml"].replace("interval: hour", "interval: hour\n    nope: 1")
+
+    def codes(found: tuple[Diagnostic, ...]) -> list[str]:
+        return [each.code for each in found]
+
+    every = load_all(write(tmp_path, files), environ={})
+    with pytest.raises(InvalidConfiguration) as raised:
+        load(tmp_path, environment=None, environ={})
+    assert codes(every) == codes(raised.value.diagnostics) == ["unknown-field", "ambiguous-boolean"]
+
+
+@pytest.mark.parametrize("field", ["file_format", "compression"])
+@pytest.mark.parametrize("value", [[1], {"a": 1}, 5])
+def test_a_format_that_is_no_text_is_a_diagnostic(tmp_path: Path, field: str, value: Any) -> None:
+    whole = export("S3")
+    whole["destination"]["config"] |= {
+        "file_format": "Parquet",
+        "compression": "gzip",
+        field: value,
+    }
+    assert [each for each, _ in told(tmp_path, workspace(exports={"lake": whole}))] == [
+        "wrong-type"
+    ]
+
+
+def test_a_git_base_is_there_without_its_variables(tmp_path: Path) -> None:
+    fields = {"interval": "VALUE", "start_at": "VALUE", "project": "VALUE"}
+    write(tmp_path, pair(fields, {}, UNSET))
+    source = FolderSource(tmp_path)
+    desired = load_at(
+        source,
+        environment="default",
+        environ={},
+        parsed=ParsedFiles(),
+        trusted=Readable(),
+    )
+    assert len(desired.resources) == 4

@@ -1,0 +1,131 @@
+"""Values to YAML text: quoted where a reader could take it for more, and read back as it was."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.editing.yaml_text import escaped, reads_back, yaml_text
+from reconciler.files.yaml.loader import parse
+from reconciler.model.values import SecretRef
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "178aa77c-2912-4cdb-bfad-a7a6f6b2418b",
+        "2026-01-01T00:00:00Z",
+        "http://127.0.0.1:8010",
+        "https://eu.posthog.com",
+        "Web shop",
+        "日本 🚀",
+        "a, b",
+    ],
+)
+def test_what_can_not_be_misread_stays_without_quotes(text: str) -> None:
+    assert yaml_text({"a": text}) == f"a: {text}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no",
+        "y",
+        "1e3",
+        "0o7",
+        "1_000",
+        "12:30",
+        "2026-01-01",
+        ".5",
+        "~",
+        "<<",
+        "=",
+        ": #",
+        " a",
+    ],
+)
+def test_what_some_reader_takes_for_more_is_quoted(text: str) -> None:
+    assert yaml_text({"a": text}) == f"a: '{text}'\n"
+    assert yaml_text({text: "a"}) == f"'{text}': a\n"
+    assert reads_back({text: text})
+
+
+def test_empty_text_is_quoted() -> None:
+    assert yaml_text({"a": ""}) == "a: ''\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a\nb\n", "a: |\n  a\n  b\n"),
+        ("a\nb", "a: |-\n  a\n  b\n"),
+        ("a\n\n", 'a: "a\\n\\n"\n'),
+        ("a \nb", 'a: "a \\nb"\n'),
+        ("a\x85b", 'a: "a\\Nb"\n'),
+        ("a\tb", 'a: "a\\tb"\n'),
+    ],
+)
+def test_lines_are_a_block_where_nothing_gets_lost(text: str, written: str) -> None:
+    assert yaml_text({"a": text}) == written
+    assert reads_back({"a": text})
+
+
+def test_short_lists_of_scalars_stand_on_one_line_and_the_rest_below() -> None:
+    assert yaml_text({"a": ["x", 1], "b": [{"c": None}], "d": {}, "e": []}) == (
+        "a: [x, 1]\nb:\n  - c: null\nd: {}\ne: []\n"
+    )
+
+
+def test_a_secret_is_written_as_its_reference_and_dollar_braces_are_no_reference() -> None:
+    assert yaml_text({"a": SecretRef.of("env", "X")}) == "a: ${secret:env:X}\n"
+    assert reads_back({"a": SecretRef.of("env", "X"), "b": "${var:x}"})
+
+
+@pytest.mark.parametrize("value", [{"${x}": 1}, {"a": 10**30}, {"a": [2**64]}])
+def test_what_no_file_can_say_does_not_read_back(value: object) -> None:
+    assert not reads_back(value)
+
+
+@pytest.mark.parametrize("key", ["a", "no", "y", "null", "a_1"])
+@given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20))
+@example(text="yes")
+@example(text="1e3")
+@example(text=" - ${var:x} #")
+def test_what_is_told_at_a_glance_reads_back_indeed(key: str, text: str) -> None:
+    """Short printable ASCII is not written and read to be sure: so it has to be."""
+    assert reads_back({key: text})
+    problems = DiagnosticCollector()
+    document = parse(yaml_text(escaped({key: [text]})).encode(), "", problems)
+    assert document.value == {key: [text.replace("${", "$${")]}
+    assert not problems.diagnostics
+
+
+_TEXTS = (
+    st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12)
+    | st.from_regex(r"[A-Za-z/$][A-Za-z0-9_./$ -]*", fullmatch=True)
+    | st.sampled_from(("yes", "Off", "NULL", "a\nb", "https://a.b:80/c", "2026-01-01T00:00:00Z"))
+)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | _TEXTS | _TEXTS.map(lambda t: SecretRef.of("a", t)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(members=st.dictionaries(_TEXTS, _VALUES, min_size=1, max_size=3))
+def test_members_are_written_as_pyyaml_writes_them(members: dict[str, object]) -> None:
+    """PyYAML writes all of a list; the plain members of a mapping are written without it."""
+    lines = yaml_text(members).splitlines()
+    expected = [f"  {line}" if line else "" for line in lines]
+    assert yaml_text([members]).splitlines() == [f"- {lines[0]}", *expected[1:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("a\u202eb", r'"a\u202eb"'), ("a\u00a0b", r'"a\u00a0b"'), ("\U000e0001", r'"\U000E0001"')],
+)
+def test_signs_that_nobody_sees_are_escaped(text: str, written: str) -> None:
+    assert yaml_text({"a": text}) == f"a: {written}\n"
+    assert reads_back({"a": text})

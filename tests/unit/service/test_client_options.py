@@ -1,0 +1,119 @@
+"""How requests are made: options of the command over the environment over the workspace."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.commands.runtime import Runtime, Workspace
+from reconciler.commands.session import Session
+from reconciler.model.connection import ClientOptions, Window, duration, rate
+from reconciler.service.pace import ClientSettings
+from tests.support.cli import reconciler
+
+WORKSPACE = """\
+version: 1
+client: {parallelism: 2, rate: 240/60, timeout: 5, max_wait: 1h}
+environments:
+  staging:
+    client: {rate: 120/1m, retry_for: 90s, timeout: 1.5}
+  production:
+    client: {rate: false}
+"""
+ENVIRON = {
+    "RECONCILER_BASE_URL": "https://service.example",
+    "RECONCILER_ORGANIZATION": "org",
+    "RECONCILER_API_KEY": "phx_key",
+}
+
+
+def settings(folder: Path, environment: str, flags: ClientOptions | None = None) -> ClientSettings:
+    """Return the settings of the connection to an environment."""
+    (folder / "reconciler.yaml").write_text(WORKSPACE)
+    workspace = Workspace(
+        folder, environment, client=flags or ClientOptions(), runtime=Runtime(ENVIRON)
+    )
+
+    async def connect() -> ClientSettings:
+        session = Session.open(workspace)
+        async with session.connected() as transport:
+            return transport.settings
+
+    return asyncio.run(connect())
+
+
+def test_the_environment_takes_precedence_over_the_workspace(tmp_path: Path) -> None:
+    staging = settings(tmp_path, "staging")
+    assert (staging.parallelism, staging.rate) == (2, (Window(120, 60.0),))
+    assert (staging.timeout, staging.max_wait, staging.retry_for) == (1.5, 3_600.0, 90.0)
+    production = settings(tmp_path, "production")
+    assert (production.rate, production.timeout, production.retry_for) == ((), 5.0, 300.0)
+
+
+def test_options_take_precedence_over_the_files(tmp_path: Path) -> None:
+    staging = settings(tmp_path, "staging", ClientOptions(rate=(Window(9, 1.0),)))
+    assert (staging.parallelism, staging.rate) == (2, (Window(9, 1.0),))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 30.0),
+        ("30s", 30.0),
+        ("0.5s", 0.5),
+        ("5m", 300.0),
+        ("1h", 3_600.0),
+        ("0", None),
+        ("5 m", None),
+        ("-5", None),
+        ("1d", None),
+        ("1e3", None),
+        ("", None),
+        ("٣", None),
+    ],
+)
+def test_times_are_seconds_or_have_a_unit(text: str, seconds: float | None) -> None:
+    assert duration("timeout", text) == seconds
+
+
+def test_waits_may_be_zero() -> None:
+    assert (duration("max_wait", "0"), duration("retry_for", "0s")) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "windows"),
+    [
+        ("48/6", (Window(48, 6.0),)),
+        ("480/1m", (Window(480, 60.0),)),
+        ("1/0.5", (Window(1, 0.5),)),
+        ("off", ()),
+        ("0/60", None),
+        ("60/0", None),
+        ("60", None),
+        ("a/b", None),
+        ("1/2/3", None),
+        ("", None),
+    ],
+)
+def test_a_rate_is_calls_and_seconds(text: str, windows: tuple[Window, ...] | None) -> None:
+    assert rate(text) == windows
+
+
+@given(st.text(max_size=12))
+def test_no_text_is_read_as_a_rate_or_time_that_can_not_be_kept(text: str) -> None:
+    for window in rate(text) or ():
+        assert window.calls >= 1
+        assert window.seconds > 0
+    assert (duration("timeout", text) or 1) > 0
+
+
+@pytest.mark.parametrize("command", ["plan", "apply", "import", "backfill"])
+def test_an_invalid_rate_is_a_usage_error(command: str) -> None:
+    required = ("a", "--from", "x", "--to", "y") if command == "backfill" else ()
+    refused = reconciler(command, *required, "--rate=fast")
+    assert refused.code == 64
+    assert "invalid --rate 'fast'" in refused.err

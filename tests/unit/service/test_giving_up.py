@@ -1,0 +1,270 @@
+"""Retries that are shared by all calls, and services that do not come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from reconciler.errors import AmbiguousOutcome, GivenUp, Invalid, NotFound, ReconcilerError
+from reconciler.model.connection import Window
+from reconciler.model.event import Event, Sent, Waiting
+from reconciler.model.request import Answer, Repeat, Request
+from reconciler.service.transport import Transport
+from tests.support.emulator import RunningEmulator
+from tests.support.transport import VirtualClock, connected, mocked
+from tests.support.virtual_loop import LoopClock, run_virtually
+
+READ = Request("GET", "/x/", Repeat.SAFE)
+PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
+CREATE = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={})
+Handler = Callable[[int], httpx.Response]
+
+
+def ok() -> httpx.Response:
+    return httpx.Response(200, json={})
+
+
+def throttled(**headers: str) -> httpx.Response:
+    body = {"code": "throttled", "detail": "Request was throttled."}
+    return httpx.Response(429, json=body, headers=headers)
+
+
+class World:
+    """A service that answers by the number of the call, counted from 1, after 0.1 s."""
+
+    def __init__(self, answer: Handler, **settings: Any) -> None:
+        self.answer = answer
+        self.settings = settings
+        self.times: list[float] = []
+        self.events: list[Event] = []
+
+    async def _handle(self, _: httpx.Request) -> httpx.Response:
+        self.times.append(asyncio.get_running_loop().time())
+        number = len(self.times)
+        await asyncio.sleep(0.1)
+        return self.answer(number)
+
+    def run(self, main: Callable[[Transport], Any]) -> Any:
+        async def connect() -> Any:
+            async with mocked(
+                self._handle, clock=LoopClock(), listen=self.events.append, **self.settings
+            ) as transport:
+                return await main(transport)
+
+        return run_virtually(connect())
+
+    def send(self, *requests: Request) -> list[Any]:
+        """Send requests at once. Return their answers and errors."""
+
+        async def main(transport: Transport) -> list[Any]:
+            sends = (transport.send(request, change_id="c") for request in requests)
+            return await asyncio.gather(*sends, return_exceptions=True)
+
+        result: list[Any] = self.run(main)
+        return result
+
+    def waits(self) -> list[tuple[float, str]]:
+        return [
+            (round(event.seconds), event.reason)
+            for event in self.events
+            if isinstance(event, Waiting)
+        ]
+
+
+def test_f11_retry_after_may_be_a_date(emulator: RunningEmulator) -> None:
+    fault = {"match": {"times": 1}, "fault": "throttle", "retry_after": {"date_in": 7}}
+    emulator.admin("PUT", "faults", [fault])
+    clock = VirtualClock()
+
+    async def run() -> Answer:
+        async with connected(emulator, clock) as transport:
+            path = f"/api/organizations/{emulator.organization}/projects/"
+            return await transport.send(Request("GET", path, Repeat.SAFE))
+
+    assert asyncio.run(run()).attempts == 2
+    assert len(clock.pauses) == 1
+    assert 6 <= clock.pauses[0] <= 8  # dates have whole seconds
+
+
+def test_f11_a_429_pauses_all_calls() -> None:
+    def answer(number: int) -> httpx.Response:
+        return throttled(**{"Retry-After": "40"}) if number <= 8 else ok()
+
+    world = World(answer)
+    assert all(isinstance(result, Answer) for result in world.send(*[READ] * 30))
+    first, later = world.times[:8], world.times[8:]
+    assert first == [0.0] * 8
+    assert len(later) == 30
+    assert min(later) == pytest.approx(40.1)
+    assert world.waits()[-1] == (40, "rate limit of the service (429)")
+
+
+def test_f11_a_503_pauses_all_calls() -> None:
+    world = World(lambda number: httpx.Response(503) if number <= 10 else ok())
+    assert all(isinstance(result, Answer) for result in world.send(*[READ] * 20))
+    assert len(world.times) == 30
+    assert [round(time, 2) for time in world.times[7:9]] == [0.0, 0.35]
+
+
+def test_performance_a_429_for_calls_of_others_pauses_and_changes_no_rate() -> None:
+    """A plan and an apply with one key: the service still counts the calls of the plan."""
+
+    def answer(number: int) -> httpx.Response:
+        return throttled(**{"Retry-After": "50"}) if number == 20 else ok()
+
+    world = World(answer, rate=(Window(40, 60.0),))
+    world.send(*[READ] * 79)
+    assert world.waits()[0] == (50, "rate limit of the service (429)")
+    assert {reason for _, reason in world.waits()[1:]} == {"rate limit (40 a minute)"}
+    assert len(world.times) == 80
+    assert world.times[-1] < 121
+
+
+def test_too_many_backfills_pause_their_own_call_only() -> None:
+    def answer(number: int) -> httpx.Response:
+        body = {"code": "too_many_concurrent_backfills", "detail": "-"}
+        return httpx.Response(429, json=body) if number == 1 else ok()
+
+    world = World(answer)
+    world.send(CREATE, READ, READ)
+    assert [round(time, 1) for time in world.times] == [0.0, 0.0, 0.0, 30.1]
+    assert world.waits() == [(30, "POST /x/ answered 429, attempt 2")]
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 504, 520, 521, 522, 523, 524])
+def test_f11_a_read_is_repeated_after(status: int) -> None:
+    world = World(lambda number: httpx.Response(status) if number < 4 else ok())
+    (answer,) = world.send(READ)
+    assert answer.attempts == 4
+
+
+@pytest.mark.parametrize("text", ["<html>please log in</html>", '{"cut": '])
+def test_f11_a_read_is_repeated_after_a_200_with_another_body(text: str) -> None:
+    world = World(lambda number: httpx.Response(200, text=text) if number < 3 else ok())
+    (answer,) = world.send(READ)
+    assert answer.attempts == 3
+    assert "not JSON (after 3 attempts" in str(
+        World(lambda _: httpx.Response(200, text=text)).send(READ)[0]
+    )
+
+
+def test_f11_a_wait_that_is_too_long_ends_the_run() -> None:
+    world = World(lambda _: throttled(**{"Retry-After": "86400"}))
+    errors = world.send(*[READ] * 20)
+    assert len(world.times) == 8
+    assert str(errors[0]).startswith(
+        "GET /x/: 429: Request was throttled.; the service asks to wait 86400 s"
+    )
+    assert all(isinstance(error, GivenUp) for error in errors[8:])
+    assert "longer than max_wait (900 s)" in errors[8].message
+
+
+@pytest.mark.parametrize(("status", "calls"), [(401, 17), (403, 17)])
+def test_f11_the_run_ends_after_ten_equal_failures(status: int, calls: int) -> None:
+    world = World(lambda _: httpx.Response(status))
+    errors = world.send(*[CREATE] * 200)
+    assert len(world.times) <= calls
+    assert isinstance(errors[-1], GivenUp)
+    assert errors[-1].message == f"POST /x/: not sent: 10 requests in a row failed ({status})"
+
+
+def test_failures_with_a_success_between_do_not_end_the_run() -> None:
+    world = World(lambda number: ok() if number % 9 == 0 else httpx.Response(403), parallelism=1)
+    world.send(*[CREATE] * 100)
+    assert len(world.times) == 100
+
+
+@pytest.mark.parametrize("answer", [httpx.Response(503), httpx.ConnectError("refused")])
+def test_f11_a_service_that_died_ends_the_run(answer: Any) -> None:
+    def answers(number: int) -> httpx.Response:
+        if number <= 30:
+            return ok()
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(503)
+
+    world = World(answers)
+    errors = [error for error in world.send(*[PATCH] * 200) if isinstance(error, Exception)]
+    assert len(world.times) <= 30 + 8 * 26
+    assert any(isinstance(error, GivenUp) for error in errors)
+    assert world.times[-1] <= 320
+
+
+def test_a_service_that_never_answered_is_tried_for_five_seconds() -> None:
+    def refuse(_: int) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    world = World(refuse)
+    (error,) = world.send(READ)
+    assert "can't connect to https://service.example (after 5 attempts in 4 s)" in str(error)
+
+
+def test_after_giving_up_reads_outside_changes_are_sent_once() -> None:
+    """The run is verified, and unknown outcomes are searched, if the service answers again."""
+    world = World(lambda number: httpx.Response(401) if number <= 10 else httpx.Response(502))
+
+    async def main(transport: Transport) -> None:
+        for _ in range(10):
+            with pytest.raises(ReconcilerError):
+                await transport.send(CREATE)
+        assert transport.given_up == "10 requests in a row failed (401)"
+        for request, change_id in ((CREATE, None), (READ, "c")):
+            with pytest.raises(GivenUp):
+                await transport.send(request, change_id=change_id)
+        with pytest.raises(ReconcilerError, match="502"):
+            await transport.send(READ)
+        assert transport.calls == 11
+
+    world.run(main)
+
+
+def test_f8_a_patch_without_a_clear_answer_has_an_unknown_outcome() -> None:
+    for status in (408, 500, 504, 520, 524):
+        world = World(lambda _, status=status: httpx.Response(status), retry_for=0.0)  # type: ignore[misc]
+        (error,) = world.send(PATCH)
+        assert isinstance(error, AmbiguousOutcome)
+        assert error.status == status
+
+
+def test_f12_a_404_after_an_attempt_without_an_answer_says_so() -> None:
+    delete = Request("DELETE", "/x/1/", Repeat.SAFE)
+    world = World(lambda number: httpx.Response(504 if number == 1 else 404))
+    (error,) = world.send(delete)
+    assert isinstance(error, NotFound)
+    assert (error.attempts, error.unclear) == (2, True)
+    (error,) = World(lambda _: httpx.Response(404)).send(delete)
+    assert (error.attempts, error.unclear) == (1, False)
+    world = World(lambda number: httpx.Response(400) if number == 2 else throttled())
+    (error,) = world.send(delete)
+    assert isinstance(error, Invalid)
+    assert (error.attempts, error.unclear) == (2, False)
+
+
+def test_every_attempt_is_an_event_with_its_number_and_duration() -> None:
+    world = World(lambda number: httpx.Response(502) if number == 1 else ok())
+    world.send(PATCH)
+    sent = [event for event in world.events if isinstance(event, Sent)]
+    assert [(event.status, event.attempt, event.change_id) for event in sent] == [
+        (502, 1, "c"),
+        (200, 2, "c"),
+    ]
+    assert [round(event.seconds, 3) for event in sent] == [0.1, 0.1]
+    kinds = [type(event).__name__ for event in world.events]
+    assert kinds == ["Sending", "Sent", "Sending", "Sent"]
+
+
+def test_an_event_says_why_there_was_no_answer() -> None:
+    def refuse(_: int) -> httpx.Response:
+        raise httpx.ReadError("reset")
+
+    world = World(refuse, retry_for=0.0)
+    world.send(PATCH)
+    (sent,) = [event for event in world.events if isinstance(event, Sent)]
+    assert (sent.status, sent.error) == (
+        None,
+        "PATCH /x/1/: connection to https://service.example lost (ReadError)",
+    )

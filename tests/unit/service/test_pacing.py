@@ -1,0 +1,252 @@
+"""Calls stay below the rate limits of a service that counts when they arrive. Time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.model.connection import Window
+from reconciler.model.event import Event, Waiting
+from reconciler.model.request import Repeat, Request
+from reconciler.service.pace import DEFAULT_WINDOWS, ClientSettings, Paces
+from tests.support.transport import VirtualClock, mocked
+from tests.support.virtual_loop import LoopClock, run_virtually
+
+READ = Request("GET", "/x/", Repeat.SAFE)
+_ROUNDING = 1e-6
+
+
+@dataclass
+class Service:
+    """Counts calls in sliding windows when they arrive, like the real one.
+
+    A call arrives at once, and its response takes `ways[n]` seconds.
+    """
+
+    windows: Sequence[Window] = ()
+    ways: Sequence[float] = (0.1,)
+    arrivals: list[float] = field(default_factory=list)
+    refused: int = 0
+    most_at_once: int = 0
+    at_once: int = 0
+
+    async def __call__(self, _: httpx.Request) -> httpx.Response:
+        way = self.ways[(len(self.arrivals) + self.at_once) % len(self.ways)]
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        response = self._answer(asyncio.get_running_loop().time())
+        await asyncio.sleep(way)
+        self.at_once -= 1
+        return response
+
+    def _answer(self, now: float) -> httpx.Response:
+        waits = [0.0]
+        for window in self.windows:
+            inside = [time for time in self.arrivals if time > now - window.seconds + _ROUNDING]
+            if len(inside) >= window.calls:
+                waits.append(inside[-window.calls] + window.seconds - now)
+        if max(waits) > 0:
+            self.refused += 1
+            headers = {"Retry-After": str(max(waits))}
+            return httpx.Response(429, json={"code": "throttled", "detail": "-"}, headers=headers)
+        self.arrivals.append(now)
+        return httpx.Response(200, json={})
+
+
+def paced(
+    service: Service,
+    calls: int,
+    *,
+    rate: tuple[Window, ...] | None,
+    events: list[Event] | None = None,
+    parallelism: int = 8,
+) -> float:
+    """Send calls that are all queued at once. Return how long that took."""
+
+    async def run() -> float:
+        listen = None if events is None else events.append
+        clock = LoopClock()
+        async with mocked(
+            service, clock=clock, rate=rate, listen=listen, parallelism=parallelism
+        ) as transport:
+            await asyncio.gather(*(transport.send(READ) for _ in range(calls)))
+            assert transport.calls == calls + service.refused
+        return clock()
+
+    return run_virtually(run())
+
+
+def test_a_call_counts_when_it_is_sent_and_not_when_it_is_queued() -> None:
+    """460 calls at 0.5 s each take 29 s; those after them must wait for the sent ones."""
+    service = Service((Window(460, 60.0),), ways=(0.5,))
+    paced(service, 600, rate=None)
+    assert service.refused == 0
+    assert service.most_at_once == 8
+
+
+def test_a_window_of_48_calls_in_6_s_takes_200_calls_without_a_429() -> None:
+    window = Window(48, 6.0)
+    service = Service((window,), ways=(0.005, 0.02, 0.1))
+    seconds = paced(service, 200, rate=(window,))
+    floor = (200 - 1) // 48 * 6.0
+    assert service.refused == 0
+    assert seconds <= 1.1 * floor
+
+
+@given(
+    st.lists(
+        st.builds(Window, st.integers(1, 12), st.integers(1, 20).map(float)),
+        min_size=1,
+        max_size=3,
+    ),
+    st.lists(st.floats(0.001, 29.0), min_size=1, max_size=8),
+    st.integers(1, 40),
+    st.integers(1, 8),
+)
+def test_no_call_is_refused_whatever_the_windows_and_the_latency(
+    windows: list[Window], ways: list[float], calls: int, parallelism: int
+) -> None:
+    service = Service(windows, ways)
+    paced(service, calls, rate=tuple(windows), parallelism=parallelism)
+    assert service.refused == 0
+
+
+def test_a_wait_for_the_rate_limit_is_reported_once() -> None:
+    events: list[Event] = []
+    paced(Service(ways=(0.0,)), 100, rate=(Window(50, 60.0),), events=events)
+    waits = [event for event in events if isinstance(event, Waiting)]
+    assert waits == [Waiting(60.1, "rate limit (50 a minute)")]
+
+
+def test_a_short_run_never_waits_and_the_default_is_off_on_loopback() -> None:
+    settings = ClientSettings()
+    assert settings.windows("https://eu.posthog.com") == DEFAULT_WINDOWS
+    for loopback in ("http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"):
+        assert settings.windows(loopback) == ()
+    given_rate = ClientSettings(rate=(Window(48, 6.0),))
+    assert given_rate.windows("http://127.0.0.1:8000") == (Window(48, 6.0),)
+    assert ClientSettings(rate=()).windows("https://eu.posthog.com") == ()
+    assert paced(Service(ways=(0.0,)), 460, rate=None) == 0.0
+
+
+def test_queued_calls_are_sent_in_their_order() -> None:
+    order: list[int] = []
+
+    async def run() -> None:
+        async with mocked(Service(), clock=LoopClock(), rate=(Window(2, 10.0),)) as transport:
+
+            async def call(number: int) -> None:
+                await transport.send(READ)
+                order.append(number)
+
+            await asyncio.gather(*(call(number) for number in range(6)))
+
+    run_virtually(run())
+    assert order == [0, 1, 2, 3, 4, 5]
+
+
+def test_two_connections_with_one_key_share_its_limit() -> None:
+    async def run() -> float:
+        clock, paces = LoopClock(), Paces()
+        async with (
+            mocked(Service(), clock=clock, paces=paces, rate=(Window(2, 10.0),)) as first,
+            mocked(Service(), clock=clock, paces=paces) as second,
+        ):
+            for transport in (first, first, second):
+                await transport.send(READ)
+        return clock()
+
+    assert run_virtually(run()) == pytest.approx(10.2)
+
+
+def test_a_cancelled_call_takes_no_room() -> None:
+    async def run() -> None:
+        async with mocked(Service(), clock=LoopClock(), rate=(Window(1, 5.0),)) as transport:
+            await transport.send(READ)
+            waiting = [asyncio.ensure_future(transport.send(READ)) for _ in range(3)]
+            await asyncio.sleep(1)
+            for call in waiting:
+                call.cancel()
+            await asyncio.wait(waiting)
+            await transport.send(READ)
+            assert transport.calls == 2
+            assert transport.clock() == pytest.approx(5.2)
+
+    run_virtually(run())
+
+
+def test_the_estimate_counts_what_was_sent_and_knows_the_hour() -> None:
+    async def run() -> None:
+        windows = (Window(10, 60.0), Window(40, 3_600.0))
+        async with mocked(Service(ways=(0.0,)), clock=LoopClock(), rate=windows) as transport:
+            assert transport.estimate(0).seconds == 0.0
+            assert transport.estimate(10).seconds < 1.0
+            for _ in range(5):
+                await transport.send(READ)
+            assert transport.estimate(5).seconds == 0.0
+            assert transport.estimate(6).seconds == pytest.approx(60.1)
+            assert not transport.estimate(35).beyond_hour
+            assert transport.estimate(36).beyond_hour
+            assert transport.estimate(36).seconds == pytest.approx(3_600.1)
+
+    run_virtually(run())
+
+
+def test_an_estimate_comes_true() -> None:
+    window = Window(48, 6.0)
+
+    async def run() -> None:
+        async with mocked(Service((window,)), clock=LoopClock(), rate=(window,)) as transport:
+            estimated = transport.estimate(200).seconds
+            await asyncio.gather(*(transport.send(READ) for _ in range(200)))
+            assert transport.clock() == pytest.approx(estimated, rel=0.1)
+
+    run_virtually(run())
+
+
+def test_the_virtual_clock_of_other_tests_is_enough_for_a_wait() -> None:
+    async def run() -> None:
+        clock = VirtualClock()
+        async with mocked(
+            lambda _: httpx.Response(200, json={}), clock=clock, rate=(Window(3, 10.0),)
+        ) as transport:
+            for _ in range(4):
+                await transport.send(READ)
+        assert clock.pauses == [10.1]
+
+    asyncio.run(run())
+
+
+@given(
+    st.lists(st.sampled_from([200, 200, 200, 404, 429, 502, 503]), max_size=20),
+    st.lists(st.tuples(st.integers(1, 4), st.floats(0, 90)), max_size=25),
+    st.builds(Window, st.integers(1, 10), st.integers(1, 60).map(float)),
+)
+def test_failures_and_cancellations_block_no_call(
+    statuses: list[int], groups: list[tuple[int, float]], window: Window
+) -> None:
+    """A wait that never ends is an error of the virtual loop."""
+    answers = iter(statuses)
+
+    async def handle(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0.5)
+        return httpx.Response(next(answers, 200), json={})
+
+    async def run() -> None:
+        async with mocked(handle, clock=LoopClock(), rate=(window,)) as transport:
+            tasks = []
+            for number, (calls, cancelled) in enumerate(groups):
+                sends = (transport.send(READ) for _ in range(calls))
+                tasks.append(asyncio.gather(*sends, return_exceptions=True))
+                if number % 3 == 0:
+                    asyncio.get_running_loop().call_later(cancelled, tasks[-1].cancel)
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(transport.send(READ), return_exceptions=True)
+
+    run_virtually(run())

@@ -1,0 +1,292 @@
+"""A list is read completely or not at all, also if it changes while it is read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qs
+
+import httpx
+import pytest
+
+from reconciler.errors import IncompleteList, InvalidResponse
+from reconciler.service.pages import MOST_OBJECTS, complete_list
+from tests.conftest import StartService
+from tests.support.emulator import RunningEmulator
+from tests.support.transport import VirtualClock, connected, mocked
+
+PATH = "/api/organizations/org/projects/"
+
+
+def start(service_of: StartService, count: int) -> RunningEmulator:
+    projects = [{"name": f"P{number}"} for number in range(count)]
+    organization = {"id": "org", "name": "O", "projects": projects}
+    seed = {"organizations": [organization], "keys": [{"value": "phx_all"}]}
+    running = service_of(seed)
+    running.clear_requests()
+    return running
+
+
+@pytest.fixture
+def many(service_of: StartService) -> RunningEmulator:
+    """Return a service with 250 projects."""
+    return start(service_of, 250)
+
+
+def read(running: RunningEmulator, clock: VirtualClock | None = None) -> list[str]:
+    """Return the names that the list of projects has."""
+
+    async def run() -> list[Any]:
+        async with connected(running, clock) as transport:
+            return await complete_list(transport, PATH)
+
+    return [project["name"] for project in asyncio.run(run())]
+
+
+def limits(running: RunningEmulator) -> list[int]:
+    """Return the page size of every request, largest last."""
+    return sorted(int(parse_qs(request["query"])["limit"][0]) for request in running.requests())
+
+
+def names(count: int) -> list[str]:
+    return [f"P{number}" for number in range(count)]
+
+
+def test_a_list_takes_a_call_per_hundred_objects(many: RunningEmulator) -> None:
+    assert read(many) == names(250)
+    assert limits(many) == [100, 100, 100]
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 101])
+def test_the_end_of_a_list_takes_no_further_call(service_of: StartService, count: int) -> None:
+    running = start(service_of, count)
+    assert read(running) == names(count)
+    assert len(running.requests()) == max(1, -(-count // 100))
+
+
+@pytest.mark.parametrize("cap", [1, 7, 50, 99])
+def test_f2_a_server_that_caps_pages_is_followed_by_what_arrived(
+    many: RunningEmulator, cap: int
+) -> None:
+    many.admin("PUT", "faults", [{"fault": "page", "cap": cap}])
+    assert read(many) == names(250)
+    assert len(many.requests()) == -(-250 // cap)
+
+
+def test_f2_pages_that_lose_their_last_objects_are_followed_by_what_arrived(
+    many: RunningEmulator,
+) -> None:
+    rule = {"match": {"nth": 2}, "fault": "page", "drop": 3}
+    many.admin("PUT", "faults", [rule])
+    assert read(many) == names(250)
+
+
+@pytest.fixture
+def large(service_of: StartService) -> RunningEmulator:
+    return start(service_of, 2_250)
+
+
+def test_long_lists_take_larger_pages(large: RunningEmulator) -> None:
+    assert read(large) == names(2_250)
+    assert limits(large) == [100, *5 * [500]]
+
+
+def test_large_pages_that_are_capped_are_followed_by_what_arrived(large: RunningEmulator) -> None:
+    large.admin("PUT", "faults", [{"fault": "page", "cap": 100}])
+    assert read(large) == names(2_250)
+    assert limits(large) == [*22 * [100], 500]
+
+
+def test_large_pages_that_are_refused_are_not_asked_for_again(large: RunningEmulator) -> None:
+    rule = {"match": {"nth": 2}, "fault": "error", "status": 400}
+    large.admin("PUT", "faults", [rule])
+    assert read(large) == names(2_250)
+    assert limits(large) == [*23 * [100], 500]
+
+
+def test_a_list_that_changed_while_it_was_read_is_read_again(many: RunningEmulator) -> None:
+    clock = VirtualClock()
+    many.admin("PUT", "faults", [{"match": {"nth": 2}, "fault": "stale"}])
+    assert len(read(many, clock)) == 251
+    assert len(many.requests()) == 6
+    assert clock.pauses == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen"),
+    [
+        ({"fault": "page", "count": 0}, "100 of 0 objects"),
+        ({"fault": "page", "count": 100}, "a next page after 100 of 100 objects"),
+        ({"fault": "page", "count": "-1"}, "250 of 249 objects"),
+        ({"fault": "page", "count": "+1"}, "250 of 251 objects"),
+        ({"fault": "page", "count": MOST_OBJECTS}, f"250 of {MOST_OBJECTS} objects"),
+        ({"fault": "page", "drop": 1}, "249 of 250 objects"),
+        ({"fault": "stale", "change": "delete"}, "the list changed while it was read, count was"),
+        ({"fault": "stale", "change": "create"}, "the list changed while it was read, count was"),
+    ],
+)
+def test_f2_a_list_that_contradicts_itself_in_three_readings_is_an_error(
+    many: RunningEmulator, fault: dict[str, Any], seen: str
+) -> None:
+    clock = VirtualClock()
+    many.admin("PUT", "faults", [fault])
+    with pytest.raises(IncompleteList) as error:
+        read(many, clock)
+    assert error.value.message.startswith(f"GET {PATH}: incomplete list in 3 readings: {seen}")
+    assert error.value.hint is not None
+    assert clock.pauses == [0.5, 2.0]
+
+
+def test_f2_an_object_on_two_pages_is_an_error(many: RunningEmulator) -> None:
+    """The repeated object moves the next page by one, so another object is missing."""
+    many.admin("PUT", "faults", [{"fault": "page", "repeat": 1}])
+    with pytest.raises(IncompleteList, match="incomplete list in 3 readings"):
+        read(many)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        ("omit", "missing"),
+        ("3", '"3"'),
+        (None, "null"),
+        (True, "true"),
+        (2.5, "2.5"),
+        (1e308, "1e+308"),
+        ([], "a list"),
+    ],
+)
+def test_f2_a_count_that_is_no_number_is_an_error_at_once(
+    many: RunningEmulator, count: object, shown: str
+) -> None:
+    fault = {"count": "omit"} if count == "omit" else {"count": count}
+    many.admin("PUT", "faults", [{"fault": "page", **fault}])
+    with pytest.raises(InvalidResponse, match=f"count is {shown.replace('+', '.')}, a number"):
+        read(many)
+    assert len(many.requests()) == 1
+
+
+@pytest.mark.parametrize("count", [-1, MOST_OBJECTS + 1, 10_000_000])
+def test_f2_an_absurd_count_is_an_error_at_once(many: RunningEmulator, count: int) -> None:
+    many.admin("PUT", "faults", [{"fault": "page", "count": count}])
+    with pytest.raises(InvalidResponse, match=f"count is {count}, a number from 0 to 200000"):
+        read(many)
+    assert len(many.requests()) == 1
+
+
+PAGE = {"count": 1, "next": None, "results": [{"id": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (None, "not a page of objects"),
+        ([], "not a page of objects"),
+        ({}, "not a page of objects"),
+        ("text", "not a page of objects"),
+        ({**PAGE, "results": {}}, "not a page of objects"),
+        ({**PAGE, "results": None}, "not a page of objects"),
+        ({**PAGE, "results": [1]}, "item 1 is 1, an object was expected"),
+        ({**PAGE, "results": [None]}, "item 1 is null, an object was expected"),
+        ({**PAGE, "results": [{}]}, "item 1 has the id missing"),
+        ({**PAGE, "results": [{"id": 1}, {"id": None}]}, "item 2 has the id null"),
+        ({**PAGE, "results": [{"id": True}]}, "item 1 has the id true"),
+        ({**PAGE, "results": [{"id": 1.5}]}, r"item 1 has the id 1\.5"),
+        ({**PAGE, "results": [{"id": ""}]}, 'item 1 has the id ""'),
+        ({**PAGE, "results": [{"id": "../2"}]}, 'item 1 has the id "../2"'),
+        ({**PAGE, "results": [{"id": {"x": "secret"}}]}, "item 1 has the id an object"),
+        ({**PAGE, "next": 5}, "next is 5"),
+        ({"count": 1, "results": [{"id": 1}]}, "next is missing"),
+    ],
+)
+def test_f2_a_page_of_another_shape_is_an_error_at_once(
+    many: RunningEmulator, value: object, problem: str
+) -> None:
+    many.admin("PUT", "faults", [{"fault": "body", "value": value, "status": 200}])
+    with pytest.raises(InvalidResponse, match=problem):
+        read(many)
+    assert len(many.requests()) == 1
+
+
+def read_from(pages: Any) -> tuple[list[Any], list[httpx.Request]]:
+    """Return what is read from a function of offset and limit, and the requests."""
+    requests: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        query = dict(request.url.params)
+        return httpx.Response(200, json=pages(int(query.get("offset", 0)), int(query["limit"])))
+
+    async def run() -> list[Any]:
+        async with mocked(answer) as transport:
+            return await complete_list(transport, PATH)
+
+    try:
+        return asyncio.run(run()), requests
+    except IncompleteList as error:
+        return [error.message], requests
+
+
+def items(start: int, count: int) -> list[dict[str, int]]:
+    return [{"id": number} for number in range(start, start + count)]
+
+
+def test_the_address_of_the_next_page_is_not_followed() -> None:
+    def pages(offset: int, limit: int) -> Any:
+        following = "https://attacker.example/?offset=0" if offset == 0 else None
+        return {"count": 150, "next": following, "results": items(offset, 100 - offset // 2)}
+
+    read, requests = read_from(pages)
+    assert len(read) == 150
+    assert {request.url.host for request in requests} == {"service.example"}
+
+
+def test_f2_a_server_that_ignores_the_offset_is_an_error() -> None:
+    read, requests = read_from(
+        lambda *_: {"count": 250, "next": "https://x.example", "results": items(0, 100)}
+    )
+    assert read == [f"GET {PATH}: incomplete list in 3 readings: 300 of 250 objects"]
+    assert len(requests) == 9
+
+
+def test_f2_an_empty_page_before_the_end_is_an_error() -> None:
+    read, requests = read_from(
+        lambda offset, _: {
+            "count": 250,
+            "next": "https://x.example",
+            "results": items(0, 100) if offset == 0 else [],
+        }
+    )
+    assert read == [f"GET {PATH}: incomplete list in 3 readings: 100 of 250 objects"]
+    assert len(requests) <= 9
+
+
+def test_f2_duplicates_that_add_up_to_the_count_are_an_error() -> None:
+    read, _ = read_from(
+        lambda offset, _: {
+            "count": 150,
+            "next": "https://x.example" if offset == 0 else None,
+            "results": items(0, 100) if offset == 0 else items(99, 50),
+        }
+    )
+    assert read == [f"GET {PATH}: incomplete list in 3 readings: 1 of 150 objects appear twice"]
+
+
+def test_f2_a_list_without_an_end_is_an_error() -> None:
+    def pages(offset: int, limit: int) -> Any:
+        return {"count": offset + 1_000, "next": "https://x.example", "results": items(offset, 1)}
+
+    with pytest.raises(InvalidResponse, match="the list does not end"):
+        read_from(pages)
+
+
+def test_progress_counts_what_arrived(many: RunningEmulator) -> None:
+    seen: list[tuple[int, int]] = []
+
+    async def run() -> None:
+        async with connected(many) as transport:
+            await complete_list(transport, PATH, on_page=lambda *page: seen.append(page))
+
+    asyncio.run(run())
+    assert seen[0] == (100, 250)
+    assert seen[-1] == (250, 250)

@@ -1,0 +1,153 @@
+"""A stop ends every wait at once, and requests in flight after five seconds. Time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from reconciler.errors import AmbiguousOutcome, ExitCode, Interrupted
+from reconciler.model.connection import Window
+from reconciler.model.request import Answer, Repeat, Request
+from reconciler.service.transport import Transport
+from reconciler.service.waits import Stop
+from tests.support.transport import mocked
+from tests.support.virtual_loop import LoopClock, run_virtually
+
+READ = Request("GET", "/x/", Repeat.SAFE)
+PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
+CREATE = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={})
+
+
+async def at_once(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(200, json={})
+
+
+def after(seconds: float, *, status: int = 200) -> Callable[[httpx.Request], Awaitable[Any]]:
+    async def handle(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(seconds)
+        return httpx.Response(status, json={})
+
+    return handle
+
+
+def throttled(seconds: int) -> Callable[[httpx.Request], httpx.Response]:
+    headers = {"Retry-After": str(seconds)}
+    return lambda _: httpx.Response(429, json={}, headers=headers)
+
+
+def stopped(
+    handler: Callable[[httpx.Request], Any],
+    main: Callable[[Transport], Awaitable[Any]],
+    *,
+    at: float = 1.0,
+    again: float | None = None,
+    **settings: Any,
+) -> tuple[Any, float, int]:
+    """Stop a coroutine. Return its result or exception, when it ended, and the number of calls."""
+
+    async def run() -> tuple[Any, float, int]:
+        clock, stop = LoopClock(), Stop()
+        loop = asyncio.get_running_loop()
+        loop.call_at(at, stop.request)
+        if again is not None:
+            loop.call_at(again, stop.request)
+        async with mocked(handler, clock=clock, stop=stop, **settings) as transport:
+            (result,) = await asyncio.gather(main(transport), return_exceptions=True)
+            return result, round(clock(), 3), transport.calls
+
+    return run_virtually(run())
+
+
+def test_f5_a_stop_ends_the_wait_that_retry_after_asks_for() -> None:
+    result, ended, calls = stopped(throttled(600), lambda transport: transport.send(PATCH))
+    assert isinstance(result, Interrupted)
+    assert result.exit_code is ExitCode.INTERRUPTED
+    assert (ended, calls) == (1.0, 1)
+
+
+def test_f5_a_stop_ends_the_wait_for_the_rate_limit_of_every_queued_call() -> None:
+    async def main(transport: Transport) -> list[Any]:
+        sends = (transport.send(CREATE) for _ in range(50))
+        return await asyncio.gather(*sends, return_exceptions=True)
+
+    results, ended, calls = stopped(at_once, main, rate=(Window(2, 60.0),))
+    assert [type(result) for result in results] == [Answer, Answer] + [Interrupted] * 48
+    assert (ended, calls) == (1.0, 2)
+
+
+def test_f5_after_a_stop_a_free_place_is_not_used() -> None:
+    async def main(transport: Transport) -> None:
+        sending = asyncio.ensure_future(transport.send(PATCH))
+        await asyncio.sleep(0)
+        with pytest.raises(Interrupted):
+            await transport.send(PATCH)
+        await sending
+
+    result, ended, calls = stopped(after(3.0), main, parallelism=1)
+    assert (result, ended, calls) == (None, 3.0, 1)
+
+
+def test_f5_a_stop_ends_a_pause() -> None:
+    result, ended, _ = stopped(at_once, lambda transport: transport.pause(30.0, "search"))
+    assert isinstance(result, Interrupted)
+    assert ended == 1.0
+
+
+def test_after_a_stop_nothing_is_sent_and_nothing_waits() -> None:
+    async def main(transport: Transport) -> None:
+        await asyncio.sleep(2.0)
+        for call in (
+            lambda: transport.send(READ),
+            lambda: transport.pause(5.0, "search"),
+            lambda: transport.pause(0.0, "search"),
+        ):
+            with pytest.raises(Interrupted):
+                await call()
+
+    result, ended, calls = stopped(at_once, main)
+    assert (result, ended, calls) == (None, 2.0, 0)
+
+
+def test_a_request_in_flight_may_end_within_five_seconds() -> None:
+    result, ended, _ = stopped(after(5.5), lambda transport: transport.send(CREATE))
+    assert isinstance(result, Answer)
+    assert ended == 5.5
+
+
+@pytest.mark.parametrize("request_", [PATCH, CREATE])
+def test_f5_a_write_that_hangs_ends_five_seconds_after_a_stop(request_: Request) -> None:
+    result, ended, calls = stopped(after(29.0), lambda transport: transport.send(request_))
+    assert isinstance(result, AmbiguousOutcome)
+    assert "stopped while waiting for the response; outcome unknown" in result.message
+    assert (ended, calls) == (6.0, 1)
+
+
+def test_f5_a_read_that_hangs_is_interrupted_five_seconds_after_a_stop() -> None:
+    result, ended, calls = stopped(after(29.0), lambda transport: transport.send(READ))
+    assert isinstance(result, Interrupted)
+    assert (ended, calls) == (6.0, 1)
+
+
+def test_f5_a_second_stop_ends_requests_in_flight_at_once() -> None:
+    result, ended, _ = stopped(after(29.0), lambda transport: transport.send(CREATE), again=2.0)
+    assert isinstance(result, AmbiguousOutcome)
+    assert ended == 2.0
+
+
+@pytest.mark.parametrize(("request_", "error"), [(READ, Interrupted), (PATCH, AmbiguousOutcome)])
+def test_f5_nothing_is_repeated_after_a_stop(request_: Request, error: type[Exception]) -> None:
+    handler = after(2.0, status=504)
+    result, ended, calls = stopped(handler, lambda transport: transport.send(request_))
+    assert type(result) is error
+    assert (ended, calls) == (2.0, 1)
+
+
+def test_a_stop_between_attempts_of_a_write_leaves_its_outcome_unknown() -> None:
+    handler = after(0.8, status=504)
+    result, ended, calls = stopped(handler, lambda transport: transport.send(PATCH))
+    assert isinstance(result, AmbiguousOutcome)
+    assert (ended, calls) == (1.0, 1)
