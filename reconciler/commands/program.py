@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 import click
@@ -58,18 +60,16 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "completion": "print the completion script of a shell",
     },
 }
-_HOMES: Mapping[str, str] = {
-    **{name: f"commands.{name}.command" for name in ("apply", "plan")},
-    **dict.fromkeys(("validate", "show"), "commands.offline_commands"),
-    **dict.fromkeys(("explain", "completion"), "commands.reference"),
-    **dict.fromkeys(("init", "import", "mv"), "commands.file_commands"),
-    **dict.fromkeys(("drift", "compare", "promote"), "commands.state_commands"),
-    **dict.fromkeys(("status", "runs", "logs", "gaps"), "commands.report_commands"),
-    **dict.fromkeys(("pause", "unpause"), "commands.pause_commands"),
-    **dict.fromkeys(("doctor", "projects"), "commands.setup_commands"),
-    "backfill": "commands.backfill.command",
+_SHARED: Mapping[str, str] = {
+    **dict.fromkeys(("validate", "show"), "offline_commands"),
+    **dict.fromkeys(("explain", "completion"), "reference"),
+    **dict.fromkeys(("init", "import", "mv"), "file_commands"),
+    **dict.fromkeys(("drift", "compare", "promote"), "state_commands"),
+    **dict.fromkeys(("status", "runs", "logs", "gaps"), "report_commands"),
+    **dict.fromkeys(("pause", "unpause"), "pause_commands"),
+    **dict.fromkeys(("doctor", "projects"), "setup_commands"),
 }
-"""The modules of commands below the package, if not of their name in this one."""
+"""The modules of commands that share one. Others have a module of their own."""
 COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
@@ -90,8 +90,17 @@ _CONTEXT = {
 
 
 def command_of(name: str) -> click.Command:
-    """Return the command of a name, importing it."""
-    module = import_module(f"reconciler.{_HOMES.get(name, f'commands.{name}')}")
+    """Return the command of a name, from its own module: `commands.NAME` or `.NAME.command`."""
+    with suppress(KeyError, ModuleNotFoundError, AttributeError):
+        shared: click.Command = getattr(
+            import_module(f"reconciler.commands.{_SHARED[name]}"), f"{name}_command"
+        )
+        return shared
+    # A module cannot be named `import`.
+    home = f"reconciler.commands.{name}{'_' if iskeyword(name) else ''}"
+    module = import_module(home)
+    if hasattr(module, "__path__"):
+        module = import_module(f"{home}.command")
     command: click.Command = getattr(module, f"{name}_command")
     return command
 
