@@ -397,7 +397,7 @@ def _markdown_cell(cell: Cell, *, links: bool = False) -> str:
 
 def link(text: str, page: str) -> str:
     """Return a link with marked up text. Nothing in the address ends it or begins a title."""
-    return f"[{text}](<{quote(page, safe=_IN_ADDRESS)}>)"
+    return f"[{text}]({quote(page, safe=_IN_ADDRESS)})"
 
 
 def marked_up(text: str) -> str:

@@ -161,5 +161,5 @@ def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() 
 
 def test_an_address_cannot_end_a_link_or_begin_a_title() -> None:
     page = 'https://x.example/a?b=%20#c" "title'
-    assert link("x", page) == "[x](<https://x.example/a?b=%20#c%22%20%22title>)"
-    assert link("x", "https://x/>)|\n<b") == "[x](<https://x/%3E%29%7C%0A%3Cb>)"
+    assert link("x", page) == "[x](https://x.example/a?b=%20#c%22%20%22title)"
+    assert link("x", "https://x/>)|\n<b") == "[x](https://x/%3E%29%7C%0A%3Cb)"

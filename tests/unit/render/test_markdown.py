@@ -119,7 +119,7 @@ def test_experience_12_a_cut_comment_names_the_way_to_the_whole_plan() -> None:
     page = "https://forge.example/acme/infra/actions/runs/7"
     for options, way in (
         (RenderOptions(), "not shown. `reconciler show FILE` prints the whole plan."),
-        (RenderOptions(page=page), f"prints the whole plan, [the job](<{page}>) has it."),
+        (RenderOptions(page=page), f"prints the whole plan, [the job]({page}) has it."),
     ):
         text = plan_as_markdown(planned(desired, live), options)
         assert way in text

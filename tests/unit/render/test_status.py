@@ -170,7 +170,7 @@ def test_live_text_cannot_forge_lines_or_markup() -> None:
 
 def test_markdown_links_to_pages_and_counts_what_does_not_fit() -> None:
     page = written("status", "markdown", report(ORDERS), RenderOptions(links=True))
-    assert f"[`batch_export.orders`](<{ORDERS.page}>)" in page
+    assert f"[`batch_export.orders`]({ORDERS.page})" in page
     many = written("status", "markdown", report(*(ORDERS for _ in range(2_000))))
     assert len(many) < 65_536
     assert re.search(r"\n… and [\d,]+ more exports\n\nhint:", many)
