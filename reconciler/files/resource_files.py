@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
@@ -242,21 +242,20 @@ def _is_foreign(raw: bytes, file: str, parse: Parse) -> bool:
     """Return whether a file has no resources, nor a mistake in place of them.
 
     A resource file has a collection, or a similar word, as a key at the top. In one that is no
-    mapping any line may begin with it: a mistake must not hide resources. Files without keys are
-    not foreign.
+    mapping any line may begin with a collection: a mistake must not hide resources. Files without
+    keys are not foreign.
     """
     if not _KEY.search(raw):
         return False
     document = Document(file, unread=True)
     with suppress(LoadingStopped):
         document = parse(raw, file, DiagnosticCollector())
-    keys: Iterable[str]
     if isinstance(document.value, dict):
         only_defaults = document.value.keys() - {ANCHORS} == {DEFAULTS}
         keys = mapping_of(document.value[DEFAULTS]) if only_defaults else document.value
-    else:
-        keys = {key.decode(errors="ignore") for key in _KEY.findall(raw)}
-    return not any(map(_is_similar, keys))
+        return not any(map(_is_similar, keys))
+    # A similar word at any depth, such as `reports`, is usual in files of other tools.
+    return not any(_form(key.decode(errors="ignore")) in _similar() for key in _KEY.findall(raw))
 
 
 def _is_similar(key: str) -> bool:

@@ -101,7 +101,7 @@ def test_an_invalid_address_of_a_variable_is_explained(tmp_path: Path) -> None:
         "RECONCILER_API_KEY": "phx_0123456789abcdef",
     }
     _, checks = checks_of(tmp_path, environ)
-    assert checks["connection"]["fix"] == "did you mean 'https://eu.posthog.com'?"
+    assert checks["connection"]["fix"] == "use a URL such as https://eu.posthog.com"
 
 
 def test_an_address_without_a_service(tmp_path: Path, service: RunningEmulator) -> None:

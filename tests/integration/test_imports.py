@@ -16,9 +16,15 @@ from benchmarks.scenarios.starting import modules
 from tests.conftest import ROOT
 from tests.support.limits import TIMEOUT
 
-NETWORK = ("asyncio", "httpx", "ssl", "reconciler.service", "reconciler.service")
+NETWORK = ("asyncio", "httpx", "ssl", "reconciler.service")
 READING = ("yaml", "jsonschema_rs", "reconciler.files.loading", "reconciler.files.yaml")
-USE_CASES = ("reconciler.applying", "reconciler.commands", "reconciler.planning")
+USE_CASES = (
+    "reconciler.applying",
+    "reconciler.planning",
+    "reconciler.commands.session",
+    "reconciler.commands.apply.run",
+    "reconciler.commands.plan.work",
+)
 PLANS = (
     "reconciler.model.decoding",
     "reconciler.model.plan",

@@ -90,8 +90,8 @@ def test_the_exit_code_is_the_worst(
 
 
 def test_the_page_has_the_order_of_exit_codes() -> None:
-    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    numbers = text.partition("is the worst: ")[2].partition(".\n")[0]
+    text = (ROOT / "docs/environments.md").read_text(encoding="utf-8")
+    numbers = text.partition("is the worst: ")[2].partition(".")[0]
     order = [ExitCode(int(number)) for number in numbers.split(", ")]
     assert set(order) == set(ExitCode)
     assert [worst_of(order[n:]) for n in range(len(order))] == order

@@ -30,7 +30,7 @@ from reconciler.git.repository import GitSource, Objects, Repository
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.render.ci_reports import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
-from tests.conftest import LONG, ROOT
+from tests.conftest import LONG
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
 from tests.support.worlds import (
@@ -371,14 +371,6 @@ def test_security_n9_a_long_reference_is_not_printed(
     assert ran.code == 1
     assert "a reference has more than 1,000 characters" in ran.out
     assert len(ran.out + ran.err) < 3_000
-
-
-def test_the_documentation_names_the_limits() -> None:
-    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    section = text.partition("## Limits\n")[2].partition("\n## ")[0]
-    names = [name for name in vars(limits) if name.startswith("MAX_")]
-    missing = [name for name in names if f"{getattr(limits, name):,}" not in section]
-    assert missing == []
 
 
 # Queries

@@ -73,7 +73,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("gaps",),
     ("gaps", "--from", "2026-05-01", "--format", "json"),
     ("runs", "hook"),
-    ("runs", "lake", "--format", "json", "--order", "interval"),
+    ("runs", "lake", "--format", "json"),
     ("logs", "hook"),
     ("import", "--dry-run"),
     ("doctor",),
