@@ -879,7 +879,7 @@ def _select(world: World, dice: random.Random) -> None:
         world.parents = some([*own, "web", "app", "lab", "*", "a*", "W*"])
         world.excludes = some(known) if dice.random() < 0.3 else ()
     if dice.random() < 0.04:
-        world.kinds = (dice.choice(("project", "batch_export", "batch_export", "*", "b*")),)
+        world.kinds = (dice.choice(("project", "batch_export", "batch_exports", "b*")),)
 
 
 def _interrupt(world: World, dice: random.Random) -> None:

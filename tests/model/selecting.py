@@ -80,12 +80,11 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     excludes = [named(text, things) for text in world.excludes]
     projects = {key: thing for key, thing in things.items() if key.startswith("project.")}
     parents = [named(text, projects) for text in world.parents]
-    kinds = [
-        {key for key in things if fnmatch.fnmatchcase(key.partition(".")[0], text)}
-        for text in world.kinds
-    ]
+    kinds = {text.removesuffix("s") for text in world.kinds}
     is_strict = plan.saved is None
-    if is_strict and not all((*targets, *excludes, *parents, *kinds)):
+    if not kinds <= {"project", "batch_export"}:
+        return None
+    if is_strict and not all((*targets, *excludes, *parents)):
         return None
     if is_strict and any(found <= unmanaged for found in targets):
         return None
@@ -95,7 +94,7 @@ def left_out(plan: Planned, candidates: set[str]) -> set[str] | None:
     if parents:
         chosen &= _inside(set().union(*parents), things)
     if kinds:
-        chosen &= set().union(*kinds)
+        chosen = {key for key in chosen if key.partition(".")[0] in kinds}
     excluded = set().union(*excludes) if excludes else set()
     chosen -= excluded
     if plan.saved is not None:
