@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from reconciler.commands.backfill.run import backfill as backfill
     from reconciler.commands.compare import EnvironmentComparison as EnvironmentComparison
     from reconciler.commands.compare import compare as compare
-    from reconciler.commands.drift import Drift as Drift
-    from reconciler.commands.drift import drift as drift
+    from reconciler.commands.drift.report import Drift as Drift
+    from reconciler.commands.drift.run import drift as drift
     from reconciler.commands.gaps import GapReport as GapReport
     from reconciler.commands.gaps import gaps as gaps
     from reconciler.commands.import_.choice import Choice as Choice
@@ -58,27 +58,17 @@ if TYPE_CHECKING:
     from reconciler.model.run import RunReport as RunReport
 
 _NAMES = {
+    "commands.apply.run": ("Applied", "apply"),
+    "commands.backfill.run": ("Backfilled", "ClosedGaps", "SincePause", "Span", "backfill"),
     "commands.compare": ("EnvironmentComparison", "compare"),
-    "commands.drift": ("Drift", "drift"),
+    "commands.drift.report": ("Drift",),
+    "commands.drift.run": ("drift",),
+    "commands.gaps": ("GapReport", "gaps"),
     "commands.import_.choice": ("Choice",),
     "commands.import_.run": ("import_live",),
-    "commands.apply.run": ("Applied", "apply"),
-    "commands.plan.work": ("PlanResult", "plan"),
-    "commands.recording": ("Outputs",),
-    "commands.runtime": ("Reported", "Runtime", "Workspace"),
-    "commands.session": ("load",),
-    "errors": ("ReconcilerError",),
-    "model.backfill_plan": ("BackfillPlan",),
-    "model.event": ("Event",),
-    "model.files": ("Imported",),
-    "model.kind": ("Action",),
-    "model.plan": ("Plan",),
-    "model.policy": ("PlanOptions", "Selection"),
-    "model.run": ("LogReport", "RunReport"),
-    "commands.backfill.run": ("Backfilled", "ClosedGaps", "SincePause", "Span", "backfill"),
-    "commands.gaps": ("GapReport", "gaps"),
     "commands.logs": ("logs",),
     "commands.pause": ("pause", "plan_pause"),
+    "commands.plan.work": ("PlanResult", "plan"),
     "commands.projects": (
         "ProjectDetails",
         "ProjectReport",
@@ -86,10 +76,21 @@ _NAMES = {
         "reset_token",
         "show_project",
     ),
+    "commands.recording": ("Outputs",),
     "commands.runs": ("cancel_backfills", "runs"),
-    "commands.status.state": ("status",),
+    "commands.runtime": ("Reported", "Runtime", "Workspace"),
+    "commands.session": ("load",),
     "commands.status.report": ("StatusReport",),
+    "commands.status.state": ("status",),
+    "errors": ("ReconcilerError",),
     "files.loading": ("Loaded",),
+    "model.backfill_plan": ("BackfillPlan",),
+    "model.event": ("Event",),
+    "model.files": ("Imported",),
+    "model.kind": ("Action",),
+    "model.plan": ("Plan",),
+    "model.policy": ("PlanOptions", "Selection"),
+    "model.run": ("LogReport", "RunReport"),
 }
 """The names of the API by the module that defines them."""
 

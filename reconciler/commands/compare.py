@@ -1,4 +1,4 @@
-"""`compare` and `promote`: two environments of the files, and edits that settle what differs.
+"""`reconciler compare`: how two environments of the files differ.
 
 A difference is intended if it is an identity or a secret, if both environments override the field,
 or if neither does: then it comes from a reference.
@@ -7,37 +7,69 @@ or if neither does: then it comes from a reference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+import click
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.edits import file_changes
+from reconciler.commands import completing
+from reconciler.commands.command import command
+from reconciler.commands.options import files_options, folder_option, format_option, workspace_of
+from reconciler.commands.output import print_warnings, render_options
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import load
+from reconciler.commands.streams import write_result
 from reconciler.diagnostics import Mark
-from reconciler.editing.editing import Edit
-from reconciler.editing.placing import check_files, edited_texts
-from reconciler.editing.writing import write_files
-from reconciler.errors import BadUsage
+from reconciler.errors import BadUsage, ExitCode
 from reconciler.files.loading import Loaded
 from reconciler.files.origins import OriginContext, fields_with_origin
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.files import FileChange
 from reconciler.model.public import Count, FieldPath, Public, Term, derived
 from reconciler.model.resolved import PublicField
 from reconciler.model.resource import Resource
 from reconciler.model.text import printable, quoted, several, shortened
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, leaves, path_text, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 from reconciler.planning.names import Named, Names
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table, unpadded
+from reconciler.render.formats import writer_of
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.resolved import yaml_line
 
 _LONGEST = 80
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
 """What an object is recognized by, which may differ between environments."""
+
+
+@command(
+    "compare",
+    examples=(
+        ("compare staging production", "Show what differs in the files, without a network"),
+        ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
+    ),
+    page="docs/environments.md",
+)
+@click.argument("first", metavar="A", shell_complete=completing.environments)
+@click.argument("second", metavar="B", shell_complete=completing.environments)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@folder_option
+@files_options
+@format_option("compared")
+def compare_command(
+    first: str, second: str, names: tuple[str, ...], *, output_format: str, **options: Any
+) -> ExitCode:
+    """Show how environment B differs from A in the files. Changes nothing.
+
+    NAME is an address, an id, a key, a name or a glob of resources. A difference is intended if it
+    comes from a reference such as ${var:bucket}, if both environments override the field, or if it
+    is a name, an id or a secret. Exits with 2 if there are other differences.
+    """
+    result = compare(workspace_of(options), first, second, names)
+    print_warnings(result.diagnostics)
+    write_result(writer_of(output_format, "compared")(result.report, render_options()))
+    return ExitCode.FINE if result.report.is_equal else ExitCode.CHANGES
 
 
 class Intent(Term):
@@ -195,17 +227,17 @@ def _intent(
     pair: Pair, address: Address, path: Path, fields: Sequence[PublicField | None]
 ) -> Intent | None:
     """Return why a difference is intended, None if only one environment overrides the field."""
-    if _is_identity(pair, address, path):
+    if is_identity(pair, address, path):
         return Intent.IDENTITY
     if all(item is not None and item.secret for item in fields):
         return Intent.SECRET
-    places = _places(pair, address, path)
+    places = places_in(pair, address, path)
     if None in places:
         return Intent.REFERENCE if places == (None, None) else None
     return Intent.OVERRIDES
 
 
-def _is_identity(pair: Pair, address: Address, path: Path) -> bool:
+def is_identity(pair: Pair, address: Address, path: Path) -> bool:
     """Return whether a field identifies an object: ids of live parents and integrations, too."""
     kind = kinds_by_name()[address.kind]
     resources = [side.resources[address] for side in pair if address in side.resources]
@@ -216,7 +248,7 @@ def _is_identity(pair: Pair, address: Address, path: Path) -> bool:
     return path in _IDENTITY
 
 
-def _places(pair: Pair, address: Address, path: Path) -> tuple[Path | None, Path | None]:
+def places_in(pair: Pair, address: Address, path: Path) -> tuple[Path | None, Path | None]:
     """Return where the overrides of each environment set a field, None if they do not.
 
     It may be a value that contains the field: an override with another type replaces a destination.
@@ -245,83 +277,6 @@ def _tag(side: Side, address: Address, name: str | int, tag: str) -> JSON:
     """Return the tag of a variant, that of the overrides if the environment lacks the resource."""
     resource = side.resources.get(address)
     return value_at(resource.spec if resource else side.overrides(address), (name, tag))
-
-
-class Promoted(Struct, frozen=True):
-    """The changes of files, and the resources that are paused in the second environment."""
-
-    changes: Mapping[str, FileChange]
-    paused: tuple[Address, ...]
-
-
-def promote(
-    workspace: Workspace,
-    pair: Pair,
-    names: Sequence[str] = (),
-    *,
-    write: bool = True,
-) -> Promoted:
-    """Edit overrides and lists of environments, in all files or in none.
-
-    Only of the resources that names select, all without names. Without `write`, nothing is changed.
-
-    Raises:
-        InvalidConfiguration: the files have errors, or would have.
-        BadUsage: an unknown environment or resource.
-        ReconcilerError: a place cannot be edited safely.
-
-    """
-    comparison = compared(pair, names)
-    edits: dict[Address, dict[Path, JSON]] = {}
-    for item in comparison.unintended:
-        edits.setdefault(item.address, {}).update(_overrides(pair, item.address, [item.path]))
-    for only in comparison.only_first:
-        given = pair[0].loaded.declared[only.address].body.get("environments")
-        listed = given if isinstance(given, list) else pair[0].loaded.environments
-        edits[only.address] = {
-            ("environments",): [*listed, pair[1].name],
-            **_overrides(pair, only.address),
-        }
-    declared = pair[0].loaded.declared
-    pairs = [
-        (declared[address].document, Edit((*declared[address].path, *path), value))
-        for address, own in edits.items()
-        for path, value in own.items()
-    ]
-    pairs.sort(key=lambda item: item[0].file)
-    texts = edited_texts(workspace.folder, pairs)
-    check_files(workspace.folder, pair[0].environ, texts)
-    if write:
-        write_files(workspace.folder, texts)
-    paused = tuple(
-        address
-        for address, own in edits.items()
-        if own.get(("overrides", pair[1].name, "paused")) is True
-    )
-    return Promoted(file_changes((document for document, _ in pairs), texts), paused)
-
-
-def _overrides(
-    pair: Pair, address: Address, paths: Sequence[Path] | None = None
-) -> dict[Path, JSON]:
-    """Return the overrides to set, or `MISSING` to remove, in a resource, by path.
-
-    They are those at `paths`, by default all that only one environment has.
-    """
-    first, second = (side.overrides(address) for side in pair)
-    if paths is None:
-        kind = kinds_by_name()[address.kind]
-        written = [path for side in (first, second) for path, _ in leaves(side)]
-        known = [(kind.field_named(str(path[0])), path) for path in written]
-        named = [(item.name, *path[1:]) if item is not None else path for item, path in known]
-        paths = [path for path in named if not _is_identity(pair, address, path)]
-    edits: dict[Path, JSON] = {}
-    for path in paths:
-        places = _places(pair, address, path)
-        if None in places:
-            at = places[0] or places[1] or ()
-            edits["overrides", pair[1].name, *at] = value_at(first, at)
-    return edits
 
 
 def compared_document(comparison: EnvironmentComparison, options: RenderOptions) -> Document:

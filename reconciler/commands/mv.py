@@ -1,13 +1,21 @@
-"""The use case `mv`: rename the key of a resource, and the references to it, in all files."""
+"""`reconciler mv`: rename the key of a resource, and the references to it, in all files."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FolderPath
 
+import click
 from msgspec import Struct
 
-from reconciler.commands.edits import file_changes
+from reconciler.commands import completing
+from reconciler.commands.command import command, option
+from reconciler.commands.edits import differences_as_text, file_changes
+from reconciler.commands.options import folder_of, folder_option
+from reconciler.commands.output import style_of
+from reconciler.commands.streams import write_note, write_result
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.editing.editing import Edit, check_text, edited
 from reconciler.editing.placing import check_files, with_mark
@@ -25,6 +33,30 @@ from reconciler.model.files import FileChange
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, Path, leaves, mapping_of, value_at
 from reconciler.planning.names import Named, Names
+
+
+@command(
+    "mv",
+    examples=(
+        ("mv web shop", "Rename the key of a resource in all files"),
+        ("mv batch_export.orders orders-hourly --diff", "Show what would change"),
+    ),
+    page="docs/configuration.md",
+)
+@folder_option
+@option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
+@click.argument("old", shell_complete=completing.resources)
+@click.argument("new")
+def mv_command(folder: FolderPath | None, old: str, new: str, *, diff: bool) -> None:
+    """Rename the key of a resource in all files that refer to it, without changing live state.
+
+    OLD is the address, key or name of a resource, NEW a key. Changes the key, and references of
+    other resources, defaults and overrides to it. Policies stay, and places that name the resource
+    are printed. Prints a patch.
+    """
+    moved = move(folder_of(folder), old, new, os.environ, write=not diff)
+    write_result(differences_as_text(moved.changes, style_of(sys.stdout)))
+    write_note(move_summary(moved, "Would rename" if diff else "Renamed"))
 
 
 class Moved(Struct, frozen=True):

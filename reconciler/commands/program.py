@@ -63,8 +63,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 _SHARED: Mapping[str, str] = {
     **dict.fromkeys(("validate", "show"), "offline_commands"),
     **dict.fromkeys(("explain", "completion"), "reference"),
-    **dict.fromkeys(("init", "import", "mv"), "file_commands"),
-    **dict.fromkeys(("drift", "compare", "promote"), "state_commands"),
     **dict.fromkeys(("status", "runs", "logs", "gaps"), "report_commands"),
     **dict.fromkeys(("pause", "unpause"), "pause_commands"),
     **dict.fromkeys(("doctor", "projects"), "setup_commands"),

@@ -13,10 +13,13 @@ from typing import Any
 import yaml
 
 from reconciler.commands.apply.run import apply
-from reconciler.commands.compare import EnvironmentComparison, compared, open_pair, promote
-from reconciler.commands.drift import Drift, drift, pull
+from reconciler.commands.compare import EnvironmentComparison, compared, open_pair
+from reconciler.commands.drift.report import Drift
+from reconciler.commands.drift.run import drift
+from reconciler.commands.drift.write import pull
 from reconciler.commands.output import exit_code_of_apply, exit_code_of_plan
 from reconciler.commands.plan.work import PlanResult, plan
+from reconciler.commands.promote import promote
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError

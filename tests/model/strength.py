@@ -19,7 +19,7 @@ MOST = 500
 
 
 FAULTS = {
-    "reconciler/commands/drift.py": (
+    "reconciler/commands/drift/run.py": (
         (
             "F8",
             "drift reports entries that do not count as deleted",

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.commands.compare import compared, open_pair, promote
+from reconciler.commands.compare import compared, open_pair
+from reconciler.commands.promote import promote
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.files.loading import load

@@ -54,7 +54,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "resolved": _document("render.resolved:resolved_document"),
     "imported": _document("commands.import_.run:imported_document"),
     "audit": _document("render.audit:audit_document"),
-    "drift": _document("commands.drift:drift_document"),
+    "drift": _document("commands.drift.report:drift_document"),
     "compared": _document("commands.compare:compared_document"),
     "gaps": _document("commands.gaps:gaps_document"),
     "all_gaps": _document("commands.gaps:all_gaps_document")

@@ -1,4 +1,4 @@
-"""`reconciler drift`, `compare` and `promote`: what differs, and edits that settle it."""
+"""`reconciler drift`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import click
 from reconciler.commands import completing
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
-    files_options,
-    folder_option,
     format_option,
     rate_option,
     workspace_of,
@@ -21,7 +19,6 @@ from reconciler.commands.options import (
 from reconciler.commands.output import print_warnings, render_options, style_of
 from reconciler.commands.streams import write_calls, write_note, write_result
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
@@ -68,7 +65,7 @@ def drift_command(
     0 if nothing differs, 2 if all was written, 3 if a value could not be. Secrets cannot be read,
     so they are never written. Without an inventory, it needs a NAME.
     """
-    from reconciler.commands.drift import drift
+    from reconciler.commands.drift.run import drift
     from reconciler.commands.running import show_report
 
     if diff and not write:
@@ -85,7 +82,7 @@ def _write_drift(
     workspace: Workspace, names: tuple[str, ...], writer: Writer, *, diff: bool
 ) -> ExitCode:
     """Write live values into the files, and show the drift of before."""
-    from reconciler.commands.drift import pull, pull_summary
+    from reconciler.commands.drift.write import pull, pull_summary
     from reconciler.commands.edits import differences_as_text
     from reconciler.commands.running import run_shown
 
@@ -101,90 +98,3 @@ def _write_drift(
     if pulled.left_out:
         return ExitCode.PARTLY_APPLIED
     return ExitCode.CHANGES if pulled.placed else ExitCode.FINE
-
-
-@command(
-    "compare",
-    examples=(
-        ("compare staging production", "Show what differs in the files, without a network"),
-        ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
-    ),
-    page="docs/environments.md",
-)
-@click.argument("first", metavar="A", shell_complete=completing.environments)
-@click.argument("second", metavar="B", shell_complete=completing.environments)
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
-@folder_option
-@files_options
-@format_option("compared")
-def compare_command(
-    first: str, second: str, names: tuple[str, ...], *, output_format: str, **options: Any
-) -> ExitCode:
-    """Show how environment B differs from A in the files. Changes nothing.
-
-    NAME is an address, an id, a key, a name or a glob of resources. A difference is intended if it
-    comes from a reference such as ${var:bucket}, if both environments override the field, or if it
-    is a name, an id or a secret. Exits with 2 if there are other differences.
-    """
-    from reconciler.commands.compare import compare
-
-    result = compare(workspace_of(options), first, second, names)
-    print_warnings(result.diagnostics)
-    write_result(writer_of(output_format, "compared")(result.report, render_options()))
-    return ExitCode.FINE if result.report.is_equal else ExitCode.CHANGES
-
-
-@command(
-    "promote",
-    examples=(
-        ("promote --from staging --to production", "Give production what staging has"),
-        ("promote --from staging --to production lake --diff", "Show the edits for one resource"),
-    ),
-    page="docs/environments.md",
-)
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
-@folder_option
-@option(
-    "--from",
-    "first",
-    metavar="A",
-    required=True,
-    shell_complete=completing.environments,
-    help="Environment to take values from.",
-)
-@option(
-    "--to",
-    "second",
-    metavar="B",
-    required=True,
-    shell_complete=completing.environments,
-    help="Environment to change.",
-)
-@option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
-@files_options
-def promote_command(
-    names: tuple[str, ...],
-    *,
-    first: str,
-    second: str,
-    diff: bool,
-    **options: Any,
-) -> None:
-    """Edit the files so that environment B has the values of A. Then plan B.
-
-    NAME is an address, an id, a key, a name or a glob of resources. Copies overrides that only A
-    has, removes those that only B has, and adds B to `environments:` of resources that only A has.
-    Intended differences stay: references, fields that both override, names, ids and secrets.
-    Prints a patch.
-    """
-    from reconciler.commands.compare import open_pair, promote
-    from reconciler.commands.edits import differences_as_text
-
-    workspace = workspace_of(options)
-    pair = open_pair(workspace, (first, second))
-    promoted = promote(workspace, pair, names, write=not diff)
-    write_result(differences_as_text(promoted.changes, style_of(sys.stdout)))
-    for address in promoted.paused:
-        write_note(f"note: {address} gets `paused: true` in {printable(second)}, too\n")
-    if not promoted.changes:
-        write_note(f"Nothing to promote; see `compare {printable(f'{first} {second}')}`\n")

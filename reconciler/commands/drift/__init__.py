@@ -1,0 +1,1 @@
+"""`drift`: what changed in live state, and its values into the files."""

@@ -1,0 +1,261 @@
+"""The use case `drift --write`: live values into the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.commands.drift.report import Drift, DriftedField
+from reconciler.commands.drift.run import drift_of
+from reconciler.commands.edits import file_changes
+from reconciler.commands.import_.drafts import doubtful_paths
+from reconciler.commands.runtime import Reported, Workspace
+from reconciler.commands.session import Session
+from reconciler.diagnostics import InvalidConfiguration, Mark
+from reconciler.editing.editing import reason_against
+from reconciler.editing.placing import Place, Placing, edited_texts
+from reconciler.editing.writing import write_files
+from reconciler.editing.yaml_text import reads_back
+from reconciler.errors import BadUsage
+from reconciler.kinds import kinds_by_name
+from reconciler.model.address import Address
+from reconciler.model.files import FileChange
+from reconciler.model.kind import Kind
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.plan import FieldChange
+from reconciler.model.policy import PlanOptions
+from reconciler.model.redaction import Mask
+from reconciler.model.text import printable, quoted, several
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    Path,
+    map_leaves,
+    path_text,
+    put_at,
+    value_at,
+)
+from reconciler.planning.compare import field_leaves, written_value
+from reconciler.planning.integrations import named, with_value
+from reconciler.planning.inventory import Inventory
+
+_CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
+_SECRET = "it contains a known secret"  # noqa: S105 - a message
+_UNWRITABLE = "strict YAML cannot express it"
+_NO_EFFECT = "the files cannot express the live value"
+_DELETED = "its live object was deleted; remove it from the files, or apply creates it again"
+_NAME = "set `name` or `lifecycle.renamed_from`"
+
+
+class Placed(Struct, frozen=True):
+    """A live value that is written.
+
+    `layer` is `resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`, `at` the place
+    that is edited.
+    """
+
+    address: Address
+    path: Path
+    layer: str
+    at: Mark
+
+
+class LeftOut(Struct, frozen=True):
+    """What drifted and is not written: a field, or a resource if the path is empty."""
+
+    address: Address
+    path: Path
+    reason: str
+
+
+class Pulled(Struct, frozen=True):
+    """What `drift --write` writes, and the drift of before."""
+
+    drift: Drift
+    placed: tuple[Placed, ...]
+    left_out: tuple[LeftOut, ...]
+    changes: Mapping[str, FileChange]
+
+
+class _Value(Struct, frozen=True):
+    """A drifted field with what its live value changes in the files, or why it changes nothing."""
+
+    address: Address
+    field: DriftedField
+    places: tuple[Place, ...]
+    reason: str | None
+
+    def placed(self) -> Iterator[Placed]:
+        """Yield what is written."""
+        for place in self.places if self.reason is None else ():
+            at = place.document.mark(place.edit.path)
+            yield Placed(self.address, self.field.path, place.layer, at)
+
+
+async def pull(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    *,
+    options: PlanOptions | None = None,
+    write: bool = True,
+) -> Reported[Pulled]:
+    """Write the live values that drifted since the apply into the files.
+
+    What a file gets is loaded and planned first: a value that does not make its difference go is
+    left out. No other resource and no other environment changes. Without `write`, nothing does.
+
+    Raises:
+        InvalidConfiguration: the files have errors.
+        ServiceError, GitUnavailable.
+        BadUsage: neither names nor an inventory.
+
+    """
+    session, options = Session.open(workspace), options or PlanOptions()
+    async with session.connected() as transport:
+        inventory = session.inventory(options)
+        if not names and (inventory is None or inventory.record is None):
+            raise BadUsage(
+                "without an inventory, it is unknown what changed in live state",
+                hint="name the resources whose live values the files should have",
+            )
+        plan, live = await session.planned(transport, options, inventory)
+    drift = drift_of(plan, live, inventory, names)
+    values = [
+        _value(session, live, item.address, item.live_id, field)
+        for item in drift.objects
+        for field in item.fields
+    ]
+    try:
+        differing = _differing(session, live, inventory, options, values)
+    except InvalidConfiguration:
+        values = _without_errors(session, values)
+        differing = _differing(session, live, inventory, options, values)
+    values = [
+        replace(value, reason=value.reason or _NO_EFFECT)
+        if (value.address, value.field.change.path) in differing
+        else value
+        for value in values
+    ]
+    texts = _texts(session, values)
+    if write:
+        write_files(session.workspace.folder, texts)
+    pulled = Pulled(
+        drift=drift,
+        placed=tuple(placed for value in values for placed in value.placed()),
+        left_out=tuple(_left_out(drift, values)),
+        changes=file_changes((place.document for item in values for place in item.places), texts),
+    )
+    return workspace.masked(Reported(pulled, session.warnings(plan), transport.calls))
+
+
+def _left_out(drift: Drift, values: Iterable[_Value]) -> Iterator[LeftOut]:
+    for value in values:
+        if value.reason is not None:
+            yield LeftOut(value.address, value.field.path, value.reason)
+    for address in drift.deleted:
+        yield LeftOut(address, (), _DELETED)
+    for address, name in drift.renamed.items():
+        reason = f"its live object was probably renamed to {quoted(name)}; {_NAME}"
+        yield LeftOut(address, (), reason)
+
+
+def _value(
+    session: Session, live: Live, address: Address, live_id: str, field: DriftedField
+) -> _Value:
+    """Return what the live value of a field changes in the files."""
+    kind, loaded = kinds_by_name()[address.kind], session.loaded
+    item = live.by_identity[address.kind, live_id]
+    path, value = field.change.path, _live_value(kind, item, field.change)
+    table = live.integrations.get(item.parent_id or "")
+    if table is not None and value is not None:
+        # Names of integrations where the resource has some.
+        like = loaded.desired.resources[address].spec
+        value = value_at(named(kind, with_value(item.body, path, value), table, like=like), path)
+    reason = _reason_against(kind, item, field, value, session.mask)
+    places = tuple(Placing(loaded, address).places_of(field.path, value, field.change.after))
+    for place in places:
+        reason = reason or reason_against(place.document, place.edit)
+    return _Value(address, field, places, reason)
+
+
+def _reason_against(
+    kind: Kind, live: LiveObject, field: DriftedField, value: JSON, mask: Mask
+) -> str | None:
+    """Return why a live value is not written, None if it can be."""
+    if field.conflict:
+        return _CONFLICT
+    if map_leaves(value, lambda leaf: mask(leaf) if isinstance(leaf, str) else leaf) != value:
+        return _SECRET
+    spec: dict[str, JSON] = {}
+    for holder, variant in kind.variants:
+        tag = (holder.name, variant.tag)
+        put_at(spec, tag, value_at(live.body, tag))
+    put_at(spec, field.change.path, value)
+    for _, reason in doubtful_paths(kind, spec):
+        return reason
+    return None if reads_back({str(field.path[-1]): value}) else _UNWRITABLE
+
+
+def _texts(session: Session, values: Iterable[_Value]) -> dict[str, str]:
+    """Return the new texts of the files."""
+    places = (place for value in values if value.reason is None for place in value.places)
+    return edited_texts(
+        session.workspace.folder, ((place.document, place.edit) for place in places)
+    )
+
+
+def _without_errors(session: Session, values: Sequence[_Value]) -> list[_Value]:
+    """Return values, those with a reason that make the files invalid, one after the other."""
+    kept: list[_Value] = []
+    for value in values:
+        try:
+            Session.open(session.workspace, drafts=_texts(session, [*kept, value]))
+            kept.append(value)
+        except InvalidConfiguration as error:
+            kept.append(replace(value, reason=error.diagnostics[0].message))
+    return kept
+
+
+def _differing(
+    session: Session,
+    live: Live,
+    inventory: Inventory | None,
+    options: PlanOptions,
+    values: Iterable[_Value],
+) -> set[tuple[Address, Path]]:
+    """Return the fields that a plan of the edited files would change."""
+    drafted = Session.open(session.workspace, drafts=_texts(session, values))
+    plan = drafted.plan(live, options, inventory)
+    return {
+        *((change.address, field.path) for change in plan.effective for field in change.fields),
+        *((item.address, item.field.path) for item in values if item.address in plan.unclear),
+    }
+
+
+def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:
+    """Return a live value as files have it; of a merged object, the keys that differ."""
+    if isinstance(change.before, dict):
+        return change.before
+    for leaf in field_leaves(kind.fields, live.body, live=True):
+        if leaf.path == change.path and leaf.value is not None:
+            # Old servers return numbers and booleans as text. The order of a list stays.
+            is_text = isinstance(leaf.value, str)
+            return written_value(leaf.field, leaf.value) if is_text else leaf.value
+    return None if change.before is MISSING else change.before
+
+
+def pull_summary(pulled: Pulled, verb: str) -> str:
+    """Return what is written where, what was left out, and how many values are written."""
+    lines = [
+        printable(f"{item.at}: set {path_text(item.path)} of {item.address} ({item.layer})")
+        for item in pulled.placed
+    ]
+    for item in pulled.left_out:
+        what = f"{item.address} {path_text(item.path)}".strip()
+        lines.append(printable(f"left out: {what}: {item.reason}"))
+    if pulled.placed:
+        values, files = several(len(pulled.placed), "value"), several(len(pulled.changes), "file")
+        lines.append(f"{verb} {values} to {files}")
+    return "".join(f"{line}\n" for line in lines or ["No drift."])
