@@ -57,6 +57,8 @@ _WHEN = """\
 to destinations.
 """
 _OWN = "Options"
+_FEW = 2
+"""The most commands of which each lists an option of its own that they share."""
 _CODE = re.compile(r"(`[^`]*`)")
 
 
@@ -70,7 +72,7 @@ def command_pages() -> Mapping[str, str]:
             parts += [f"\n### {name}\n\n", *_described(context, "####")]
     parts += [_EVERY, _listed(_common()), _SHARED]
     for heading, records in _shared().items():
-        parts.append(f"\n### {heading} options\n\n{_listed(records.items())}")
+        parts.append(f"\n### {_title_of(heading)} options\n\n{_listed(records.items())}")
     return {_PAGE: "".join(parts)}
 
 
@@ -85,10 +87,10 @@ def _shared() -> Mapping[str, Mapping[str, str]]:
         command = command_of(name)
         if isinstance(command, Command):
             for heading, records in _records(command, click.Context(command)).items():
-                counts.update((heading, *record) for record in records if heading != _OWN)
+                counts.update((heading, *record) for record in records)
     shared: dict[str, dict[str, str]] = defaultdict(dict)
     for (heading, names, text), count in counts.most_common():
-        if count > 1:
+        if count > (1 if heading != _OWN else _FEW):
             shared[heading].setdefault(names, text)
     return shared
 
@@ -112,7 +114,7 @@ def _described(context: click.Context, level: str) -> Iterator[str]:
     """Yield the usage, the help, the options and the examples of a command and those below it."""
     command = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    yield f"```text\n{usage}\n```\n\n{_prose(cleandoc(command.help or ''))}\n"
+    yield f"`{usage}`\n\n{_prose(cleandoc(command.help or ''))}\n"
     if isinstance(command, Command):
         own: list[tuple[str, str]] = []
         shared: list[str] = []
@@ -121,19 +123,29 @@ def _described(context: click.Context, level: str) -> Iterator[str]:
             own += [(names, text) for names, text in records if once.get(names) != text]
             taken = [names for names, text in records if once.get(names) == text]
             if taken:
-                listed = "" if len(taken) == len(once) else f" (`{'`, `'.join(taken)}`)"
-                shared.append(f"[{heading}](#{heading.lower()}-options){listed}")
+                listed = "" if len(taken) == len(once) else f" ({', '.join(map(_short, taken))})"
+                title = _title_of(heading)
+                shared.append(f"[{title}](#{title.lower()}-options){listed}")
         if own:
             yield f"\n{_listed(own)}"
         if shared:
-            yield f"\nAnd these options: {' · '.join(shared)}.\n"
+            yield f"\nAlso: {' · '.join(shared)}.\n"
         lines = "\n\n".join(f"# {text}\nreconciler {line}" for line, text in command.examples)
         page = f"[{_title(command.page)}]({relpath(command.page, 'docs')})"
-        yield f"\n```sh\n{lines}\n```\n\nMore: {page}\n"
+        yield f"\n```sh\n{lines}\n```\n\n{page}\n"
     if isinstance(command, click.Group):
         for name, below in command.commands.items():
             yield f"\n{level} {name}\n\n"
             yield from _described(click.Context(below, context, name), f"{level}#")
+
+
+def _title_of(heading: str) -> str:
+    return "Common" if heading == _OWN else heading
+
+
+def _short(names: str) -> str:
+    """Return the long name of an option, without what it takes."""
+    return f"`{re.findall(r'--[a-z-]+', names)[0]}`"
 
 
 def _listed(records: Iterable[tuple[str, str]]) -> str:

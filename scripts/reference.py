@@ -55,12 +55,12 @@ _CONSEQUENCES_HEAD = """\
 
 # Consequences and known refusals
 
-A plan shows what follows from each change. Every rule has a stable id, which `policy.deny` can name
-to make it a refusal.
+A plan shows what follows from each change. Ids are stable: `policy.deny` makes a consequence a
+refusal.
 
-A change that the server is known to refuse is a policy violation: nothing is sent. This depends on
-the version of the server, which is detected from live objects. If the server accepts such a change
-nevertheless, name the id in `policy.attempt`, or omit the resource with `--exclude`.
+A change that this version of the server is known to refuse is a policy violation: nothing is sent.
+If the server accepts it nevertheless, name the id in `policy.attempt`, or omit the resource with
+`--exclude`.
 """
 _RANKING_HEAD = """
 Plans show dangers first, then warnings, then notes; those of one severity in this order. A rule may
@@ -71,10 +71,9 @@ _REFUSALS_HEAD = "### Known refusals\n"
 _DECISIONS_HEAD = """
 ### Fields
 
-Which consequences a change of a field can have. Others affect only how the pages of the service
-look and what they suggest, or have no known effect.
+Which fields can have a consequence. Others affect only pages of the service.
 
-| field | consequences |
+| consequence | fields |
 |---|---|
 """
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -121,11 +120,12 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
 
 
 def _decisions(kind: Kind) -> Iterator[str]:
-    """Yield a table of the fields of projects, with the rules about them."""
+    """Yield a table of the rules about fields of projects, with these fields."""
     yield _DECISIONS_HEAD
-    for field in kind.fields:
-        rules = [f"`{rule.id}`" for rule in behaviour_of(kind).rules if (field.name,) in rule.of]
-        yield f"| `{field.name}` | {', '.join(rules) or 'none'} |\n"
+    for rule in behaviour_of(kind).rules:
+        fields = [f"`{field.name}`" for field in kind.fields if (field.name,) in rule.of]
+        if fields:
+            yield f"| `{rule.id}` | {', '.join(fields)} |\n"
 
 
 def _ranking(kinds: Sequence[Kind]) -> Iterator[str]:
@@ -220,14 +220,24 @@ def _variants_page(kind: Kind, folder: str, field: str, variant: Variant) -> str
         f"What `{path}` takes, by `{field}.{variant.tag}`. Secrets are references such as\n"
         "`${secret:env:NAME}`; the service never returns their values.\n"
     )
+    first: dict[str, str] = {}
     for tag in variant.variants:
         node = known_schema(f"{folder}/{tag}")
         servers = _servers(node)
         text += f"\n## {tag}\n\n{node['description']}"
         text += f" Servers: {servers}.\n" if servers else "\n"
-        text += f"\n{_HEAD}{''.join(_rows(node, ''))}"
-        text += "".join(f"\n{rule}\n" for rule in _rules(node))
+        rows = list(_rows(node, ""))
+        own = [row for row in rows if first.setdefault(row, tag) == tag]
+        text += f"\n{_HEAD}{''.join(own)}" if own else ""
+        text += "".join(f"\n{rule}\n" for rule in (*_as_above(rows, first, tag), *_rules(node)))
     return text
+
+
+def _as_above(rows: Sequence[str], first: Mapping[str, str], tag: str) -> Iterator[str]:
+    """Yield the names of fields that are as those of a type above, instead of their rows."""
+    for other in dict.fromkeys(first[row] for row in rows if first[row] != tag):
+        names = [row.split("`", 2)[1] for row in rows if first[row] == other]
+        yield f"As in [{other}](#{other.lower()}): {', '.join(f'`{name}`' for name in names)}."
 
 
 def _rules(node: Schema) -> Iterator[str]:

@@ -14,7 +14,7 @@ def not_accepted(context: RuleContext) -> Objection | None:
     """The server does not have a field, a type or a value: it refuses or ignores it.
 
     Such as destination type S3 on servers of 2026, and `timezone` on older ones. Use what the
-    message proposes, or set the field to `${unset}` in `overrides` of this environment.
+    message proposes, or `${unset}` in `overrides` of this environment.
     """
     if context.dialect is None:
         return None

@@ -122,7 +122,7 @@ def _short(count: int) -> str:
 def runs_missed_while_paused(context: RuleContext) -> Outcome:
     """A paused export skips its runs, and does not make up for them.
 
-    After unpausing, fill the gap with a backfill. The plan that unpauses it shows the command.
+    Fill the gap with a backfill: the plan that unpauses shows the command.
     """
     end = moment(live_value(context, "end_at"))
     if end is not None and end <= context.now:
@@ -147,7 +147,7 @@ def _volume(context: RuleContext) -> str:
 
 @RULES.rule("offset-kept", Severity.INFO, on=(Action.UPDATE,), of=("interval", *_WHEN))
 def offset_kept(context: RuleContext) -> Outcome:
-    """A PATCH of one offset resets the other one, so that the live value of that one is sent.
+    """A PATCH of one offset resets the other, so its live value is sent.
 
     Declare both to decide them in the files.
     """
@@ -165,7 +165,7 @@ def offset_kept(context: RuleContext) -> Outcome:
 def gap_before_unpausing(context: RuleContext) -> Outcome:
     """Unpausing does not make up for skipped runs; a backfill does.
 
-    Only the last pause is known: check the runs of the export if it was paused more than once.
+    Only the last pause is known: check the runs if it was paused twice.
     """
     since = moment(live_value(context, "last_paused_at"))
     if since is None:
@@ -217,7 +217,7 @@ def paused_by_service(context: RuleContext) -> Outcome:
 def billing_limit(context: RuleContext) -> Outcome:
     """The last run failed because a billing limit was exceeded.
 
-    Such runs export nothing, and so do backfills, until billing is settled. Settle it first.
+    Settle it first: until then, neither runs nor backfills export anything.
     """
     runs = runs_of(context.live)
     if not runs or runs[0].get("status") != BILLING:
@@ -232,8 +232,7 @@ def billing_limit(context: RuleContext) -> Outcome:
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are.
 
-    Readers of the destination see files or batches of other ranges from then on. With a longer
-    interval, data arrives later.
+    New files or batches have other ranges. With a longer interval, data arrives later.
     """
     before, after = context.sides("interval")
     text = (
@@ -278,9 +277,8 @@ def _is_same_host(change: FieldChange) -> bool:
 def credentials_to_new_address(context: RuleContext) -> Outcome:
     """A known secret, or credentials that the service stores, are sent to another address.
 
-    A secret is known if an applied declaration uses it, and so are the addresses that get it there.
-    Without an inventory, only the address of the object itself is known. Check who controls the
-    address.
+    Known is what an applied declaration uses; without an inventory, the live address. Check who
+    controls the new one.
     """
     exposed = [item for item in context.change.new if item.sort is Novelty.SECRET]
     return "; ".join(map(_receiving, exposed)) or None
@@ -312,7 +310,7 @@ def certificate_not_checked(context: RuleContext) -> Outcome:
 def destination_type_changed(context: RuleContext) -> Outcome:
     """No data is copied; old servers keep the settings of the old type, with credentials.
 
-    Copy the data yourself, and revoke the old credentials if you do not need them.
+    Copy the data yourself, and revoke credentials that you do not need.
     """
     before, after = context.sides(*_TYPE)
     kept = "; the server keeps the settings of the old type, credentials included"
@@ -532,7 +530,7 @@ def start_moved(context: RuleContext) -> Outcome:
 def history_lost(context: RuleContext) -> Outcome:
     """Deletion or replacement loses runs, logs and the id, and cancels backfills.
 
-    There is no undelete. To keep the history, pause the export instead.
+    To keep them, pause the export instead.
     """
     runs, rows, last = runs_of(context.live), rows_of_a_run(context.live), ""
     if runs:
@@ -554,7 +552,7 @@ def history_lost(context: RuleContext) -> Outcome:
 def schedule_moved(context: RuleContext) -> Outcome:
     """Another time zone or offset: ranges of days and weeks overlap or leave a gap once.
 
-    Compare the last range before the change with the first one after it; backfill a gap.
+    Compare the last range before it with the first one after; backfill a gap.
     """
     names = [name for name in _WHEN if context.field(name)]
     if wanted(context, "interval") not in ("day", "week"):

@@ -71,7 +71,7 @@ def field_required(context: RuleContext) -> Objection | None:
 
     Servers up to 2025 require address and credentials in the configuration. Servers of 2026 require
     an integration, which holds the credentials, and do not accept an empty prefix of a bucket. Set
-    the field, or create the integration in the service and set `destination.integration` to it.
+    the field, or create an integration and name it in `destination.integration`.
     """
     tag, destination = wanted_type(context), mapping_of(context.sent("destination"))
     if tag not in DESTINATION.variants or not destination:
@@ -104,8 +104,8 @@ def _lacks_integration(context: RuleContext, tag: str) -> bool:
 def integration_of_another_project(context: RuleContext) -> Objection | None:
     """An export moves to another project with its integration, or is created with a project.
 
-    An integration belongs to one project. Set `destination.integration` to one of the new project,
-    after that is created. A name finds the integration of the project that the export is in.
+    An integration belongs to one project. Apply the project first (`--target`), create the
+    integration in it, and name that one.
     """
     change = context.change
     is_new = change.parent_id is None and change.parent is not None
@@ -135,8 +135,7 @@ def integration_of_another_project(context: RuleContext) -> Objection | None:
 def unknown_integration(context: RuleContext) -> Objection | None:
     """An id is not that of an integration of the project, or the integration has another kind.
 
-    Ids are checked only in projects of which the configuration names an integration. Set the name
-    or the id of an integration of the right kind.
+    Set the name or the id of one of the right kind.
     """
     table = context.integrations or Integrations(hidden="not read")
     for taken in INTEGRATIONS.get(wanted_type(context), ()) if not table.hidden else ():
@@ -156,9 +155,8 @@ def unknown_integration(context: RuleContext) -> Objection | None:
 def credentials_not_readable(context: RuleContext) -> Objection | None:
     """A replacement would lose credentials that only the service stores.
 
-    No server returns them, so the new export would be created without them, and fail. Set them in
-    the configuration. An export that needs none, because its server has a role, is replaced with
-    `policy.attempt`.
+    The new export would fail without them. Set them in the configuration, or use `policy.attempt`
+    if it needs none.
     """
     tag, release = wanted_type(context), context.dialect
     is_same = tag in DESTINATION.variants and tag == live_value(context, "destination", "type")
@@ -274,9 +272,8 @@ def project_required(context: RuleContext) -> Objection | None:
 def schedule_deleted(context: RuleContext) -> Objection | None:
     """An export changes or is paused more than a week after its `end_at`.
 
-    Servers of 2025 and 2026 have deleted its schedule by then, and fail. They keep that of a paused
-    export, and the week begins again with each change and run. Delete the export and create it
-    again.
+    Servers of 2025 and 2026 have deleted its schedule by then, and fail. Delete the export and
+    create it again.
     """
     end = moment(live_value(context, "end_at"))
     if end is None or live_value(context, "paused") is True:

@@ -193,7 +193,7 @@ def _of_fields(context: RuleContext, tests: Mapping[str, _Test], text: str) -> O
 def retention_changed(context: RuleContext) -> Outcome:
     """Recordings or logs are kept for a shorter or longer time.
 
-    What was deleted cannot be recovered. Check that no reader needs it, or that it may be kept.
+    What was deleted cannot be recovered. Check that readers agree.
     """
     texts, effects = [], []
     for name, what in _RETENTION.items():
@@ -229,7 +229,7 @@ def notifications_changed(context: RuleContext) -> Outcome:
 def masking_reduced(context: RuleContext) -> Outcome:
     """Recordings show inputs, texts or elements that were masked or left out.
 
-    Without a setting, inputs are masked. Check that recordings may show them.
+    Check that recordings may show them.
     """
     shown = _no_longer_masked(*context.sides(_MASKING))
     text = f"no longer masked: {listed(shown, _MOST_NAMES)}; check that recordings may show it"
