@@ -13,6 +13,7 @@ from reconciler.version import __version__ as __version__
 if TYPE_CHECKING:
     from reconciler.commands.apply.run import Applied as Applied
     from reconciler.commands.apply.run import apply as apply
+    from reconciler.commands.backfill.cancel import cancel_backfills as cancel_backfills
     from reconciler.commands.backfill.run import Backfilled as Backfilled
     from reconciler.commands.backfill.run import ClosedGaps as ClosedGaps
     from reconciler.commands.backfill.run import SincePause as SincePause
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from reconciler.commands.import_.choice import Choice as Choice
     from reconciler.commands.import_.run import import_live as import_live
     from reconciler.commands.logs import logs as logs
-    from reconciler.commands.pause import pause as pause
-    from reconciler.commands.pause import plan_pause as plan_pause
+    from reconciler.commands.pause.run import pause as pause
+    from reconciler.commands.pause.run import plan_pause as plan_pause
     from reconciler.commands.plan.work import PlanResult as PlanResult
     from reconciler.commands.plan.work import plan as plan
     from reconciler.commands.projects import ProjectDetails as ProjectDetails
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from reconciler.commands.projects import reset_token as reset_token
     from reconciler.commands.projects import show_project as show_project
     from reconciler.commands.recording import Outputs as Outputs
-    from reconciler.commands.runs import cancel_backfills as cancel_backfills
     from reconciler.commands.runs import runs as runs
     from reconciler.commands.runtime import Reported as Reported
     from reconciler.commands.runtime import Runtime as Runtime
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "commands.apply.run": ("Applied", "apply"),
+    "commands.backfill.cancel": ("cancel_backfills",),
     "commands.backfill.run": ("Backfilled", "ClosedGaps", "SincePause", "Span", "backfill"),
     "commands.compare": ("EnvironmentComparison", "compare"),
     "commands.drift.report": ("Drift",),
@@ -67,7 +68,7 @@ _NAMES = {
     "commands.import_.choice": ("Choice",),
     "commands.import_.run": ("import_live",),
     "commands.logs": ("logs",),
-    "commands.pause": ("pause", "plan_pause"),
+    "commands.pause.run": ("pause", "plan_pause"),
     "commands.plan.work": ("PlanResult", "plan"),
     "commands.projects": (
         "ProjectDetails",
@@ -77,7 +78,7 @@ _NAMES = {
         "show_project",
     ),
     "commands.recording": ("Outputs",),
-    "commands.runs": ("cancel_backfills", "runs"),
+    "commands.runs": ("runs",),
     "commands.runtime": ("Reported", "Runtime", "Workspace"),
     "commands.session": ("load",),
     "commands.status.report": ("StatusReport",),

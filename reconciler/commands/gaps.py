@@ -1,23 +1,30 @@
-"""The use case `gaps`: the intervals of objects that were not exported, and the report.
-
-Compares the runs of objects with their schedules. Changes nothing.
-"""
+"""`reconciler gaps`: compare runs with schedules, and show the intervals that are missing."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
+import click
 from msgspec.structs import replace
 
-from reconciler.commands.runs import latest_runs, read_backfills, runs_since
-from reconciler.commands.runtime import Reported, Workspace
-from reconciler.commands.targets import Target, Targets, opened
-from reconciler.diagnostics import OfEnvironment
+from reconciler.commands import completing
+from reconciler.commands.command import command
+from reconciler.commands.options import (
+    environments_options,
+    format_option,
+    one_environment,
+    range_of,
+    range_options,
+    rate_option,
+    workspace_of,
+)
+from reconciler.errors import ExitCode
 from reconciler.model.address import Address
-from reconciler.model.kind import Dialect
 from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
 from reconciler.model.text import command_text, printable, several, shortened
@@ -30,11 +37,15 @@ from reconciler.model.times import (
     window_at,
 )
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
-from reconciler.render.environments import reports_document
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.runs import name_line
 from reconciler.render.words import short_count
-from reconciler.service.waits import together
+
+if TYPE_CHECKING:
+    from reconciler.commands.runtime import Reported, Workspace
+    from reconciler.commands.targets import Target, Targets
+    from reconciler.diagnostics import OfEnvironment
+    from reconciler.model.kind import Dialect
 
 _WINDOW = timedelta(days=7)
 _LONGEST_ERROR = 120
@@ -142,6 +153,41 @@ class GapReport(Public, frozen=True):
         return sum(item.count(*_REPAIRABLE) for item in self.objects)
 
 
+@command(
+    "gaps",
+    examples=(
+        ("gaps", "Look for gaps of the last seven days in every export"),
+        ("gaps lake 'orders-*' --since 30d", "Look at some exports, for a month"),
+        ("gaps -e '*'", "Look in every environment"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@environments_options
+@range_options
+@format_option("gaps")
+@rate_option
+def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
+    """Show the intervals that should have been exported and were not. Changes nothing.
+
+    NAME is an address, an id, a key, a name or a glob. Looks at the last seven days, or at a range.
+    Times without an offset are UTC. Exits with 2 if there are gaps. What can't be known, for
+    example because of an earlier pause, is `unknown` and no gap. Of several environments, one that
+    fails does not hide the others, and the exit code is the worst.
+    """
+    from reconciler.commands.running import Reporting, show_report
+
+    environments, (first, last) = one_environment(options), range_of(options)
+
+    def code_of(report: GapReport) -> ExitCode:
+        return ExitCode.CHANGES if report.gaps else ExitCode.FINE
+
+    reporting = Reporting(partial(gaps, names=names, first=first, last=last), environments, code_of)
+    name = "all_gaps" if environments else "gaps"
+    result = show_report(name, output_format, reporting.report, workspace_of(options))
+    return reporting.exit_code(result.report)
+
+
 async def gaps(
     workspace: Workspace,
     names: Sequence[str] = (),
@@ -156,6 +202,10 @@ async def gaps(
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
+    from reconciler.commands.runtime import Reported
+    from reconciler.commands.targets import opened
+    from reconciler.service.waits import together
+
     async with opened(workspace, "runs") as targets:
         chosen, now = targets.named(names), targets.now()
         end = now if last is None else min(last, now)
@@ -173,6 +223,8 @@ async def gaps_of_object(
 
     Raises ServiceError.
     """
+    from reconciler.service.runs import latest_runs, read_backfills, runs_since
+
     calls, latest, unknown = targets.calls(target), latest_runs(target.live), None
     gaps: tuple[Gap, ...] = ()
     expected = 0
@@ -403,6 +455,8 @@ def all_gaps_document(
     reports: Sequence[OfEnvironment[GapReport]], options: RenderOptions
 ) -> Document:
     """Return the gaps of every environment."""
+    from reconciler.render.environments import reports_document
+
     return reports_document("Gaps", reports, lambda report: gaps_document(report, options))
 
 

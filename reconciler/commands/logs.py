@@ -1,21 +1,37 @@
-"""The use case `logs`: the log of one object, or of one run. Changes nothing."""
+"""`reconciler logs`: the log of one object, or of one run."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from reconciler.commands.runs import about, read_run, valid
-from reconciler.commands.runtime import Workspace
-from reconciler.commands.targets import opened
+import click
+
+from reconciler.commands import completing
+from reconciler.commands.command import command, option
+from reconciler.commands.options import (
+    format_option,
+    links_option,
+    range_of,
+    range_options,
+    rate_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.commands.output import render_options
 from reconciler.errors import Forbidden, InvalidResponse
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
-from reconciler.model.request import Query
-from reconciler.model.run import LogEntry, LogReport, Matched, Run, levels_from
+from reconciler.model.run import LEVELS, LogEntry, LogReport, Matched, Run, levels_from
 from reconciler.model.times import Interval, Moment, window_at
-from reconciler.service.calls import NotOffered, ObjectCalls
+
+if TYPE_CHECKING:
+    from reconciler.commands.runtime import Workspace
+    from reconciler.model.request import Query
+    from reconciler.service.calls import ObjectCalls
 
 _BEFORE = timedelta(minutes=1)
 _AFTER = timedelta(minutes=5)
@@ -23,6 +39,55 @@ _AFTER = timedelta(minutes=5)
 MOST = 500
 """Entries of a page (service.md, 3)."""
 _LEAST = timedelta(microseconds=1)
+
+
+@command(
+    "logs",
+    examples=(
+        ("logs lake", "The newest 100 entries of an export"),
+        ("logs lake --level warning --since 7d", "Warnings and errors of a week"),
+        ("logs lake --run 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "The entries of one run"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("name", shell_complete=completing.resources)
+@workspace_options
+@option("--run", metavar="ID", help="Only entries of this run.")
+@option(
+    "--level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    help="Only entries of this level or above.",
+)
+@option("--search", metavar="TEXT", help="Only entries with this text; % and _ are wildcards.")
+@range_options
+@option(
+    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum count."
+)
+@option("--all", "everything", is_flag=True, help="All entries, page by page.")
+@format_option("logs")
+@links_option
+@rate_option
+def logs_command(name: str, output_format: str, *, links: bool, **options: Any) -> None:
+    """Show the log of an export, the newest entry last.
+
+    NAME is an address, an id, a key, a name or a glob of one export. Times without an offset are
+    UTC. Servers of 2025 and spring 2026 refuse logs to API keys. Newer servers do not join
+    logs to runs: with --run, they are the entries that were logged while it ran, and some may be of
+    other runs.
+    """
+    from reconciler.commands.running import show_report
+
+    first, last = range_of(options)
+    work = partial(
+        logs,
+        name=name,
+        first=first,
+        last=last,
+        limit=None if options["everything"] else options["limit"],
+        **{name: options[name] for name in ("run", "level", "search")},
+    )
+    how = render_options(links=links)
+    show_report("logs", output_format, work, workspace_of(options), how)
 
 
 def window_of(run: Run, now: datetime) -> Interval | None:
@@ -63,6 +128,9 @@ async def read_logs(
 
 
 async def _page(calls: ObjectCalls, query: Query, run: str | None) -> list[LogEntry]:
+    from reconciler.service.calls import NotOffered
+    from reconciler.service.runs import valid
+
     label = f"logs of {calls.live.id}"
     try:
         if run is None:
@@ -95,9 +163,13 @@ async def logs(  # noqa: PLR0913 - the options of the command
 
     Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
     """
+    from reconciler.commands.targets import opened
+    from reconciler.service.calls import NotOffered
+    from reconciler.service.runs import read_run
+
     async with opened(workspace, "logs") as targets:
         target, now = targets.one(name), targets.now()
-        calls, subject = targets.calls(target), about(targets, target, "logs")
+        calls, subject = targets.calls(target), targets.about(target, "logs")
         start, end = window_at(now, first, last)
         path, of_run, matched = run, None, None
         try:

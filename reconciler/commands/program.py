@@ -63,9 +63,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 _SHARED: Mapping[str, str] = {
     **dict.fromkeys(("validate", "show"), "offline_commands"),
     **dict.fromkeys(("explain", "completion"), "reference"),
-    **dict.fromkeys(("status", "runs", "logs", "gaps"), "report_commands"),
-    **dict.fromkeys(("pause", "unpause"), "pause_commands"),
-    **dict.fromkeys(("doctor", "projects"), "setup_commands"),
 }
 """The modules of commands that share one. Others have a module of their own."""
 COMMANDS: Mapping[str, str] = {

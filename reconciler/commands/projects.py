@@ -1,4 +1,4 @@
-"""The use cases of `projects`: list projects, show one, reset its token."""
+"""`reconciler projects`: list projects, show one, reset its token."""
 
 from __future__ import annotations
 
@@ -6,34 +6,59 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import click
 from msgspec import Struct
 
-from reconciler.commands.runtime import Workspace
-from reconciler.commands.targets import Target, opened
+from reconciler.commands import completing
+from reconciler.commands.command import command, option
+from reconciler.commands.options import (
+    auto_approve_option,
+    format_option,
+    next_command,
+    rate_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.commands.output import render_options
+from reconciler.commands.signals import stop_on_signals
+from reconciler.commands.streams import write_message, write_report
 from reconciler.errors import (
     AmbiguousOutcome,
+    BadUsage,
     Forbidden,
     InvalidResponse,
     ReconcilerError,
 )
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.live import LiveObject
 from reconciler.model.public import Count, Public, derived
 from reconciler.model.redaction import Revealed
-from reconciler.model.request import Routes
-from reconciler.model.text import json_shown, listed, named, several
+from reconciler.model.text import json_shown, listed, named, printable, quoted, several
 from reconciler.model.values import JSON
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
-from reconciler.render.options import RenderOptions
-from reconciler.service.calls import NotOffered, ObjectCalls
-from reconciler.service.live import live_object, read_object
+from reconciler.render.formats import writer_of
+
+if TYPE_CHECKING:
+    from reconciler.commands.runtime import Workspace
+    from reconciler.commands.targets import Target
+    from reconciler.model.live import LiveObject
+    from reconciler.model.request import Routes
+    from reconciler.render.options import RenderOptions
+    from reconciler.service.calls import ObjectCalls
 
 RESET = "reset_token"
 TOKEN = "api_token"  # noqa: S105 - the name of a field
 _COLUMNS = tuple(map(Column, ("id", "name", "exports", "timezone", "resource")))
 _MOST_MISSING = 5
+_ANSWERS = ("activity", "demo-data")
+_ACTIONS = ("list", "show", *_ANSWERS, "reset-token")
+_BROKEN = """\
+A new token replaces that of {address} {name} (id {id}).
+Clients that send events with the old token stop working until they use the new one.
+This can't be undone.
+"""
 
 
 class ProjectLine(Public, frozen=True):
@@ -90,11 +115,95 @@ class ProjectDetails(Public, frozen=True):
     """Address of its settings on the service, null if unknown."""
 
 
+@command(
+    "projects",
+    examples=(
+        ("projects list -e production", "List the projects, with the number of their exports"),
+        ("projects show shop --format json", "Show the settings of one project, for programs"),
+        ("projects reset-token shop --reveal", "Replace its token, and print the new one"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.parents)
+@workspace_options
+@option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
+@auto_approve_option
+@format_option("project_details")
+@rate_option
+def projects_command(action: str, name: str | None, output_format: str, **options: Any) -> None:
+    """List projects, show one, or reset its API token.
+
+    ACTION is one of: list; show, the settings; activity; demo-data, whether demo data is being
+    generated; reset-token. NAME is an address, an id, a key, a name or a glob of one project; list
+    shows all without it. Servers since 2025 refuse the last three to API keys.
+
+    reset-token asks for the name of the project. The request is sent once. If its answer is lost,
+    the project is read to see whether the token changed.
+    """
+    from reconciler.commands.running import show_report
+
+    _check_options(action, name, options)
+    workspace = workspace_of(options)
+    if action == "list":
+        every = partial(projects, names=(name,) if name else ())
+        show_report("projects", output_format, every, workspace)
+        return
+    if action == "reset-token":
+        details = _reset_shown(workspace, name or "", options)
+        write_report(writer_of(output_format, "project_details")(details, render_options()))
+        return
+    operation = action.replace("-", "_") if action in _ANSWERS else None
+    work = partial(show_project, name=name or "", operation=operation, reveal=options["reveal"])
+    show_report("project_details", output_format, work, workspace)
+
+
+def _reset_shown(workspace: Workspace, name: str, options: Mapping[str, Any]) -> ProjectDetails:
+    from reconciler.commands.running import approved, run_shown
+    from reconciler.planning.approval import typed
+
+    asks = not options["auto_approve"]
+    if asks and not workspace.runtime.interactive:
+        raise BadUsage(
+            "no terminal to ask for the name; nothing was sent", hint="pass --auto-approve"
+        )
+
+    async def approve(details: ProjectDetails) -> bool:
+        address, name = printable(str(details.address)), quoted(details.name)
+        write_message(_BROKEN.format(address=address, name=name, id=details.id))
+        question = "\nType the name of the project to reset its token: "
+        if asks and not await approved(typed(question, details.name)):
+            return False
+        # A signal may not hide whether the request took effect.
+        stop_on_signals(workspace.runtime.stop)
+        return True
+
+    work = partial(reset_token, name=name, approve=approve, reveal=options["reveal"])
+    return run_shown(work, workspace)
+
+
+def _check_options(action: str, name: str | None, options: Mapping[str, Any]) -> None:
+    """Raise BadUsage for a missing name, and for options of other actions."""
+    if name is None and action != "list":
+        raise BadUsage(
+            f"projects {action} requires NAME",
+            hint=f"list them: {next_command('projects', 'list')}",
+        )
+    allowed = {"reveal": ("show", "reset-token"), "auto_approve": ("reset-token",)}
+    for option_name, actions in allowed.items():
+        if options[option_name] and action not in actions:
+            shown = option_name.replace("_", "-")
+            raise BadUsage(f"--{shown} is not an option of projects {action}")
+
+
 async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectReport:
     """Return the live projects that names select, and the number of objects in them; all without.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
+    from reconciler.commands.targets import opened
+    from reconciler.kinds import all_kinds
+
     async with opened(workspace, RESET) as targets:
         children = Counter(
             child.parent_id
@@ -174,11 +283,15 @@ class _Selected(Struct, frozen=True):
 
     async def read(self) -> LiveObject:
         """Return the project in full. Raises ServiceError."""
+        from reconciler.service.live import read_object
+
         return await read_object(self.calls.transport, self.routes, self.target.live.id)
 
     @property
     def routes(self) -> Routes:
         """The paths of projects."""
+        from reconciler.model.request import Routes
+
         return Routes(self.target.kind, self.calls.organization)
 
     @property
@@ -198,6 +311,9 @@ class _Selected(Struct, frozen=True):
 @asynccontextmanager
 async def _opened(workspace: Workspace, name: str) -> AsyncIterator[_Selected]:
     """Yield a project. Errors of operations that keys may not use have its page."""
+    from reconciler.commands.targets import opened
+    from reconciler.service.calls import NotOffered
+
     async with opened(workspace, RESET) as targets:
         target = targets.one(name)
         page = targets.page(target)
@@ -211,6 +327,8 @@ async def _opened(workspace: Workspace, name: str) -> AsyncIterator[_Selected]:
 
 async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     """Reset the token and return the project; without a clear answer, read it again."""
+    from reconciler.service.live import live_object
+
     try:
         body = await selected.calls.send(RESET)
         label = f"reset of the token of {selected.target.address}"

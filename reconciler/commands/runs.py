@@ -1,138 +1,95 @@
-"""Runs and backfills of objects: reading them, and the use cases `runs` and `cancel`."""
+"""`reconciler runs`: the runs of exports, or everything about one run."""
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+import click
 from msgspec.structs import asdict
 
-from reconciler.commands.runtime import Reported, Workspace
-from reconciler.commands.targets import Target, Targets, opened
-from reconciler.errors import (
-    BadUsage,
-    Forbidden,
-    Invalid,
-    InvalidResponse,
-    NotFound,
-    ReconcilerError,
-    ServiceError,
+from reconciler.commands import completing
+from reconciler.commands.command import command, option
+from reconciler.commands.options import (
+    PARENTS,
+    format_option,
+    links_option,
+    range_of,
+    range_options,
+    rate_option,
+    workspace_of,
+    workspace_options,
 )
-from reconciler.model.address import Address
-from reconciler.model.event import Noted
+from reconciler.commands.output import render_options, worst_of
+from reconciler.errors import BadUsage, ExitCode, ReconcilerError, ServiceError
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
-from reconciler.model.live import LiveObject, id_text
-from reconciler.model.request import Query
-from reconciler.model.run import (
-    BackfillRow,
-    InvalidRun,
-    ListedRun,
-    Run,
-    RunReport,
-    SubjectOfRuns,
-)
-from reconciler.model.text import printable, quoted
+from reconciler.model.run import STATUSES, ListedRun, Run, RunReport, SubjectOfRuns
 from reconciler.model.times import Moment, window_at
-from reconciler.model.values import JSON
-from reconciler.service.calls import NotOffered, ObjectCalls
-from reconciler.service.waits import together
 
-_Value = TypeVar("_Value")
-BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
-"""Before every run. Without a window servers show the last seven days (service.md, 15.26)."""
-ALL_TIME = {"after": time_text(BEGINNING)}
-"""The window of all runs, which also the requests for a single run need."""
-_CANCELLED = "Cancelled"
+if TYPE_CHECKING:
+    from reconciler.commands.runtime import Reported, Workspace
+    from reconciler.model.request import Query
+    from reconciler.service.calls import ObjectCalls
 
 
-async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
-    """Return the runs that were created since a moment, newest first.
+@command(
+    "runs",
+    examples=(
+        ("runs lake", "The newest 20 runs of an export"),
+        ("runs lake --run 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "Everything about one run"),
+        ("runs --status Failed --since 7d --all", "What failed in a week in any export"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@option("--run", metavar="ID", help="Everything about this run of NAME.")
+@range_options
+@option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(STATUSES, case_sensitive=False),
+    metavar="STATUS",
+    help=f"Only runs with these statuses: {', '.join(STATUSES)}.",
+)
+@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum count.")
+@option("--all", "everything", is_flag=True, help="All runs, page by page.")
+@format_option("runs")
+@links_option
+@rate_option
+def runs_command(
+    names: tuple[str, ...], output_format: str, *, links: bool, **options: Any
+) -> ExitCode:
+    """Show the runs of exports, the newest first, or everything about one run.
 
-    They are read by creation, which shows every run of an interval that ends after that moment:
-    the order by intervals drops runs without a start (service.md 2).
-
-    Raises NotOffered, ServiceError.
+    Shows the runs of all exports of the organization, or of those that NAME selects: address, id,
+    key, name or glob. An export whose runs cannot be read does not hide the others, and the exit
+    code is that of its error. Times without an offset are UTC. To export the intervals of failed
+    runs again, use `reconciler backfill NAME --failed`.
     """
-    window = {"after": time_text(since)}
-    bodies = [body async for body in calls.listed("runs", query=window)]
-    return valid(Run.of, bodies, f"runs of {calls.live.id}")
+    from reconciler.commands.running import show_report
 
-
-async def read_run(calls: ObjectCalls, run: str) -> Run:
-    """Return one run, however old it is. Raises BadUsage, NotFound, ServiceError."""
-    if id_text(run) is None:
-        raise BadUsage(f"invalid id of a run: {quoted(run)}")
-    try:
-        body = await calls.send("run", query=ALL_TIME, run=run)
-    except NotFound as error:
-        error.message = f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}"
-        error.hint = f"list its runs with: {calls.command('runs')}"
-        raise
-    return valid(Run.of, [body], f"run {printable(run)}")[0]
-
-
-async def read_backfills(
-    calls: ObjectCalls, since: datetime | None = None
-) -> tuple[BackfillRow, ...] | None:
-    """Return the backfills that may concern intervals after a moment, newest first.
-
-    All without a moment. None if the server does not offer them. Raises ServiceError.
-    """
-    if not calls.offered("backfills"):
-        return None
-    try:
-        rows = [body async for body in calls.listed("backfills")]
-    except (NotFound, NotOffered, Forbidden):
-        return None
-    parsed = valid(BackfillRow.of, rows, f"backfills of {calls.live.id}")
-    return tuple(row for row in parsed if since is None or row.end is None or row.end > since)
-
-
-def latest_runs(live: LiveObject) -> tuple[Run, ...]:
-    """Return the runs that a live body carries, newest first. Raises InvalidResponse."""
-    bodies = live.body.get("latest_runs")
-    if not isinstance(bodies, list):
-        return ()
-    return valid(Run.of, bodies, f"latest_runs of {live.id}")
-
-
-async def runs_since(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
-    """Return the runs since a moment, newest first: the latest if they reach back so far.
-
-    Raises NotOffered, ServiceError, InvalidResponse.
-    """
-    latest = latest_runs(calls.live)
-    oldest = latest[-1].created_at if latest else None
-    return latest if oldest is not None and oldest < since else await read_runs(calls, since)
-
-
-def valid(read: Callable[[JSON], _Value], bodies: Iterable[JSON], label: str) -> tuple[_Value, ...]:
-    """Return typed values of bodies. Raises InvalidResponse."""
-    try:
-        return tuple(read(body) for body in bodies)
-    except InvalidRun as error:
-        raise InvalidResponse(f"{label}: {error}") from None
-
-
-def backfill_id(body: JSON) -> str | None:
-    """Return the id in the answer of a backfill: of a row, or of a workflow."""
-    value = body.get("backfill_id") if isinstance(body, Mapping) else None
-    return value if isinstance(value, str) else None
-
-
-def about(targets: Targets, target: Target, tab: str) -> dict[str, Any]:
-    """Return the fields of `Subject`. `tab` is that of the page of the object."""
-    return {
-        "environment": targets.environment,
-        "address": target.address,
-        "name": target.live.name,
-        "parent_name": target.parent_name,
-        "page": targets.page(target, f"?tab={tab}"),
-    }
+    if options["run"] is not None and (len(names) != 1 or options["project"]):
+        raise BadUsage("--run is of one export", hint="write: reconciler runs NAME --run ID")
+    first, last = range_of(options)
+    work = partial(
+        runs,
+        names=names,
+        projects=options["project"],
+        run=options["run"],
+        first=first,
+        last=last,
+        statuses=options["statuses"],
+        limit=None if options["everything"] else options["limit"],
+    )
+    how = render_options(links=links)
+    report = show_report("runs", output_format, work, workspace_of(options), how).report
+    return worst_of(item.exit_code for item in report.unread)
 
 
 async def runs(  # noqa: PLR0913 - the options of the command
@@ -155,6 +112,11 @@ async def runs(  # noqa: PLR0913 - the options of the command
 
     Raises InvalidConfiguration, BadUsage, and the error of the first object if all fail.
     """
+    from reconciler.commands.runtime import Reported
+    from reconciler.commands.targets import opened
+    from reconciler.service.runs import BEGINNING
+    from reconciler.service.waits import together
+
     async with opened(workspace, "runs") as targets:
         chosen = targets.chosen(names, projects) if run is None else (targets.one(*names),)
         start, end = window_at(targets.now(), first, last)
@@ -165,118 +127,55 @@ async def runs(  # noqa: PLR0913 - the options of the command
         }
         if statuses and targets.live.dialect is Dialect.V2026:
             query["status"] = tuple(statuses)
-        newest = _Newest(statuses, limit)
-        errors = await together(
-            newest.read(targets.calls(target), target.address, query, run) for target in chosen
+        most = None if limit is None else limit + 1
+        every = await together(
+            _read(targets.calls(target), query, run, statuses, most) for target in chosen
         )
-        if errors and None not in errors:
-            raise next(filter(None, errors))
+        exports, listed = [], []
+        for target, result in zip(chosen, every, strict=True):
+            about = targets.about(target, "runs")
+            if isinstance(result, ReconcilerError):
+                about |= {"error": result.message, "exit_code": result.exit_code}
+            else:
+                listed += [ListedRun(**asdict(item), address=target.address) for item in result]
+            exports.append(SubjectOfRuns(**about))
+        errors = [result for result in every if isinstance(result, ReconcilerError)]
+        if errors and len(errors) == len(every):
+            raise errors[0]
+        # Those of one moment keep the order of the service.
+        listed.sort(key=lambda item: (-(item.created_at or BEGINNING).timestamp(), item.address))
         report = RunReport(
             environment=targets.environment,
-            exports=tuple(
-                SubjectOfRuns(**about(targets, target, "runs"), **_failure(error))
-                for target, error in zip(chosen, errors, strict=True)
-            ),
-            more=newest.is_full,
-            runs=tuple(listed for *_, listed in newest.kept[:limit]),
+            exports=tuple(exports),
+            more=limit is not None and len(listed) > limit,
+            runs=tuple(listed[:limit]),
             detail=run is not None,
         )
         return workspace.masked(Reported(report, calls=targets.transport.calls))
 
 
-def _failure(error: ReconcilerError | None) -> dict[str, Any]:
-    return {} if error is None else {"error": error.message, "exit_code": error.exit_code}
+async def _read(
+    calls: ObjectCalls,
+    query: Query,
+    run_id: str | None,
+    statuses: Sequence[str],
+    most: int | None,
+) -> list[Run] | ReconcilerError:
+    """Return the newest runs of an object that are wanted, or why they can't be read."""
+    from reconciler.service.calls import NotOffered
+    from reconciler.service.runs import read_run, valid
 
-
-class _Newest(Struct):
-    """The newest runs of objects that are read at the same time, and one more than the limit.
-
-    `kept` are in their order, the newest first. Runs of one moment are in that of addresses.
-    """
-
-    statuses: Sequence[str]
-    limit: int | None
-    kept: list[tuple[float, Address, int, ListedRun]] = field(default_factory=list)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there are more runs than the limit."""
-        return self.limit is not None and len(self.kept) > self.limit
-
-    async def read(
-        self, calls: ObjectCalls, address: Address, query: Query, run_id: str | None
-    ) -> ReconcilerError | None:
-        """Read the runs of an object that may be among the newest; return why it failed."""
-        position = 0
-        try:
-            if run_id is not None:
-                self._add(await read_run(calls, run_id), address, 0)
-                return None
-            async for body in calls.listed("runs", query=query):
-                run = valid(Run.of, [body], f"runs of {calls.live.id}")[0]
-                if self._add(run, address, position):
-                    break
-                position += 1
-        except (ServiceError, NotOffered) as error:
-            return error
-        return None
-
-    def _add(self, run: Run, address: Address, position: int) -> bool:
-        """Keep a run if it is wanted, and return whether no older one of its object is."""
-        place = (-(run.created_at or BEGINNING).timestamp(), address, position)
-        if not self.statuses or run.status in self.statuses:
-            insort(self.kept, (*place, ListedRun(**asdict(run), address=address)))
-            if self.limit is not None:
-                del self.kept[self.limit + 1 :]
-        return self.is_full and place >= self.kept[-1][:3]
-
-
-async def cancel_backfills(
-    workspace: Workspace,
-    name: str,
-    *,
-    row_id: str | None = None,
-    begin: Callable[[], None] = lambda: None,
-) -> tuple[str, ...]:
-    """Cancel the running backfills of the object that a text names, or one; return their ids.
-
-    `row_id` is the id of the only backfill. `begin` is called before the first is cancelled. One
-    that ended meanwhile is left out. Each that was cancelled is reported at once.
-
-    Raises BadUsage, NotOffered, Interrupted, ServiceError.
-    """
-    async with opened(workspace, "backfills") as targets:
-        calls = targets.calls(targets.one(name))
-        if row_id is not None and id_text(row_id) is None:
-            raise BadUsage(f"invalid id {quoted(row_id)}")
-        if row_id is None:
-            calls.check("backfills")
-            rows = await read_backfills(calls) or ()
-        ids = [row.id for row in rows if row.pending] if row_id is None else [row_id]
-        begin()
-        cancelled: list[str] = []
-        for item in ids:
-            if await _cancelled(calls, item, chosen=row_id is not None):
-                cancelled.append(item)
-                targets.session.runtime.listen(Noted(f"cancelled backfill {item}", important=True))
-        return tuple(cancelled)
-
-
-async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
-    """Cancel a backfill; return whether this did. Raise the refusal of one that was `chosen`.
-
-    A refusal after an attempt without an answer may mean that the attempt took effect.
-    """
+    runs: list[Run] = []
     try:
-        await calls.send("cancel_backfill", backfill=row_id)
-    except NotFound as error:
-        message = f"{calls.live.kind} {quoted(calls.live.name)} has no backfill {printable(row_id)}"
-        raise error.reworded(message) from None
-    except Invalid as error:
-        row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
-        if row.status == _CANCELLED and error.unclear:
-            return True
-        if chosen or row.pending:
-            raise
-        return False
-    return True
+        if run_id is not None:
+            return [await read_run(calls, run_id)]
+        async for body in calls.listed("runs", query=query):
+            run = valid(Run.of, [body], f"runs of {calls.live.id}")[0]
+            # Servers may ignore the statuses.
+            if not statuses or run.status in statuses:
+                runs.append(run)
+            if len(runs) == most:
+                break
+    except (ServiceError, NotOffered) as error:
+        return error
+    return runs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -71,6 +72,16 @@ class Targets(Struct, frozen=True):
             return None
         path = template.format(parent=quote(live.parent_id or ""), id=quote(live.id))
         return f"{self.session.loaded.reachable().base_url}{path}{query}"
+
+    def about(self, target: Target, tab: str) -> dict[str, Any]:
+        """Return the fields of `Subject`. `tab` is that of the page of the object."""
+        return {
+            "environment": self.environment,
+            "address": target.address,
+            "name": target.live.name,
+            "parent_name": target.parent_name,
+            "page": self.page(target, f"?tab={tab}"),
+        }
 
     def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
         """Return the objects that texts name, all without texts.

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconciler.commands.backfill.cancel import cancel_backfills
 from reconciler.commands.backfill.run import (
     Backfilled,
     ClosedGaps,
@@ -21,7 +22,6 @@ from reconciler.commands.backfill.run import (
 from reconciler.commands.gaps import gaps
 from reconciler.commands.output import exit_code_of_run
 from reconciler.commands.recording import Outputs
-from reconciler.commands.runs import cancel_backfills
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.show import audit_of
 from reconciler.errors import BadUsage, NotFound, ReconcilerError

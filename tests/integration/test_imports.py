@@ -79,6 +79,10 @@ def below(names: set[str], packages: Sequence[str]) -> list[str]:
         (["validate", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
         (["plan", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
         (["apply", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
+        *(
+            ([name, "--help"], (*NETWORK, *USE_CASES))
+            for name in ("status", "runs", "logs", "gaps", "pause", "unpause", "projects")
+        ),
         (["validate"], (*NETWORK, *USE_CASES, *PLANS)),
     ],
     ids=" ".join,

@@ -81,8 +81,8 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     export. Each backfill is sent once. If the last run failed, one interval is tried first. Exits
     with 3 if a backfill was not started or did not complete.
     """
+    from reconciler.commands.backfill.cancel import cancel_backfills
     from reconciler.commands.running import run_shown
-    from reconciler.commands.runs import cancel_backfills
 
     if options["cancelled"]:
         if options["log_file"] is not None:

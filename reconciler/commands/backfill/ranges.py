@@ -11,7 +11,6 @@ from math import inf
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.runs import backfill_id, read_backfills, read_runs, valid
 from reconciler.errors import (
     AmbiguousOutcome,
     Interrupted,
@@ -28,6 +27,7 @@ from reconciler.model.run import COMPLETED, BackfillRow, Run
 from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject
 from reconciler.service.calls import ObjectCalls
+from reconciler.service.runs import backfill_id, read_backfills, read_runs, valid
 
 _TOO_MANY = "too_many_concurrent_backfills"
 _NO_DATA = "no data"

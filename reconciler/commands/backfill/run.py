@@ -24,7 +24,6 @@ from reconciler.commands.gaps import (
 )
 from reconciler.commands.lock import only_apply
 from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.runs import latest_runs, runs_since
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.targets import Target, Targets, opened
 from reconciler.errors import BadUsage, ReconcilerError
@@ -42,6 +41,7 @@ from reconciler.model.text import listed, quoted, several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, is_date, moment_of
 from reconciler.planning.approval import Approval, confirmed, typed
 from reconciler.render.words import label_of
+from reconciler.service.runs import latest_runs, runs_since
 from reconciler.service.waits import together
 from reconciler.version import __version__
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from reconciler.commands.runs import latest_runs
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.status.report import ExportStatus, State, StatusNote, StatusReport
 from reconciler.commands.targets import Target, Targets, opened
@@ -26,6 +25,7 @@ from reconciler.model.run import (
 )
 from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
+from reconciler.service.runs import latest_runs
 
 _SHOWN = 10
 """Runs that an export carries: with fewer, these are all (service.md, 1.1)."""

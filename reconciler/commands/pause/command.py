@@ -17,7 +17,6 @@ from reconciler.commands.options import (
     all_of,
     auto_approve_option,
     log_option,
-    next_command,
     rate_option,
     text_or_json_option,
     workspace_of,
@@ -70,7 +69,7 @@ pausing_options = all_of(
 def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> Applied | None:
     """Pause or unpause objects; return how that ended, None for a dry run."""
     from reconciler.commands.apply.run import Screen, check_policy
-    from reconciler.commands.pause import pause, plan_pause
+    from reconciler.commands.pause.run import pause, plan_pause
     from reconciler.commands.recording import Outputs
     from reconciler.commands.running import progress, run_shown
 
@@ -150,31 +149,3 @@ def pause_command(names: tuple[str, ...], **options: Any) -> int:
 
     applied = toggled(Action.PAUSE, names, options)
     return ExitCode.FINE if applied is None else finish(applied)
-
-
-@command(
-    "unpause",
-    examples=(
-        ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
-        ("unpause --destination snowflake", "Unpause every export to Snowflake"),
-    ),
-    page="docs/operations.md",
-)
-@pausing_options
-def unpause_command(names: tuple[str, ...], **options: Any) -> int:
-    """Unpause exports, after showing the plan and what the next apply does.
-
-    NAME is an address, an id, a key, a name or a glob; it may name exports that no resource
-    claims. NAME, --project and --destination together select exports that all of them match. It
-    prints the command that exports what the pause skipped: `backfill --since-pause`.
-    """
-    from reconciler.model.kind import Action
-
-    applied = toggled(Action.UNPAUSE, names, options)
-    if applied is None:
-        return ExitCode.FINE
-    code = finish(applied)
-    if done := [str(end.change.address) for end in applied.ended.report.done]:
-        words = next_command("backfill", *done, "--since-pause")
-        write_note(f"hint: export what the pause skipped:\n  {words}\n")
-    return code

@@ -1,0 +1,1 @@
+"""`pause` and `unpause`."""
