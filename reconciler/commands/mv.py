@@ -16,7 +16,7 @@ from reconciler.commands.edits import differences_as_text, file_changes
 from reconciler.commands.options import folder_of, folder_option
 from reconciler.commands.output import style_of
 from reconciler.commands.streams import write_note, write_result
-from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import Edit, check_text, edited
 from reconciler.editing.placing import check_files, with_mark
 from reconciler.editing.writing import write_files
@@ -82,6 +82,8 @@ def move(
     source, problems = FolderSource(folder), DiagnosticCollector()
     workspace = read_workspace(source, problems)
     files = [workspace.document, *ResourceFiles(source, workspace, problems).documents()]
+    if problems.failed:
+        raise InvalidConfiguration(problems.in_order())
     declared = declarations(files, problems)
     bodies = {address: declaration.body for address, declaration in declared.items()}
     names = (Named(at, names=(str(body.get("name", "")).strip(),)) for at, body in bodies.items())

@@ -197,7 +197,7 @@ class Variant(Struct, frozen=True, dict=True):
             known = self.named_fields_of(value)
             rest = (
                 f"{name} {shown[name]}"
-                for name, given in mapping_of(body).items()
+                for name, given in sorted(mapping_of(body).items())
                 if name in shown and not any(f"{{{name}" in part for part in parts)
                 if given is not False and (name not in known or given != known[name].default)
             )
