@@ -1,4 +1,4 @@
-"""Load a workspace: for a session, and the use case `validate`, for all environments."""
+"""Load a workspace for one environment. Nothing that a network needs is imported here."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from reconciler.commands.connecting import WorkspaceFiles
-from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.errors import FilesChanged, GitUnavailable
-from reconciler.files.loading import Loaded, LoadOptions, load, load_all
+from reconciler.files.loading import Loaded, LoadOptions, load
 from reconciler.files.yaml.loader import ParsedFiles
 
 if TYPE_CHECKING:
@@ -75,25 +72,3 @@ def _head(repository: Repository | None) -> str | None:
     with suppress(GitUnavailable):
         return repository.commit("HEAD") if repository is not None else None
     return None
-
-
-def validate(
-    options: WorkspaceFiles, environ: Mapping[str, str], *, interactive: bool = False
-) -> tuple[Diagnostic, ...]:
-    """Return all diagnostics of one environment, or of every environment if none is named.
-
-    `interactive`: a person runs the command.
-    """
-    if options.environment is None:
-        return load_all(
-            options.folder,
-            environ=environ,
-            strict=options.strict,
-            find_tip=lambda: deciding_tip(options, environ, interactive=interactive),
-        )
-    options = replace(options, lenient=frozenset())
-    try:
-        loaded, *_ = load_workspace(options, environ, interactive=interactive)
-    except InvalidConfiguration as invalid:
-        return invalid.diagnostics
-    return loaded.diagnostics

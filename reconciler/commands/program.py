@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
 from typing import TYPE_CHECKING
@@ -60,11 +59,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "completion": "print the completion script of a shell",
     },
 }
-_SHARED: Mapping[str, str] = {
-    **dict.fromkeys(("validate", "show"), "offline_commands"),
-    **dict.fromkeys(("explain", "completion"), "reference"),
-}
-"""The modules of commands that share one. Others have a module of their own."""
 COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
@@ -86,11 +80,6 @@ _CONTEXT = {
 
 def command_of(name: str) -> click.Command:
     """Return the command of a name, from its own module: `commands.NAME` or `.NAME.command`."""
-    with suppress(KeyError, ModuleNotFoundError, AttributeError):
-        shared: click.Command = getattr(
-            import_module(f"reconciler.commands.{_SHARED[name]}"), f"{name}_command"
-        )
-        return shared
     # A module cannot be named `import`.
     home = f"reconciler.commands.{name}{'_' if iskeyword(name) else ''}"
     module = import_module(home)

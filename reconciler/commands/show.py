@@ -1,31 +1,92 @@
-"""The use case `show`: saved plans, resources with their origins, audit logs."""
+"""`reconciler show`: saved plans, resources with their origins, audit logs."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from reconciler.commands.files import read_file
-from reconciler.commands.runtime import Workspace
-from reconciler.commands.session import Session
+import click
+
+from reconciler.commands import completing
+from reconciler.commands.command import command, option
+from reconciler.commands.options import (
+    format_option,
+    summary_option,
+    unmanaged_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.commands.output import exit_code_of_run, print_warnings, render_options
+from reconciler.commands.streams import write_result
 from reconciler.diagnostics import Diagnostic
-from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.files.loading import Loaded
-from reconciler.files.origins import OriginContext, fields_with_origin
-from reconciler.files.resource_files import Declaration
-from reconciler.kinds import kinds_by_name
-from reconciler.model.address import Address
-from reconciler.model.audit_log import Audit, LoggedRun, read_log
-from reconciler.model.decoding import decode
-from reconciler.model.kind import Kind
-from reconciler.model.plan import Plan
-from reconciler.model.resolved import PublicParent, PublicResource
-from reconciler.model.resource import Resource
+from reconciler.errors import BadUsage, ExitCode, ReconcilerError
 from reconciler.model.text import listed
-from reconciler.planning.names import Named, Names
+from reconciler.render.formats import writer_of
+
+if TYPE_CHECKING:
+    from reconciler.commands.runtime import Workspace
+    from reconciler.files.loading import Loaded
+    from reconciler.files.resource_files import Declaration
+    from reconciler.model.audit_log import Audit, LoggedRun
+    from reconciler.model.kind import Kind
+    from reconciler.model.plan import Plan
+    from reconciler.model.resolved import PublicParent, PublicResource
+    from reconciler.model.resource import Resource
 
 _LISTED = 10
 _SUFFIXES = (".json", ".jsonl")
+
+
+@command(
+    "show",
+    examples=(
+        ("show plan.json --format markdown", "Print a saved plan as a comment"),
+        ("show audit.jsonl", "Print what the last run of an audit log did"),
+        ("show batch_export.lake -e production", "Print a resource with the origin of every field"),
+    ),
+    page="docs/output.md",
+)
+@click.argument("name", metavar="FILE|NAME", shell_complete=completing.resources)
+@option("--run", metavar="ID", help="Of an audit log, the run whose id starts with ID.")
+@workspace_options
+@format_option("plan")
+@unmanaged_option
+@summary_option
+def show_command(
+    name: str,
+    *,
+    output_format: str,
+    summary: bool,
+    **options: Any,
+) -> int:
+    """Print a saved plan, an audit log, or a resource with its origins.
+
+    FILE comes from `plan --out` or `apply --log-file`. Of an audit log, the
+    last run is shown in full. The exit code is that of the run, 3 if it has none: it was killed,
+    or is still running. Paths in plans are relative to -C, as with `plan -C`.
+
+    NAME is the address, id, key or name of a resource. Defaults, overrides and references are
+    filled in for the environment, and each field shows where it comes from. No network, secret or
+    API key is needed.
+    """
+    from reconciler.model.audit_log import Audit
+    from reconciler.model.plan import Plan
+
+    # A file needs no workspace, so none is searched.
+    folder = options["folder"] or (Path() if is_saved(name) else None)
+    workspace = workspace_of({**options, "folder": folder})
+    unmanaged = options["show_unmanaged"]
+    shown, warnings = show(workspace, name, run=options["run"], show_unmanaged=unmanaged)
+    print_warnings(warnings)
+    how = render_options(options["folder"] or Path(), show_unmanaged=unmanaged, summary=summary)
+    form = {Plan: "plan", Audit: "audit"}.get(type(shown), "resolved")
+    write_result(writer_of(output_format, form)(shown, how))
+    if output_format == "github" and isinstance(shown, Plan):
+        from reconciler.commands.runner_files import write_runner_files
+
+        write_runner_files(shown, how, saved=Path(name))
+    return exit_code_of_run(shown.shown) if isinstance(shown, Audit) else ExitCode.FINE
 
 
 def is_saved(name: str) -> bool:
@@ -44,6 +105,11 @@ def show(
 
     Raises BadUsage for options that what is shown does not take, and what reading raises.
     """
+    from reconciler.commands.files import read_file
+    from reconciler.commands.runtime import Workspace
+    from reconciler.model.audit_log import read_log
+    from reconciler.model.decoding import decode
+
     if not is_saved(name):
         if show_unmanaged or run is not None:
             option = "--show-unmanaged" if show_unmanaged else "--run"
@@ -74,8 +140,13 @@ def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Dia
         ReconcilerError: the resource is not in this environment.
 
     """
-    session = Session.open(workspace)
-    loaded = session.loaded
+    from reconciler.commands.session import Session
+    from reconciler.files.origins import OriginContext, fields_with_origin
+    from reconciler.kinds import kinds_by_name
+    from reconciler.model.resolved import PublicResource
+    from reconciler.planning.names import Named, Names
+
+    loaded = Session.open(workspace).loaded
     resources = loaded.desired.resources
     names = Names(
         Named.of_resource(resources[address]) if address in resources else Named(address)
@@ -121,6 +192,9 @@ def _not_in_environment(declaration: Declaration, loaded: Loaded) -> ReconcilerE
 
 
 def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> PublicParent | None:
+    from reconciler.model.address import Address
+    from reconciler.model.resolved import PublicParent
+
     ref = resource.parent
     if ref is None or kind.parent is None:
         return None
@@ -135,6 +209,8 @@ def audit_of(runs: tuple[LoggedRun, ...], run: str | None = None) -> Audit:
 
     Raises BadUsage if no run or several runs have such an id.
     """
+    from reconciler.model.audit_log import Audit
+
     if run is None:
         return Audit(runs, runs[-1])
     matching = tuple(logged for logged in runs if logged.started_by.id.startswith(run))

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from reconciler.codes import codes
-from reconciler.commands.reference import explain
+from reconciler.commands.explain import explain
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.schemas import known_schema

@@ -1,4 +1,4 @@
-"""`reconciler explain` and `completion`: what needs no workspace."""
+"""`reconciler explain`: what the generated reference says about a name."""
 
 from __future__ import annotations
 
@@ -8,50 +8,22 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 import click
-from click.shell_completion import ShellComplete, get_completion_class
 from msgspec import Struct
 
 from reconciler.commands.command import command
 from reconciler.commands.output import style_of
 from reconciler.commands.removed import refuse_removed_word
 from reconciler.commands.streams import write_result
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.address import nearest
 from reconciler.model.schemas import known_schema
 from reconciler.packaged import packaged
 from reconciler.render.options import Colour, Style
 
-_SHELLS = ("bash", "zsh", "fish")
-_VARIABLE = "_RECONCILER_COMPLETE"
 _ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
 _RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
 _CELL = re.compile(r" *(?<!\\)\| *")
-
-
-@command(
-    "completion",
-    examples=(
-        ("completion bash > ~/.local/share/bash-completion/completions/reconciler", "For bash"),
-        ("completion zsh > ~/.zfunc/_reconciler", "For zsh, with ~/.zfunc in fpath"),
-        ("completion fish > ~/.config/fish/completions/reconciler.fish", "For fish"),
-    ),
-    page="docs/output.md",
-)
-@click.argument("shell", type=click.Choice(_SHELLS), metavar="SHELL")
-@click.pass_context
-def completion_command(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell: bash, zsh or fish.
-
-    It completes commands, options, files, and the environments and resources of the workspace.
-    """
-    shell_class = get_completion_class(shell)
-    if shell_class is None:
-        raise ReconcilerError(f"this version of click has no completion for {shell}")
-    root = context.find_root().command
-    completer = shell_class(root, {}, "reconciler", _VARIABLE)
-    # The method of the base class: that of bash starts bash to check its version.
-    write_result(ShellComplete.source(completer))
 
 
 @command(
