@@ -137,6 +137,8 @@ class Dialect(StrEnum):
 
 
 _AGES = {dialect: age for age, dialect in enumerate(Dialect)}
+SINCE_2026 = Dialect.between(Dialect.V2026, None)
+"""The servers of 2026 and later."""
 
 
 class Toggle(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from reconciler.errors import BadUsage
 from reconciler.model.field_types import Instant, instant_of
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import SINCE_2026, Dialect
 from reconciler.model.text import quoted
 from reconciler.model.values import JSON, JSONObject
 
@@ -154,7 +154,7 @@ class Schedule(Struct, frozen=True):
         if dialect is Dialect.V2025 and interval == "week":
             # ValueError in the worker (service.md, 7.3).
             raise UnknownSchedule("the server never runs exports with interval 'week'")
-        local = dialect is Dialect.V2026 and step >= _DAY
+        local = dialect in SINCE_2026 and step >= _DAY
         return cls(
             str(interval),
             step,
@@ -209,7 +209,7 @@ class Schedule(Struct, frozen=True):
 
         Servers delay each run by up to a part of its interval (service.md, 7.3).
         """
-        if self.dialect is Dialect.V2026:
+        if self.dialect in SINCE_2026:
             return tick + _JITTER.get(self.interval, self.step / 5) + _GRACE
         return tick + self.step / 6 + _GRACE
 

@@ -15,7 +15,7 @@ from reconciler.kinds.batch_export.consequences import (
 from reconciler.kinds.batch_export.destinations import DESTINATION, INTEGRATIONS
 from reconciler.kinds.behaviour import Objection, RuleContext, Rules
 from reconciler.model.field_types import moment
-from reconciler.model.kind import Action, Dialect, Integrations
+from reconciler.model.kind import SINCE_2026, Action, Dialect, Integrations
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import printable
 from reconciler.model.times import moment_as_option
@@ -197,7 +197,7 @@ def query_not_accepted(context: RuleContext) -> Objection | None:
     already. Use model hogql.
     """
     query = context.sent("hogql_query")
-    if context.dialect is not Dialect.V2026 or query in (None, MISSING):
+    if context.dialect not in SINCE_2026 or query in (None, MISSING):
         return None
     if (wanted(context, "model") or "events") == "hogql" or any(_has_query(context)):
         return None
@@ -217,7 +217,7 @@ def filters_not_accepted(context: RuleContext) -> Objection | None:
     """
     is_sent = context.sent("filters") is not MISSING or context.sent("model") is not MISSING
     model = wanted(context, "model") or "events"
-    if context.dialect is not Dialect.V2026 or not is_sent or model == "events":
+    if context.dialect not in SINCE_2026 or not is_sent or model == "events":
         return None
     if not wanted(context, "filters"):
         return None

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from reconciler.kinds.accepted import NOT_ACCEPTED
 from reconciler.kinds.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
 from reconciler.model.field_types import DecimalText
-from reconciler.model.kind import Action, Dialect
+from reconciler.model.kind import SINCE_2026, Action, Dialect
 from reconciler.model.plan import Effect, Severity
 from reconciler.model.request import Operation, Repeat
 from reconciler.model.text import listed, quoted, several
@@ -301,7 +301,7 @@ def name_taken(context: RuleContext) -> Objection | None:
     or another one.
     """
     name = context.sent("name")
-    if context.dialect is not Dialect.V2026 or not isinstance(name, str):
+    if context.dialect not in SINCE_2026 or not isinstance(name, str):
         return None
     taken = name.strip().casefold()
     for other in context.siblings:
@@ -344,7 +344,7 @@ def reports_changed(context: RuleContext) -> Outcome:
     return f"{', '.join(texts)}: expect other numbers, also for past dates"
 
 
-_BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})
+_BY_SESSION = frozenset(Dialect.between(Dialect.V2025, None))
 """Servers that refuse the actions of a project to API keys (service.md 4.3)."""
 _OPERATIONS = (
     Operation("activity", "GET", "activity/", None, refused_to_keys=_BY_SESSION, source="4.3"),
