@@ -30,12 +30,10 @@ class Scope(NamedTuple):
 
 
 class Listing(Struct, frozen=True):
-    """The objects of a scope, or of all scopes of a kind.
-
-    `at` is when reading began, in seconds of the clock.
-    """
+    """The objects of a scope, or of all scopes of a kind."""
 
     at: float
+    """When reading began, in seconds of the clock."""
     by_id: Mapping[str, LiveObject]
     by_name: Mapping[tuple[str | None, str], Sequence[LiveObject]]
 
@@ -47,17 +45,16 @@ class Listing(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Lists:
-    """Reads lists, each once for all changes that need it. `live` is what the plan was made from.
-
-    `created` are the objects that this run created. `surveyed` are the kinds of which one list of
-    the organization is read in place of those of the scopes.
-    """
+    """Reads lists, each once for all changes that need it."""
 
     transport: Transport
     organization: str
     live: Live
+    """What the plan was made from."""
     created: set[Identity] = field(default_factory=set)
+    """The objects that this run created."""
     surveyed: set[str] = field(default_factory=set)
+    """The kinds of which one list of the organization is read in place of those of the scopes."""
     _changes: Counter[Scope] = field(default_factory=Counter)
     _sizes: Counter[Scope] = field(init=False)
     _unlisted: set[str] = field(init=False)

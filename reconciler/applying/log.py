@@ -24,16 +24,15 @@ _CAREFULLY = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "
 
 
 class Output(Struct, frozen=True):
-    """A listener of a run. `name` is for messages.
-
-    `required`: a run does not start if its first event can't be written. `lost` returns what
-    happened to events that were written, None if they are still there.
-    """
+    """A listener of a run."""
 
     name: str
+    """For messages."""
     write: RecordListener
     required: bool = False
+    """Whether a run does not start if its first event can't be written."""
     lost: Callable[[], str | None] = lambda: None
+    """Return what happened to events that were written, None if they are still there."""
 
     @classmethod
     def of(cls, name: str, listener: Listener) -> Output:

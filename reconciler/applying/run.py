@@ -90,7 +90,7 @@ async def _announce(stop: Stop, listen: Listener) -> None:
 
 
 class _Run(Struct):
-    """The state of a run. `halted` is why no new change is started, None if they are."""
+    """The state of a run."""
 
     transport: Transport
     actions: Actions
@@ -98,6 +98,7 @@ class _Run(Struct):
     mask: Mask
     ended: dict[str, Result] = field(default_factory=dict)
     halted: str | None = None
+    """Why no new change is started, None if they are."""
 
     async def apply(self, changes: Iterable[Change]) -> None:
         """Make the changes of a level, scope by scope, some at once."""

@@ -58,26 +58,19 @@ Look: TypeAlias = Callable[[], Awaitable[float]]
 
 
 class Work(Struct):
-    """One change in a run.
-
-    live_id
-        The id of the new object, None without one.
-    unknown
-        The error of a create, and the ids that its names were free of, until a search ended.
-    adopted
-        Whether the new object was found by a search.
-    writing
-        Whether a write was sent and its answer was not handled.
-    made
-        What was done so far, for messages.
-    """
+    """One change in a run."""
 
     change: Change
     live_id: str | None = None
+    """The id of the new object, None without one."""
     unknown: tuple[AmbiguousOutcome, Collection[str]] | None = None
+    """The error of a create, and the ids that its names were free of, until a search ended."""
     adopted: bool = False
+    """Whether the new object was found by a search."""
     writing: bool = False
+    """Whether a write was sent and its answer was not handled."""
     made: list[str] = field(default_factory=list)
+    """What was done so far, for messages."""
     notices: list[str] = field(default_factory=list)
 
 
@@ -86,17 +79,16 @@ class _Gone(Exception):
 
 
 class Actions(Struct):
-    """Makes changes. Errors are StalePlan, AmbiguousOutcome, another ServiceError, or Interrupted.
-
-    `inside` is `Plan.deleted_inside`, `created` has the ids of created objects, for their children.
-    `hidden` are the fields that a list of a kind does not show, as far as is known.
-    """
+    """Makes changes. Raises StalePlan, AmbiguousOutcome, another ServiceError, or Interrupted."""
 
     lists: Lists
     mask: Mask
     inside: Mapping[str, Sequence[Change]]
+    """`Plan.deleted_inside`."""
     created: dict[Address, str] = field(default_factory=dict)
+    """The ids of created objects, for their children."""
     hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The fields that a list of a kind does not show, as far as is known."""
 
     @property
     def transport(self) -> Transport:

@@ -25,26 +25,20 @@ _RATE = re.compile(r"([0-9]{1,9})/(.+)")
 
 
 class Readable(Struct, frozen=True):
-    """What references may read: names and folders of lists, and whether commands may run.
-
-    env, secrets
-        The names of `env:` and `secrets:`.
-    secret_files
-        The folders of `secret_files:`, absolute or relative to the workspace.
-    allow_exec
-        Whether the policy allows `${secret:exec:…}`.
-    strict
-        Whether the files that are loaded do not decide themselves: a command without a terminal.
-    reason
-        Why what only the loaded files have does not count, if it does not.
-    """
+    """What references may read: names and folders of lists, and whether commands may run."""
 
     env: frozenset[str] = frozenset()
+    """The names of `env:`."""
     secrets: frozenset[str] = frozenset()
+    """The names of `secrets:`."""
     secret_files: tuple[str, ...] = ()
+    """The folders of `secret_files:`, absolute or relative to the workspace."""
     allow_exec: bool = False
+    """Whether the policy allows `${secret:exec:…}`."""
     strict: bool = False
+    """Whether the files that are loaded do not decide themselves: a command without a terminal."""
     reason: str = ""
+    """Why what only the loaded files have does not count, if it does not."""
 
 
 def untrusted(setting: str, reason: str) -> str:
@@ -53,19 +47,17 @@ def untrusted(setting: str, reason: str) -> str:
 
 
 class Connection(Struct, frozen=True):
-    """The service of an environment. The first request resolves `api_key`.
-
-    `base_url` has no trailing slash. `key_text` is the reference to the API key as it is written,
-    empty if that is how it reads. `headers` are sent with every request, for a
-    proxy in front of the service.
-    """
+    """The service of an environment. The first request resolves `api_key`."""
 
     environment: str
     base_url: str
+    """Without a trailing slash."""
     organization: str
     api_key: SecretRef
     key_text: str = ""
+    """The reference to the API key as it is written, empty if that is how it reads."""
     headers: Mapping[str, SecretRef] = {}
+    """Sent with every request, for a proxy in front of the service."""
 
     @property
     def written_key(self) -> str:
@@ -74,17 +66,16 @@ class Connection(Struct, frozen=True):
 
 
 class SecretSettings(Struct, frozen=True):
-    """The settings of the workspace for resolving secrets.
-
-    `folder` is the workspace folder, in which relative paths are. `literals` are the secrets that
-    are written in the files, by the argument of their `SecretSource`. `allow_exec` allows
-    `${secret:exec:…}`. `trusted` is what may be read.
-    """
+    """The settings of the workspace for resolving secrets."""
 
     folder: str
+    """The workspace folder, in which relative paths are."""
     allow_exec: bool = False
+    """Whether `${secret:exec:…}` is allowed."""
     literals: Mapping[str, SecretValue] = field(default_factory=dict)
+    """The secrets that are written in the files, by the argument of their `SecretSource`."""
     trusted: Readable = field(default_factory=Readable)
+    """What may be read."""
 
 
 def is_loopback(host: str) -> bool:
@@ -108,28 +99,20 @@ class Window(Struct, frozen=True):
 
 
 class ClientOptions(Struct, frozen=True):
-    """The keys of `client:`, and `--rate`; None where nothing is said.
-
-    parallelism
-        Requests at once.
-    rate
-        The limit of calls, empty for none.
-    timeout
-        Seconds for one request, connecting and the whole response included.
-    max_wait
-        The longest wait, in seconds, that the service may ask for.
-    retry_for
-        Seconds for which a failed request is repeated.
-    insecure_http
-        Whether to send the key unencrypted to a service that is not on loopback.
-    """
+    """The keys of `client:`, and `--rate`; None where nothing is said."""
 
     parallelism: int | None = None
+    """Requests at once."""
     rate: tuple[Window, ...] | None = None
+    """The limit of calls, empty for none."""
     timeout: float | None = None
+    """Seconds for one request, connecting and the whole response included."""
     max_wait: float | None = None
+    """The longest wait, in seconds, that the service may ask for."""
     retry_for: float | None = None
+    """Seconds for which a failed request is repeated."""
     insecure_http: bool | None = None
+    """Whether to send the key unencrypted to a service that is not on loopback."""
 
     def over(self, other: ClientOptions) -> ClientOptions:
         """Return these options, and those of `other` where these say nothing."""

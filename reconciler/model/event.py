@@ -313,9 +313,11 @@ class RunInfo(Public, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """An event of a run. `sequence` counts from 1; `time` is ISO 8601."""
+    """An event of a run."""
 
     run: RunInfo
     sequence: int
+    """Counts from 1."""
     time: str
+    """ISO 8601."""
     event: Event

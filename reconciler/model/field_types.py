@@ -186,10 +186,11 @@ def moment(value: JSON) -> datetime | None:
 
 
 class ListOf(Struct, frozen=True):
-    """A list whose order matters. `drop_blank`: the server drops empty and null entries."""
+    """A list whose order matters."""
 
     item: FieldType
     drop_blank: bool = False
+    """Whether the server drops empty and null entries."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return a list of canonical items."""
@@ -214,9 +215,10 @@ class SetOf(ListOf, frozen=True):
 
 
 class OpenObject(Struct, frozen=True):
-    """Any JSON, replaced whole by the server. `numbers_as_text`: leaves may come back as text."""
+    """Any JSON, replaced whole by the server."""
 
     numbers_as_text: bool = False
+    """Whether leaves may come back as text."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return the value with sorted keys, and `1.0` as `1`."""
@@ -237,14 +239,14 @@ FROM_SCHEMA: Final[FieldType] = OpenObject()
 class MergedObject(Struct, frozen=True):
     """An object that the server merges: a key that is left out stays as it is.
 
-    `depth` is how many levels are merged (service.md 4.2: modifiers 1, session_replay_config
-    2). Only declared keys are compared, down to that depth; a key set to null equals an absent one.
-    `by_client`: the server replaces it whole but keeps a key of its own in it (extra_settings), so
-    the keys that are live and not declared are sent along.
+    Only declared keys are compared, down to `depth`; a key set to null equals an absent one.
     """
 
     depth: int = 1
+    """How many levels are merged (service.md 4.2: modifiers 1, session_replay_config 2)."""
     by_client: bool = False
+    """Whether the server replaces it whole but keeps a key of its own in it (extra_settings), so
+    that the keys that are live and not declared are sent along."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return the value with sorted keys, and `1.0` as `1`."""

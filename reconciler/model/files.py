@@ -99,20 +99,16 @@ class NeededSecret(Public, frozen=True):
 
 
 class Imported(Public, frozen=True):
-    """What an import did, or would do if not `written`, as `import --format json` prints it.
-
-    files
-        The new texts by path. `existing` are the paths of those that are extended.
-    changes
-        The change of each file, if not `written`.
-    """
+    """What an import did, or would do if not `written`, as `import --format json` prints it."""
 
     schema = "import"
     internal = frozenset({"files", "existing", "ignored", "changes"})
     version = 2
 
     files: Mapping[str, str]
+    """The new texts by path."""
     existing: frozenset[str]
+    """The paths of those that are extended."""
     adopted: tuple[Adopted, ...] = named(name="resources")
     """Resources that were written."""
     claimed: int = named(name="in_the_files_already")
@@ -126,6 +122,7 @@ class Imported(Public, frozen=True):
     """The environment variables to set."""
     calls: int
     changes: Mapping[str, FileChange] = {}
+    """The change of each file, if not `written`."""
     written: bool = True
 
     @derived

@@ -60,15 +60,15 @@ class Action(Term):
 
 
 class Integration(Struct, frozen=True):
-    """One integration. `id` is a number. `name` is unique by kind and parent, "" without one.
-
-    `account` says where it signs in, such as `AWS account 123456789012`, "" if unknown.
-    """
+    """One integration."""
 
     id: str
+    """A number."""
     kind: str
     name: str = ""
+    """Unique by kind and parent, "" without one."""
     account: str = ""
+    """Where it signs in, such as `AWS account 123456789012`, "" if unknown."""
 
     def __str__(self) -> str:
         details = ", ".join(filter(None, (self.id, self.account)))
@@ -76,10 +76,11 @@ class Integration(Struct, frozen=True):
 
 
 class Integrations(Struct, frozen=True):
-    """Those of one parent. `hidden`: why the key sees none, "" if it sees all of them."""
+    """Those of one parent."""
 
     items: tuple[Integration, ...] = ()
     hidden: str = ""
+    """Why the key sees none, "" if it sees all of them."""
 
     def named(self, kind: str, name: str) -> tuple[Integration, ...]:
         """Return those of a kind with exactly this name."""
@@ -91,11 +92,12 @@ class Integrations(Struct, frozen=True):
 
 
 class IntegrationField(Struct, frozen=True):
-    """A field that takes an integration of one kind. Text is a name unless `by_text` is False."""
+    """A field that takes an integration of one kind."""
 
     path: Path
     kind: str
     by_text: bool = True
+    """Whether text is the name of an integration."""
 
     def name_in(self, value: JSON) -> str | None:
         """Return the name in a configured value, None for an id and for what is neither."""
@@ -142,13 +144,11 @@ SINCE_2026 = Dialect.between(Dialect.V2026, None)
 
 
 class Toggle(Struct, frozen=True):
-    """A boolean that is changed by calls of its own, never by PATCH (service.md 1.7).
-
-    `on` and `off` are the actions; each is POSTed to `<object>/<action>/`.
-    """
+    """A boolean that is changed by calls of its own, never by PATCH (service.md 1.7)."""
 
     on: Action
     off: Action
+    """Both are actions, which are POSTed to `<object>/<action>/`."""
 
 
 # With a dict, since cached properties need one.
@@ -278,74 +278,53 @@ def filled(parts: Iterable[str], values: Mapping[str, str]) -> str:
 class Field(Struct, frozen=True):
     """A managed field.
 
-    The schema of its kind sets these (`kind_of`):
-
-    type
-        How values are compared. A kind sets it if the schema cannot express it.
-    default
-        The meaning of absent or null for the server; `MISSING` for null.
-    clearable
-        Whether the API accepts null. If not, resetting sends `reset`, else `default`.
-    secret
-        Never returned by the API, so it cannot be compared (service.md 1.5).
-    required
-        Whether a create must contain it.
-    since, until
-        The dialects that have it.
-    accepts
-        The only values that servers of a dialect accept, if they do not accept all.
-    empty_is_null
-        Whether an empty list or mapping means the same as null to the server.
-    null_in_create
-        Whether a create sends null: without the field, the server gives new objects a value.
-
-    A kind sets these:
-
-    reset
-        The value to send when the key is removed from the files, if neither null nor the default:
-        that of the kind, or the initial value of new objects.
-    after_create
-        Whether it is sent by PATCH after a create, which refuses or overwrites it.
-    toggle
-        The calls that change it, for a boolean with actions of its own.
-    sent_with
-        Fields beside it that must be in the same PATCH (service.md 1.2, 1.6).
-    resets
-        Fields beside it that a PATCH without them resets, each with the field whose change ends
-        the meaning of its live value.
-    fixed_since
-        The first dialect in which it cannot change in place.
-    aliases
-        Other names of it in files and servers.
-    renamed_since
-        The names that servers accept since a dialect, in the order of dialects; `name` before.
-    read_at
-        Other paths of a live body that may have its value.
-    verbatim
-        Whether plans and import show it as written, not in canonical form. So is a time zone.
+    The schema of its kind sets `type`, `default`, `clearable`, `secret`, `required`, `since`,
+    `until`, `accepts`, `empty_is_null` and `null_in_create` (`kind_of`), and a kind the others.
     """
 
     name: str
     type: FieldType = FROM_SCHEMA
+    """How values are compared. A kind sets it if the schema cannot express it."""
     default: JSON | Missing = MISSING
+    """The meaning of absent or null for the server; `MISSING` for null."""
     clearable: bool = False
+    """Whether the API accepts null. If not, resetting sends `reset`, else `default`."""
     reset: JSON | Missing = MISSING
+    """The value to send when the key is removed from the files, if neither null nor the default:
+    that of the kind, or the initial value of new objects."""
     secret: bool = False
+    """Never returned by the API, so it cannot be compared (service.md 1.5)."""
     after_create: bool = False
+    """Whether it is sent by PATCH after a create, which refuses or overwrites it."""
     toggle: Toggle | None = None
+    """The calls that change it, for a boolean with actions of its own."""
     sent_with: tuple[str, ...] = ()
+    """Fields beside it that must be in the same PATCH (service.md 1.2, 1.6)."""
     resets: Mapping[str, str] = field(default_factory=dict)
+    """Fields beside it that a PATCH without them resets, each with the field whose change ends the
+    meaning of its live value."""
     fixed_since: Dialect | None = None
+    """The first dialect in which it cannot change in place."""
     aliases: tuple[str, ...] = ()
+    """Other names of it in files and servers."""
     renamed_since: Mapping[Dialect, str] = field(default_factory=dict)
+    """The names that servers accept since a dialect, in the order of dialects; `name` before."""
     read_at: tuple[Path, ...] = ()
+    """Other paths of a live body that may have its value."""
     required: bool = False
+    """Whether a create must contain it."""
     verbatim: bool = False
+    """Whether plans and import show it as written, not in canonical form. So is a time zone."""
     since: Dialect | None = None
+    """The first dialect that has it, None for an open end."""
     until: Dialect | None = None
+    """The last one."""
     accepts: Mapping[Dialect, Sequence[JSON]] = field(default_factory=dict)
+    """The only values that servers of a dialect accept, if they do not accept all."""
     empty_is_null: bool = False
+    """Whether an empty list or mapping means the same as null to the server."""
     null_in_create: bool = False
+    """Whether a create sends null: without the field, the server gives new objects a value."""
 
     @property
     def variant(self) -> Variant | None:
@@ -386,74 +365,58 @@ class Field(Struct, frozen=True):
 
 
 class Paths(Struct, frozen=True):
-    """The URL paths of a kind. `model/request.py` fills in `{organization}` and `{parent}`.
-
-    `collection` lists and creates; an object is `<collection><id>/`. `survey` lists all objects of
-    an organization, and is used for those without a parent. `integrations` lists those of a parent.
-    """
+    """The URL paths of a kind. `model/request.py` fills in `{organization}` and `{parent}`."""
 
     collection: str
+    """Lists and creates; an object is `<collection><id>/`."""
     survey: str | None = None
+    """Lists all objects of an organization, and is used for those without a parent."""
     integrations: str = ""
+    """Lists those of a parent."""
 
 
 class Kind(Struct, frozen=True, dict=True):
-    """One kind of resource.
-
-    name, collection
-        `batch_export` in addresses; `batch_exports` as the map in files and file names.
-    parent
-        The kind whose objects contain these, or None.
-    parent_key
-        The YAML key of the parent ("project"). `parent_field` is the field of a live body with the
-        parent's id ("team_id"), None if bodies do not have it: then `paths` has no survey.
-    unique_names
-        Whether the server refuses two objects with the same name and parent.
-    deletion_switch
-        The policy key that must be true before any object of this kind is deleted.
-    detail
-        Whether lists have a short form, so that managed objects are read one by one.
-    features
-        By dialect, the paid feature of the organization that writes need (service.md 1.1).
-    deleted_in_steps
-        The dialects that delete what an object contained before, too, by one request for each of
-        them, which is answered with 500 (service.md 4.3).
-    deleted_by
-        The fields that a PATCH sets to delete an object, None if DELETE does it.
-    pending_deletion
-        Return whether an object is pending deletion (service.md 4.3).
-    dialect_of
-        Return the dialect of the server that returned an object, None if unknown.
-    integration_of
-        Return the integration in a member of the list `paths.integrations`, None for other kinds.
-    activity
-        The path inside a live body of its last activity, which distinguishes duplicates.
-    stamp
-        The field of a live body in which two objects differ that had the same id, one after the
-        other: a service that is restored from a backup gives ids again.
-    page
-        The path of an object's page on the service, with `{parent}` and `{id}`; "" if unknown.
-    """
+    """One kind of resource."""
 
     name: str
+    """`batch_export` in addresses."""
     collection: str
+    """`batch_exports`, as the map in files and file names."""
     paths: Paths
     fields: tuple[Field, ...]
     parent: str | None = None
+    """The kind whose objects contain these, or None."""
     parent_key: str | None = None
+    """The YAML key of the parent ("project")."""
     parent_field: str | None = None
+    """The field of a live body with the parent's id ("team_id"), None if bodies do not have it:
+    then `paths` has no survey."""
     unique_names: bool = False
+    """Whether the server refuses two objects with the same name and parent."""
     deletion_switch: str | None = None
+    """The policy key that must be true before any object of this kind is deleted."""
     detail: bool = False
+    """Whether lists have a short form, so that managed objects are read one by one."""
     stamp: str = ""
+    """The field of a live body in which two objects differ that had the same id, one after the
+    other: a service that is restored from a backup gives ids again."""
     deleted_by: JSONObject | None = None
+    """The fields that a PATCH sets to delete an object, None if DELETE does it."""
     deleted_in_steps: tuple[Dialect, ...] = ()
+    """The dialects that delete what an object contained before, too, by one request for each of
+    them, which is answered with 500 (service.md 4.3)."""
     features: Mapping[str, str] = field(default_factory=dict)
+    """By dialect, the paid feature of the organization that writes need (service.md 1.1)."""
     pending_deletion: Callable[[JSONObject], bool] = lambda _: False
+    """Return whether an object is pending deletion (service.md 4.3)."""
     dialect_of: Callable[[JSONObject], Dialect | None] = lambda _: None
+    """Return the dialect of the server that returned an object, None if unknown."""
     integration_of: Callable[[JSONObject], Integration | None] = lambda _: None
+    """Return the integration in a member of the list `paths.integrations`, None for other kinds."""
     activity: Path = ()
+    """The path inside a live body of its last activity, which distinguishes duplicates."""
     page: str = ""
+    """The path of an object's page on the service, with `{parent}` and `{id}`; "" if unknown."""
 
     def is_deleted(self, body: JSONObject) -> bool:
         """Return whether a readable object is deleted, or pending deletion."""

@@ -49,17 +49,16 @@ def is_same_id(one: str, other: str) -> bool:
 
 # With a dict, for what is computed once.
 class LiveObject(Struct, frozen=True, dict=True):
-    """One live object. `parent_id` is None for an object of the organization.
-
-    `complete`: the body is the answer of a detail request, not the short form of a list.
-    """
+    """One live object."""
 
     kind: str
     id: str
     name: str
     body: Mapping[str, JSON]
     parent_id: str | None = None
+    """None for an object of the organization."""
     complete: bool = True
+    """Whether the body is the answer of a detail request, not the short form of a list."""
 
     @property
     def identity(self) -> Identity:
@@ -85,7 +84,7 @@ class LiveObject(Struct, frozen=True, dict=True):
 
 # With a dict, since cached properties need one.
 class Live(Struct, frozen=True, dict=True):
-    """All live objects for one plan. `dialect` is None if unknown.
+    """All live objects for one plan.
 
     An object that is missing here does not exist, unless it is in a parent of `unread`: reading
     fails if it cannot see all of them.
@@ -93,6 +92,7 @@ class Live(Struct, frozen=True, dict=True):
 
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
+    """None if unknown."""
     unlisted: frozenset[str] = frozenset()
     """Kinds without a list of all for the key: read in each parent, or those of configured ids."""
     unread: frozenset[tuple[str, str]] = frozenset()

@@ -40,32 +40,30 @@ class Selection(Public, frozen=True):
 
 
 class PlanOptions(Struct, frozen=True):
-    """The options of a plan.
-
-    `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
-    plan to some addresses without making it a partial plan for the reader.
-    `planned_before` is what an earlier plan of the same selection had, which is selected again
-    although its names may have changed. `no_inventory` does not use git.
-    """
+    """The options of a plan."""
 
     rotate: tuple[str, ...] = ()
+    """The resources whose secrets are sent again; ("*",) means all."""
     allow_replace: bool = False
     selection: Selection = field(default_factory=Selection)
     only: frozenset[Address] | None = None
+    """Limits the plan to some addresses without making it a partial plan for the reader."""
     planned_before: frozenset[Address] | None = None
+    """What an earlier plan of the same selection had, which is selected again although its names
+    may have changed."""
     no_inventory: bool = False
+    """Whether git is not used."""
 
 
 class PolicyRule(Struct, frozen=True):
-    """One rule. `match` is what a change must fit, as written (schemas/policy/match).
-
-    `denies`: matching changes are a violation. Otherwise each one gets a note.
-    """
+    """One rule."""
 
     id: str
     match: JSONObject
+    """What a change must fit, as written (schemas/policy/match)."""
     message: str
     denies: bool = True
+    """Whether matching changes are a violation. Otherwise each one gets a note."""
     hint: str | None = None
 
     @property
@@ -169,25 +167,23 @@ _KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
 
 
 class Policy(Struct, frozen=True):
-    """The rules of one environment: a field for each key of `policy:` in the files.
-
-    `prune` maps a scope to its mode: the address of a parent (its children), a kind, or "*" for
-    all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `attempt` are the
-    known refusals of servers that are not violations. `rules` are those of users. `marks` are the
-    places of the keys, and of rules by their code.
-    """
+    """The rules of one environment: a field for each key of `policy:` in the files."""
 
     prune: bool = False
     ignore: tuple[str, ...] = ()
     max_deletes: Limit | None = None
     max_changes: Limit | None = None
     deletable: frozenset[str] = frozenset()
+    """The kinds whose `Kind.deletion_switch` is on."""
     deny: tuple[str, ...] = ()
     attempt: tuple[str, ...] = ()
+    """The known refusals of servers that are not violations."""
     allow_literal_secrets: bool = False
     allow_exec_secrets: bool = False
     rules: tuple[PolicyRule, ...] = ()
+    """Those of users."""
     marks: Mapping[str, Mark] = field(default_factory=dict)
+    """The places of the keys, and of rules by their code."""
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:

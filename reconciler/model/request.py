@@ -29,12 +29,14 @@ class Repeat(StrEnum):
 
 
 class Request(Struct, frozen=True):
-    """One HTTP call. `path` is below `base_url`; `body` may hold secret references."""
+    """One HTTP call."""
 
     method: str
     path: str
+    """Below `base_url`."""
     repeat: Repeat
     body: JSONObject | None = None
+    """May hold secret references."""
     query: Query = field(default_factory=dict)
 
     @property
@@ -44,17 +46,16 @@ class Request(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The response: its status and decoded JSON body, None without one.
-
-    `attempts` counts how often the request was sent; `unclear` is whether an attempt before the
-    last may have taken effect. `sent_at` is when the last one was sent, in seconds of the clock.
-    """
+    """The response: its status and decoded JSON body, None without one."""
 
     status: int
     body: JSON
     attempts: int = 1
+    """How often the request was sent."""
     unclear: bool = False
+    """Whether an attempt before the last may have taken effect."""
     sent_at: float = -inf
+    """When the last one was sent, in seconds of the clock."""
 
 
 class Paging(StrEnum):
@@ -69,39 +70,30 @@ class Paging(StrEnum):
 
 
 class Operation(Struct, frozen=True):
-    """One operation of the API.
-
-    name
-        Unique in its kind: `pause`, `runs`, `run_logs`.
-    path
-        Below the path of the object, such as `runs/{run}/logs/`, or absolute if it begins with a
-        slash, with `{organization}`, `{parent}` and `{id}`.
-    scope
-        The least scope of an API key, None if it is not documented.
-    below_parent
-        Whether only the path of the parent has it, not the path of the organization.
-    since, until
-        The first and the last dialect that have it, None for an open end.
-    refused_to_keys
-        The dialects that have it, and refuse it to API keys.
-    query
-        Parameters that are always sent.
-    source
-        Where service.md describes it.
-    """
+    """One operation of the API."""
 
     name: str
+    """Unique in its kind: `pause`, `runs`, `run_logs`."""
     method: str
     path: str
+    """Below the path of the object, such as `runs/{run}/logs/`, or absolute if it begins with a
+    slash, with `{organization}`, `{parent}` and `{id}`."""
     scope: str | None
+    """The least scope of an API key, None if it is not documented."""
     paging: Paging = Paging.ONE
     repeat: Repeat = Repeat.SAFE
     below_parent: bool = False
+    """Whether only the path of the parent has it, not the path of the organization."""
     since: Dialect | None = None
+    """The first dialect that has it, None for an open end."""
     until: Dialect | None = None
+    """The last one."""
     refused_to_keys: frozenset[Dialect] = frozenset()
+    """The dialects that have it, and refuse it to API keys."""
     query: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that are always sent."""
     source: str = ""
+    """Where service.md describes it."""
 
     def offered_by(self, dialect: Dialect | None) -> bool:
         """Return whether servers of a dialect offer it to API keys; True if unknown."""

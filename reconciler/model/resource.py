@@ -50,17 +50,15 @@ class ParentRef(Public, frozen=True, gc=False):
 
 
 class Lifecycle(Struct, frozen=True, gc=False):
-    """The lifecycle settings of a resource.
-
-    `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
-    `beside` are names and addresses of objects that may do the same work.
-    """
+    """The lifecycle settings of a resource."""
 
     protect: bool = False
     allow_replace: bool = False
     ignore_changes: tuple[str, ...] = ()
+    """Field paths as `path_text` writes them; a path covers what is below it."""
     renamed_from: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    """Names and addresses of objects that may do the same work."""
 
     def is_beside(self, name: str, address: Address) -> bool:
         """Return whether `beside` has the name or the address of an object."""
@@ -85,16 +83,15 @@ DEFAULT_LIFECYCLE: Final = Lifecycle()
 class Resource(Struct, frozen=True, gc=False):
     """A declared project or batch export, resolved for one environment.
 
-    `spec` holds the managed fields by the API's names, as written (not normalised), secrets as
-    `SecretRef`. An absent field is not managed; null clears it. `parent` is None for kinds without
-    one, and for an export of the organization. `written` are the names that the files use instead
-    of those in `spec`. `unset` are the fields that `${unset}` leaves to the service. `written` and
-    `marks` do not count for equality.
+    `written` and `marks` do not count for equality.
     """
 
     address: Address
     spec: Mapping[str, JSON]
+    """The managed fields by the API's names, as written (not normalised), secrets as `SecretRef`.
+    An absent field is not managed; null clears it."""
     parent: ParentRef | None = None
+    """None for kinds without one, and for an export of the organization."""
     lifecycle: Lifecycle = DEFAULT_LIFECYCLE
     state: State = State.PRESENT
     pinned_id: str | None = None
@@ -102,7 +99,9 @@ class Resource(Struct, frozen=True, gc=False):
     mark: Mark | None = None
     marks: Mapping[Path, Mark] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)
+    """The names that the files use instead of those in `spec`."""
     unset: tuple[Path, ...] = ()
+    """The fields that `${unset}` leaves to the service."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Resource):
@@ -143,8 +142,7 @@ _COMPARED = attrgetter(
 class Desired(Struct, frozen=True, dict=True):
     """All resources of one environment, by address.
 
-    `base_url` and `organization` identify the service. `policy` and `readable`, what references may
-    read, are those of the files, None for files without the environment.
+    `base_url` and `organization` identify the service.
     """
 
     environment: str
@@ -152,7 +150,9 @@ class Desired(Struct, frozen=True, dict=True):
     organization: str
     resources: Mapping[Address, Resource]
     policy: Policy | None = None
+    """That of the files, None for files without the environment."""
     readable: Readable | None = None
+    """What references may read, None for files without the environment."""
 
     def of_service(self, base_url: str, organization: str) -> Desired:
         """Return the same resources for a service and an organization."""

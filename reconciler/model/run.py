@@ -97,10 +97,7 @@ class Run(Public, frozen=True):
 
 
 class BackfillRow(Struct, frozen=True):
-    """One backfill. `adjusted_start` is the first interval with data: before it no runs are made.
-
-    `total_records` is 0 for a range without data, None if unknown.
-    """
+    """One backfill."""
 
     id: str
     status: str
@@ -109,7 +106,9 @@ class BackfillRow(Struct, frozen=True):
     created_at: datetime | None = None
     finished_at: datetime | None = None
     adjusted_start: datetime | None = None
+    """The first interval with data: before it no runs are made."""
     total_records: int | None = None
+    """0 for a range without data, None if unknown."""
     total_runs: int | None = None
     finished_runs: int | None = None
 

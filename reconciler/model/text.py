@@ -220,11 +220,12 @@ def _json_escape(character: str) -> str:
 
 
 class Command(NamedTuple):
-    """A command that we mean: an annotation of GitHub. Each item of `message` is a line of it."""
+    """A command that we mean: an annotation of GitHub."""
 
     name: str
     properties: Mapping[str, str]
     message: tuple[str, ...]
+    """Each item is a line."""
 
     def __str__(self) -> str:
         listed = ",".join(f"{name}={_property(value)}" for name, value in self.properties.items())

@@ -120,28 +120,24 @@ class Interval(Struct, frozen=True, order=True):
 
 
 class Schedule(Struct, frozen=True):
-    """The ticks of an export.
-
-    zone
-        Where days and weeks begin at `offset_hour`, on `offset_day` (0 is Sunday). None aligns
-        every interval to the epoch in UTC.
-    created_at, start_at, end_at
-        Ticks are after the first, not before the second and not after the third. None is an open
-        end.
-    last_paused_at
-        When the last pause began, None if that is unknown. It stays after the pause.
-    """
+    """The ticks of an export."""
 
     interval: str
     step: timedelta
     zone: ZoneInfo | None = None
+    """Where days and weeks begin at `offset_hour`, on `offset_day` (0 is Sunday). None aligns every
+    interval to the epoch in UTC."""
     offset_day: int = 0
     offset_hour: int = 0
     created_at: datetime | None = None
+    """Ticks are after it, None for an open end."""
     start_at: datetime | None = None
+    """Ticks are not before it, None for an open end."""
     end_at: datetime | None = None
+    """Ticks are not after it, None for an open end."""
     paused: bool = False
     last_paused_at: datetime | None = None
+    """When the last pause began, None if that is unknown. It stays after the pause."""
     dialect: Dialect | None = None
 
     @classmethod

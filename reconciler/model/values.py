@@ -356,12 +356,10 @@ def map_leaves(
 
 
 class FieldOrigin(Struct, frozen=True):
-    """A place that sets a field.
-
-    `layer` is "resource", "override <environment>", "defaults of <file name>" or "defaults"; for a
-    reference, it is the mapping of the variables, "environment", "default" or "file". `at` is None
-    outside of files.
-    """
+    """A place that sets a field."""
 
     layer: str
+    """One of "resource", "override <environment>", "defaults of <file name>" or "defaults"; for a
+    reference, the mapping of the variables, "environment", "default" or "file"."""
     at: Mark | None
+    """None outside of files."""

@@ -20,15 +20,14 @@ ALL, _READ, _WRITE = "*", ":read", ":write"
 
 
 class KeyAccess(Struct, frozen=True):
-    """What an API key says about itself (service.md, 12).
-
-    `projects` and `organizations` are its limits, () for none.
-    """
+    """What an API key says about itself (service.md, 12)."""
 
     label: str
     scopes: tuple[str, ...]
     projects: tuple[str, ...] = ()
+    """Its limits, () for none."""
     organizations: tuple[str, ...] = ()
+    """Its limits, () for none."""
     made_at: str = ""
     """When it was last rolled or, before that, created, ISO 8601. Keys have no end."""
 

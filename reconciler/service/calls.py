@@ -25,20 +25,18 @@ class NotOffered(ReconcilerError):
 
 
 class ObjectCalls(Struct, frozen=True):
-    """The operations of one live object.
-
-    `dialect` is that of the server, None if unknown: then every operation is tried.
-    `below_organization`: operations that the path of the organization has use it. `environment` is
-    for commands in messages.
-    """
+    """The operations of one live object."""
 
     transport: Transport
     kind: Kind
     organization: str
     live: LiveObject
     dialect: Dialect | None = None
+    """That of the server, None if unknown: then every operation is tried."""
     below_organization: bool = False
+    """Whether operations that the path of the organization has use it."""
     environment: str = IMPLICIT_ENVIRONMENT
+    """For commands in messages."""
 
     def offered(self, name: str) -> bool:
         """Return whether the server offers an operation to API keys."""

@@ -180,19 +180,14 @@ def _hint(status: int, detail: str) -> str | None:
 
 
 class Next(Struct, frozen=True):
-    """What follows a failure.
-
-    most
-        How often the request may be sent in all, within `retry_for`: 1 for no repeat.
-    all_wait
-        Whether other requests would fail as well, so that all have to wait.
-    at_once
-        Whether the failure has done a part of the work, so that there is no pause.
-    """
+    """What follows a failure."""
 
     most: float
+    """How often the request may be sent in all, within `retry_for`: 1 for no repeat."""
     all_wait: bool = False
+    """Whether other requests would fail as well, so that all have to wait."""
     at_once: bool = False
+    """Whether the failure has done a part of the work, so that there is no pause."""
 
 
 def after(request: Request, error: Failure) -> Next:
@@ -237,22 +232,18 @@ def pause(failures: int, error: Failure, *, jitter: Callable[[], float]) -> floa
 
 
 class Attempts(Struct):
-    """The attempts of one request so far. Times are monotonic seconds.
-
-    began, sent
-        When the first and the last one were sent.
-    unclear
-        Whether one before the last may have taken effect although it failed.
-    pause
-        The seconds to wait after the last one.
-    """
+    """The attempts of one request so far. Times are monotonic seconds."""
 
     request: Request
     began: float = 0.0
+    """When the first one was sent."""
     sent: float = 0.0
+    """When the last one was sent."""
     count: int = 0
     unclear: bool = False
+    """Whether one before the last may have taken effect although it failed."""
     pause: float = 0.0
+    """The seconds to wait after the last one."""
     _last_unclear: bool = False
     _failing_since: float | None = None
     _throttled: float = 0.0
@@ -311,10 +302,11 @@ class Attempts(Struct):
 
 
 class Breaker(Struct):
-    """Watches the attempts and the ends of all requests. `reason` says why no more are sent."""
+    """Watches the attempts and the ends of all requests."""
 
     retry_for: float
     reason: str | None = None
+    """Why no more are sent."""
     _answered: bool = False
     _silent_since: float | None = None
     _failure: object = None

@@ -146,12 +146,14 @@ def _unusable(sources: str, flaw: Flaw) -> SecretUnavailable:
 
 
 class Received(Struct, frozen=True):
-    """A response. `problem` says what about its body is not accepted; `content` is empty then."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
     content: bytes
+    """Empty if there is a `problem`."""
     problem: str | None = None
+    """What about its body is not accepted."""
 
     def body(self, request: Request, *, mask: Mask = str) -> JSON:
         """Return the decoded body, None without one. Raises ServiceError for an error response.
@@ -187,11 +189,12 @@ class Received(Struct, frozen=True):
 
 
 class Exchange(Struct, frozen=True):
-    """Sends requests of one service once. `timeout` is for the whole exchange, in seconds."""
+    """Sends requests of one service once."""
 
     client: httpx.AsyncClient
     base_url: str
     timeout: float
+    """For the whole exchange, in seconds."""
     waits: Waits
 
     async def run(

@@ -32,25 +32,19 @@ from reconciler.service.waits import together
 
 
 class Depth(Struct, frozen=True):
-    """What is read beyond the lists.
-
-    in_full
-        Whether to read an object of a short list in full.
-    ids
-        Objects to read even if no list contains them.
-    parents
-        Names or ids of parents, tried as ids where the key may not list parents.
-    inside
-        Returns the ids of the parents to read the objects of a kind in, of all live parents, where
-        the organization has no list of them. The others are `Live.unread`.
-    """
+    """What is read beyond the lists."""
 
     in_full: Callable[[LiveObject], bool] = lambda _: False
+    """Whether to read an object of a short list in full."""
     ids: frozenset[str] = frozenset()
+    """Objects to read even if no list contains them."""
     parents: frozenset[str] = frozenset()
+    """Names or ids of parents, tried as ids where the key may not list parents."""
     inside: Callable[[Kind, Sequence[LiveObject]], AbstractSet[str]] = lambda _, parents: {
         parent.id for parent in parents
     }
+    """Return the ids of the parents to read the objects of a kind in, of all live parents, where
+    the organization has no list of them. The others are `Live.unread`."""
 
 
 async def read_live(

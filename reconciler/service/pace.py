@@ -25,14 +25,15 @@ DEFAULT_WINDOWS = (Window(460, 60.0), Window(4_600, 3_600.0))
 class Pace(Struct):
     """The pace of one key, which all connections of a process with this key share.
 
-    A call counts from when it is sent, and nothing is sent before `resumes`, in seconds of the
-    clock. `failures` counts the pauses since the last success.
+    A call counts from when it is sent.
     """
 
     windows: tuple[Window, ...] = ()
     resumes: float = -inf
+    """Nothing is sent before, in seconds of the clock."""
     reason: str = ""
     failures: int = 0
+    """Counts the pauses since the last success."""
     _sent: deque[float] = field(default_factory=deque)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -97,43 +98,36 @@ class Paces(Struct):
 
 
 class Estimate(Struct, frozen=True):
-    """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows.
-
-    `limit` is the limit that slows them down, None without one.
-    """
+    """The `seconds` that `calls` take."""
 
     calls: int
     seconds: float
     beyond_hour: bool
+    """Whether they are more than the limit of an hour allows."""
     limit: Window | None = None
+    """The limit that slows them down, None without one."""
 
 
 class ClientSettings(Struct, frozen=True):
-    """How requests are made. The first six are those of `ClientOptions`.
-
-    rate
-        None for the default: DEFAULT_WINDOWS, and no limit for a service on loopback.
-    insecure_http
-        Whether to send the key unencrypted to a service that is not on loopback.
-    clock, sleep, jitter
-        Monotonic seconds, waiting, and a number from 0 to 1: parameters, so that no test waits.
-    paces
-        The calls of this process, so that connections with one key share its limit.
-    sent
-        The requests of this process that may have changed something, refused ones included.
-    """
+    """How requests are made. The first six are those of `ClientOptions`."""
 
     parallelism: int = 8
     rate: tuple[Window, ...] | None = None
+    """None for the default: DEFAULT_WINDOWS, and no limit for a service on loopback."""
     timeout: float = 30.0
     max_wait: float = 900.0
     retry_for: float = 300.0
     insecure_http: bool = False
+    """Whether to send the key unencrypted to a service that is not on loopback."""
     clock: Callable[[], float] = monotonic
+    """Monotonic seconds: a parameter, as the next two, so that no test waits."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.SystemRandom().random
+    """A number from 0 to 1."""
     paces: Paces = field(default_factory=Paces)
+    """The calls of this process, so that connections with one key share its limit."""
     sent: list[str] = field(default_factory=list)
+    """The requests of this process that may have changed something, refused ones included."""
 
     def changed_by(self, options: ClientOptions) -> ClientSettings:
         """Return these settings with the options that are given in their place."""

@@ -56,18 +56,17 @@ _LAST_YEAR = 9000
 
 # Without slots, since cached properties need a dict.
 class Transport(Struct, dict=True):
-    """Sends the requests of one environment. `calls` counts them, repeated ones included.
-
-    Events go to `listen`.
-    """
+    """Sends the requests of one environment."""
 
     client: httpx.AsyncClient
     connection: Connection
     secrets: SecretResolver
     settings: ClientSettings
     listen: Listener | None = None
+    """Gets the events."""
     stop: Stop = field(default_factory=Stop)
     calls: int = 0
+    """Counts the requests, repeated ones included."""
     seconds: float = 0.0
     date: tuple[datetime, float] | None = None
 

@@ -21,16 +21,12 @@ _Result = TypeVar("_Result")
 
 
 class Stop(Struct, frozen=True):
-    """Whether to stop.
-
-    requested
-        Nothing new is sent and waits end; requests in flight get a few seconds.
-    forced
-        Requests in flight are abandoned.
-    """
+    """Whether to stop."""
 
     requested: asyncio.Event = field(default_factory=asyncio.Event)
+    """Nothing new is sent and waits end; requests in flight get a few seconds."""
     forced: asyncio.Event = field(default_factory=asyncio.Event)
+    """Requests in flight are abandoned."""
 
     def request(self) -> None:
         """Request a stop; the second time force it."""
