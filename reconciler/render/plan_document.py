@@ -45,6 +45,8 @@ _MOST_NAMES, _MOST_IN_DANGER = 3, 20
 _MOST_HOSTS = 6
 _MOST_WHOLE = 5
 """Dangers or new places that are shown in full, so that a first screen has all."""
+_LONGEST_WHOLE = 800
+"""Characters of dangers that are shown in full."""
 _MOST_LEAVING = 40
 _BEFORE = re.compile(r" \(before: [^()]*\)")
 _LONG_WORD = re.compile(r"\S{37,}")
@@ -132,8 +134,10 @@ class Section(Struct, frozen=True):
 
     @property
     def is_brief(self) -> bool:
-        """Whether it has so many messages that each has one line. Its entry has the whole text."""
-        return self.part in _MOST and len(self.items) > _MOST_WHOLE
+        """Whether each message has one line: they are many or long, and entries have them whole."""
+        size = sum(len(item.subject) + len(item.text) for item in self.items)
+        is_long = self.part is Part.DANGERS and size > _LONGEST_WHOLE
+        return is_long or (self.part in _MOST and len(self.items) > _MOST_WHOLE)
 
     def in_one_line(self, item: Item, longest: int) -> str:
         """Return a message in one line. Its subject must not move an address out of it."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from reconciler.diagnostics import OfEnvironment
 from reconciler.model.kind import Action
-from reconciler.model.plan import Plan, Severity
+from reconciler.model.plan import Change, Plan, Severity
 from reconciler.model.text import cut_inside, listed, printable, several, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import code, inline, link, marked_up, short_markup, within
@@ -26,6 +25,7 @@ from reconciler.render.plan_document import (
     Item,
     Part,
     Section,
+    brief,
     document_of,
     top_of,
 )
@@ -34,15 +34,18 @@ from reconciler.render.plan_fields import FieldLine, LineKind, field_lines
 from reconciler.render.words import SIGNS, counted, counted_nouns, deleted_in, resources, title
 
 _MARGIN = 600
+_LONGEST, _FEWEST = 20_000, 8_000
+"""Characters of a comment, and those that entries have if messages above leave less."""
 _LONGEST_LINE = 500
 _LONGEST_ITEM = 2_000
-_LONGEST_BRIEF = 90
+_LONGEST_BRIEF = 84
 _LONGEST_BLOCK = 8_000
 _LONGEST_GROUP = 2_000
 _LONGEST_NAME = 120
 _LONGEST_CELL = 160
 _MOST_IN_CELL = 5
 _MOST_MEMBERS = 60
+_MOST_NAMED = 12
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠", Severity.INFO: "ℹ"}
 
@@ -55,18 +58,33 @@ def plan_as_markdown(
     `with_dangers` unless they are shown above.
     """
     document = document_of(plan)
-    parts = [
-        f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
-        f"{_source(document, options)}\n",
-    ]
-    space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
-    for pieces, share, rest in _sections(document, options, with_dangers=with_dangers):
-        kept, missing = within(pieces, space // share)
-        space -= sum(len(piece) + 1 for piece in kept)
-        kept += [rest(missing)] if missing else []
-        text = "\n".join(kept).rstrip("\n")
-        parts += [f"{text}\n"] if text else []
-    return "\n".join(parts)
+    parts = [f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n"]
+    space = options.limit - _MARGIN - len(parts[0])
+    for section in _messages_above(document, with_dangers=with_dangers):
+        kept, missing = within(_messages(section), space // 3)
+        kept += [f"{_quote(section)}- … and {missing} more"] if missing else []
+        parts.append(_paragraph(kept))
+        space -= len(parts[-1]) + 1
+    parts.append(f"{_source(document, options)}\n")
+    used = sum(len(part) + 1 for part in parts)
+    space = min(options.limit, max(_LONGEST, used + _FEWEST)) - _MARGIN - used
+    hint = "`reconciler show --verbose FILE` prints the whole plan"
+    hint += f", {link('the job', options.page)} has the file." if options.page else "."
+    rows, whole, rest = _rows(document.entries, space)
+    kept, missing = within(_notes(document), space // 8)
+    notes = [*kept, f"- … and {several(missing, 'more note')}"] if missing else kept
+    space -= sum(len(line) + 1 for line in (*rows, *rest, *notes))
+    are_inside = document.section(Part.DANGERS).is_brief
+    details = (_details(item, with_dangers=are_inside) for item in whole if not _is_whole(item))
+    blocks, missing = within(details, space)
+    left = [f"{counted_nouns(missing, 'more diff', 'more diffs')} not shown."] if missing else []
+    parts += map(_paragraph, (rows, rest, blocks, left, [hint] if rest or left else [], notes))
+    return "\n".join(filter(None, parts))
+
+
+def _paragraph(lines: Sequence[str]) -> str:
+    text = "\n".join(lines).rstrip("\n")
+    return f"{text}\n" if text else ""
 
 
 def plans_as_markdown(
@@ -129,31 +147,19 @@ def _source(document: Document, options: RenderOptions) -> str:
     return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
 
 
-def _sections(
-    document: Document, options: RenderOptions, *, with_dangers: bool
-) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
-    """Yield the pieces of each section, its share of the space left, and how to count the rest."""
-    entries, is_brief = document.entries, document.section(Part.DANGERS).is_brief
-    hint = "`reconciler show FILE` prints the whole plan"
-    hint += f", {link('the job', options.page)} has it." if options.page else "."
+def _messages_above(document: Document, *, with_dangers: bool) -> Iterator[Section]:
     left_out = {Part.NOTES} if with_dangers else {Part.NOTES, *TOP}
-    for section in document.sections:
-        if section.items and section.part not in left_out:
-            share = 1 if section.part is Part.NEW else 3
-            quote = "" if section.part is Part.NEW else "> "
-            yield _messages(section), share, partial("{}- … and {} more".format, quote)
-    yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not shown. {hint}"
-    yield (
-        (_details(entry, with_dangers=is_brief) for entry in entries if not _is_whole(entry)),
-        1,
-        lambda n: f"\n{counted_nouns(n, 'entry', 'entries')} not shown. {hint}",
-    )
-    yield _notes(document), 1, lambda _: ""
+    return (item for item in document.sections if item.items and item.part not in left_out)
+
+
+def _quote(section: Section) -> str:
+    """Return what lines of an alert begin with. New places are no alert."""
+    return "" if section.part is Part.NEW else "> "
 
 
 def _messages(section: Section) -> Iterator[str]:
     """Yield the messages of a section, in an alert unless they are new places."""
-    quote = "" if section.part is Part.NEW else "> "
+    quote = _quote(section)
     title = f"{quote}**{section.heading}**"
     if quote:
         alert = "CAUTION" if section.severity is Severity.DANGER else "WARNING"
@@ -177,14 +183,45 @@ def _message(item: Item, *, plain: bool) -> str:
     return f"{text}<br>hint: {short_markup(item.hint)}" if item.hint else text
 
 
-def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
-    if entries:
-        yield "| | resource | change | consequences |\n|---|---|---|---|"
-    for entry in entries:
-        sign = SIGNS[entry.change.action].text
-        by_rule = {remark.rule: remark for remark in reversed(entry.remarks)}
-        remarks = "<br>".join(map(_in_cell, reversed(by_rule.values())))
-        yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
+def _rows(entries: Sequence[Entry], space: int) -> tuple[list[str], Sequence[Entry], list[str]]:
+    """Return a table, the entries that it has whole, and the counts of those that it has not."""
+    if not entries:
+        return [], (), []
+    head = "| | resource | change | consequences |\n|---|---|---|---|"
+    rows, missing = within(map(_row, entries), space * 3 // 4)
+    if not missing:
+        return [head, *rows], entries, []
+    rows, _ = within(map(_row, entries), space // 2)
+    short, _ = within(map(_short_row, entries[len(rows) :]), space // 4)
+    counts: dict[Action, list[Change]] = {}
+    for entry in entries[len(rows) + len(short) :]:
+        counts.setdefault(entry.change.action, []).extend(entry.changes)
+    rest = [
+        f"- {len(changes):,} more to {action.value}: {inline(_keys(changes, _MOST_NAMED))}"
+        for action, changes in counts.items()
+    ]
+    return [head, *rows, *short], entries[: len(rows)], rest
+
+
+def _keys(changes: Sequence[Change], most: int) -> str:
+    return shortened(listed((change.address.key for change in changes), most), _LONGEST_GROUP)
+
+
+def _row(entry: Entry) -> str:
+    by_rule = {remark.rule: remark for remark in reversed(entry.remarks)}
+    remarks = "<br>".join(map(_in_cell, reversed(by_rule.values())))
+    return f"| {SIGNS[entry.change.action].text} | {_name(entry)} | {_changed(entry)} | {remarks} |"
+
+
+def _short_row(entry: Entry) -> str:
+    """Return a row with the address or the number, the fields and the dangers."""
+    sign, address = SIGNS[entry.change.action].text, code(shortened(str(entry.change.address)))
+    name = inline(entry.title) if entry.grouped else address
+    fields = inline(shortened(", ".join(line.name for line in entry.lines), _LONGEST_CELL))
+    dangers = [item for item in entry.remarks if item.severity is Severity.DANGER]
+    text = brief("; ".join(item.message for item in dangers), _LONGEST_BRIEF)
+    shown = f"{_ICONS[Severity.DANGER]} {marked_up(text)}" if text else ""
+    return f"| {sign} | {name} | {fields} | {shown} |"
 
 
 def _in_cell(remark: Remark) -> str:
@@ -200,8 +237,7 @@ def _in_cell(remark: Remark) -> str:
 def _name(entry: Entry) -> str:
     """Return `` `batch_export.lake` Lake (file:line) ``, or the words for a group, and its keys."""
     if entry.grouped:
-        keys = listed((change.address.key for change in entry.changes), _MOST_MEMBERS)
-        return f"{inline(entry.title)}: {inline(shortened(keys, _LONGEST_GROUP))}"
+        return f"{inline(entry.title)}: {inline(_keys(entry.changes, _MOST_MEMBERS))}"
     address, name = str(entry.change.address), printable(entry.change.name)
     inside = entry.title.removeprefix(title(entry.change))
     shown = "" if name == entry.change.address.key else f" {inline(shortened(name))}"

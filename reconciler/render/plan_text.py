@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from msgspec.structs import replace
 
@@ -42,6 +44,13 @@ _INDENT = 6
 _REASONS = {Reason.STATE_ABSENT: "state: absent"}
 _MOST_PROJECTS = 12
 _MOST_RULES = 6
+_MOST_NAMED = 6
+_MOST_LINES = 150
+"""Lines of a plan that is not verbose, unless what is not an entry leaves less than the fewest."""
+_FEWEST_LINES = 60
+_SHORT_LINES, _REST_LINES = 40, 9
+"""Lines for entries of one line if not all fit, and in these for the counts of the others."""
+_MOST_FIELD_LINES = 40
 _LONGEST_PROJECT = 30
 _LEVELS = {Part.LATER: "danger, takes effect after the merge", Part.REFUSED: "error"}
 _DRIFT = (
@@ -54,8 +63,12 @@ def plan_as_text(
 ) -> str:
     """Return the plan, ending with the summary. `with_dangers` unless they are shown above."""
     document = document_of(plan, verbose=options.verbose, brief=options.summary)
-    blocks = _blocks(document, options, with_dangers=with_dangers)
-    texts = [*filter(None, map("\n".join, blocks))]
+    head = [*filter(None, map(list, _head(document, options.style, with_dangers=with_dangers)))]
+    end = [*filter(None, map(list, _after_entries(document, options)))]
+    space = _MOST_LINES - sum(len(block) + 1 for block in (*head, *end))
+    above = with_dangers and not document.section(Part.DANGERS).is_brief
+    entries = _entries(document, options, max(space, _FEWEST_LINES), are_dangers_above=above)
+    texts = [*map("\n".join, (*head, *entries, *end))]
     # Nothing to read between the header and the result.
     return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
 
@@ -70,28 +83,69 @@ def unverified_as_text(left: Plan | None, *, passed: bool) -> str:
     return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
 
 
-def _blocks(
-    document: Document, options: RenderOptions, *, with_dangers: bool
-) -> Iterator[Iterable[str]]:
-    style, whole = options.style, not options.summary
+def _head(document: Document, style: Style, *, with_dangers: bool) -> Iterator[Iterable[str]]:
     yield _header(document, style)
-    dangers = document.section(Part.DANGERS)
     if with_dangers:
         yield from top_blocks(map(document.section, TOP), style)
-    for section in document.sections if whole else ():
-        if section.part is Part.DRIFT:
-            yield wrapped(_DRIFT, "", style, Colour.BOLD)
-        yield from (
-            entry_lines(entry, options, are_dangers_above=with_dangers and not dangers.is_brief)
-            for entry in section.entries
-        )
-    notes = document.section(Part.NOTES).items
-    if whole:
+
+
+def _entries(
+    document: Document, options: RenderOptions, space: int, *, are_dangers_above: bool
+) -> Iterator[list[str]]:
+    """Yield the entries: whole in the first lines of the space, then a line each, then counted."""
+    style, entries, above = options.style, document.entries, are_dangers_above
+    blocks = [[*entry_lines(entry, options, are_dangers_above=above)] for entry in entries]
+    ends = [*accumulate(len(block) + 1 for block in blocks)]
+    whole = listed_to = len(entries)
+    if ends and ends[-1] > space and not options.verbose:
+        whole = bisect_right(ends, space - _SHORT_LINES)
+        listed_to = whole + space - _REST_LINES - (ends[whole - 1] if whole else 0)
+    places = {id(entry): place for place, entry in enumerate(entries)}
+    for section in document.sections:
+        order = sorted(places[id(entry)] for entry in section.entries)
+        if section.part is Part.DRIFT and order[0] < listed_to:
+            yield [*wrapped(_DRIFT, "", style, Colour.BOLD)]
+        yield from (blocks[place] for place in order if place < whole)
+        if short := [entries[place] for place in order if whole <= place < listed_to]:
+            yield [_in_one_line(entry, style) for entry in short]
+    if rest := [change for entry in entries[listed_to:] for change in entry.changes]:
+        yield [*_counted(rest, style)]
+
+
+def _in_one_line(entry: Entry, style: Style) -> str:
+    """Return the sign, the address or the number, and what changes: dangers, then fields."""
+    label, width = SIGNS[entry.change.action], max(NARROWEST, style.width) - 4
+    name = entry.title if entry.grouped else str(entry.change.address)
+    what = [f"!! {item.message}" for item in entry.remarks if item.severity is Severity.DANGER]
+    what += [
+        line.name if line.hunk or not line.before else f"{line.name}  {line.before} -> {line.after}"
+        for line in entry.lines
+    ]
+    text = "; ".join(filter(None, [*what, entry.members]))
+    text = f"{cut_inside(name, width // 2)}  {brief(text, _LONGEST_VALUE)}"
+    return f"{style.paint(label.colour, f'{label.text:>3}')} {shortened(text, width).rstrip()}"
+
+
+def _counted(changes: Sequence[Change], style: Style) -> Iterator[str]:
+    """Yield a line for each action of changes, with the first names."""
+    dangers = sum(item.severity is Severity.DANGER for item in changes)
+    with_dangers = f", {dangers:,} with dangers" if dangers else ""
+    yield f"… and {several(len(changes), 'more change')}{with_dangers} (list: --verbose)"
+    for action in Action:
+        if names := [printable(item.address.key) for item in changes if item.action is action]:
+            text = f"{len(names):,} to {action.value}: {listed(names, _MOST_NAMED)}"
+            sign = style.paint(SIGNS[action].colour, f"{SIGNS[action].text:>3}")
+            yield f"{sign} {shortened(text, max(NARROWEST, style.width) - 4)}"
+
+
+def _after_entries(document: Document, options: RenderOptions) -> Iterator[Iterable[str]]:
+    style, notes = options.style, document.section(Part.NOTES).items
+    if not options.summary:
         yield (line for item in notes for line in wrapped(item.text, "note: ", style, Colour.DIM))
+        if document.unmanaged and options.show_unmanaged:
+            yield (f"{document.unmanaged_count}:", *(f"    {line}" for line in document.unmanaged))
     elif notes:
         yield (f"{several(len(notes), 'note')}: omit --summary to read",)
-    if document.unmanaged and options.show_unmanaged and whole:
-        yield (f"{document.unmanaged_count}:", *(f"    {line}" for line in document.unmanaged))
     yield _projects(document, options)
     yield _violations(document, style)
     yield _end(document, options)
@@ -157,15 +211,18 @@ def entry_lines(
 ) -> Iterator[str]:
     """Yield the lines of an entry, of dangers only the rules if their texts are above."""
     style = options.style
-    yield from _head(entry, style, verbose=options.verbose)
+    yield from _titles(entry, style, verbose=options.verbose)
     yield from _members(entry, options)
     for reason in entry.reasons:
         yield from wrapped(reason, " " * _INDENT, style, Colour.DIM)
     if not _beside(entry, style):
         names = [width_of(line.name) for line in entry.lines if not line.hunk]
         size = max((name for name in names if name <= _LONGEST_NAME), default=0)
-        for line in entry.lines:
-            yield from _field(line, size, style)
+        fields = [text for line in entry.lines for text in _field(line, size, style)]
+        most = len(fields) if options.verbose else _MOST_FIELD_LINES
+        yield from fields[:most]
+        if len(fields) > most:
+            yield f"      … {several(len(fields) - most, 'more line')} (list: --verbose)"
     for remark in entry.remarks:
         is_above = are_dangers_above and remark.severity is Severity.DANGER
         yield from _remark(
@@ -175,7 +232,7 @@ def entry_lines(
         yield from wrapped(note, "      note: ", style, Colour.DIM)
 
 
-def _head(entry: Entry, style: Style, *, verbose: bool) -> Iterator[str]:
+def _titles(entry: Entry, style: Style, *, verbose: bool) -> Iterator[str]:
     if entry.has_lines(verbose=verbose):
         for change in entry.changes:
             yield from _identity(change, entry.title_of(change), _place(change), style)

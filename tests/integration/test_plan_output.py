@@ -84,7 +84,7 @@ def test_a_cut_comment_and_the_audit_log_name_the_same_job(
     environ = {**emulator.environ(), **azure}
     options = ("-C", write(tmp_path / "many", files), "--no-inventory", "--format", "markdown")
     plan = reconciler("plan", *options, environ=environ)
-    assert f"[the job]({job}) has it." in plan.out
+    assert f"[the job]({job}) has the file." in plan.out
     workspace = write(tmp_path / "one", FILES | {"all.yaml": "projects: {web: {name: Web}}\n"})
     log = tmp_path / "log"
     options = ("--auto-approve", "--no-inventory", "--log-file", log)

@@ -228,8 +228,13 @@ HARMLESS: Mapping[str, tuple[str, Callable[[int, Dialect], Pair]]] = {
 """Harmless changes by name: their key in the files, and one of them by its number."""
 
 
-def pull_request(danger: Danger | None, among: str, number: int, dialect: Dialect) -> PullRequest:
-    """Return a pull request with a danger, if any, among a number of harmless changes."""
+def pull_request(
+    danger: Danger | None, among: str, number: int, dialect: Dialect, *others: Danger
+) -> PullRequest:
+    """Return a pull request with a danger, if any, among a number of harmless changes.
+
+    `others` are dangers of exports named sink-2, sink-3 and so on.
+    """
     sides: list[dict[str, dict[str, Body]]] = []
     kind, harmless = HARMLESS[among]
     # The dangerous resource is in the middle of the files and of the plan.
@@ -239,6 +244,9 @@ def pull_request(danger: Danger | None, among: str, number: int, dialect: Dialec
     }
     if danger is not None:
         pairs[danger.kind, "sink"] = danger.sink
+    for count, other in enumerate(others, start=2):
+        before, after = (body and {**body, "name": f"Sink {count}"} for body in other.sink)
+        pairs[other.kind, f"sink-{count}"] = before, after
     for side in (0, 1):
         resources: dict[str, dict[str, Body]] = {
             PROJECT: {"web": {"name": "Web"}, "shop": {"name": "Shop"}},
@@ -249,17 +257,17 @@ def pull_request(danger: Danger | None, among: str, number: int, dialect: Dialec
                 resources[kind][key] = body
         sides.append(resources)
     workspace = danger.workspace if danger is not None else ({}, {})
-    before, after = (
+    files = [
         {
             "reconciler.yaml": _text({**_WORKSPACE, **own}),
             "resources.yaml": _text(resources),
         }
         for own, resources in zip(workspace, sides, strict=True)
-    )
+    ]
     live = {kind: dict(bodies) for kind, bodies in sides[0].items()}
     if danger is not None and danger.live is not None:
         live[danger.kind]["sink"] = danger.live
-    return PullRequest(before, after, _live(live, dialect))
+    return PullRequest(*files, _live(live, dialect))
 
 
 def _known(dialect: Dialect) -> Iterator[Body]:

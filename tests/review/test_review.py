@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 
+from reconciler.diagnostics import OfEnvironment
 from reconciler.files.loading import LoadOptions, load
 from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan, Severity
 from reconciler.planning.make import make_plan
+from reconciler.render.environments import plans_as_text
 from reconciler.render.formats import writer_of
-from reconciler.render.options import DEFAULTS
+from reconciler.render.options import DEFAULTS, RenderOptions, Style
+from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
+from reconciler.render.plan_text import plan_as_text
 from tests.review.dangers import DANGERS, NEW_PLACES
 from tests.review.pull_requests import (
     HARMLESS,
@@ -87,6 +92,45 @@ def test_a_reviewer_sees_one_danger_among_harmless_changes(
     if danger not in NEW_PLACES:
         del shown["sarif"]
     assert _unseen(danger, shown) == {}
+
+
+_TWELVE = (
+    "new export sends known secrets to a new host",
+    "host changed",
+    "host and type changed",
+    "bucket replaced by a table on another host",
+    "port changed",
+    "endpoint changed",
+    "address of events changed",
+    "known secret sent to another known host",
+    "host with a letter of another alphabet",
+    "absent resource with another host becomes present",
+    "known host as the user of another",
+    "known host as the begin of a long one",
+)
+"""Dangers that one plan can have together."""
+
+
+@pytest.mark.parametrize("among", ["moves", "updates", "creates", "paused", "projects"])
+@pytest.mark.parametrize("many", [4, 5, 12])
+def test_r9_twelve_dangers_are_in_the_first_lines_among_300_changes(
+    many: int, among: str, tmp_path: Path
+) -> None:
+    first, *others = [danger for danger in DANGERS if danger.name in _TWELVE][:many]
+    plan = _plan(pull_request(first, among, 300, Dialect.V2025, *others), tmp_path)
+    harmless = _plan(pull_request(None, among, 1, Dialect.V2025), tmp_path)
+    # The first and the tenth have one message.
+    shown = [f"sink-{number}" for number in range(2, many + 1) if number != 10]
+    shown += [danger.shown[0] for danger in (first, *others)]
+    two = [OfEnvironment("staging", harmless), OfEnvironment("production", plan)]
+    for width in (80, 100):
+        options = RenderOptions(style=Style(width=width))
+        for text in (plan_as_text(plan, options), plans_as_text(two, options)):
+            assert missing(tuple(shown), "\n".join(text.splitlines()[:24])) == []
+        assert len(plan_as_text(plan, options).splitlines()) <= 150
+    for text in (plan_as_markdown(plan), plans_as_markdown(two)):
+        assert missing(tuple(shown), html.unescape(text[:1_500]).replace("\\", "")) == []
+    assert len(plan_as_markdown(plan)) <= 20_000
 
 
 def test_a_reviewer_sees_the_danger_in_the_first_viewport(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -77,6 +78,73 @@ def test_experience_8_one_change_in_300_exports_takes_at_most_40_lines() -> None
     verbose = plan_as_text(plan, VERBOSE)
     assert all(f"batch_export.x{number} " in verbose for number in range(300))
     assert "not sent (no change detected)" in verbose
+
+
+def _moved(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    place = "abcdefghijklmnopqrstuvwxyz"[number % 26] * (1 + number // 26)
+    return {"destination": s3(prefix=f"{place}/new")}, {"destination": s3(prefix=f"old{number}/")}
+
+
+def _queried(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    query = f"SELECT\n  event,\n  timestamp\nFROM events\nWHERE event = 'e{number}'"
+    return {"sql_query": query.replace("timestamp", "uuid")}, {"sql_query": query}
+
+
+def _sent(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    config = {"database": "d", "schema": "public", "table_name": "t"}
+    secrets = {name: SecretRef.of("env", name.upper()) for name in ("user", "password")}
+    new = {"type": "Postgres", "config": {**config, **secrets, "host": f"db{number}.x.example"}}
+    return {"destination": new}, {"destination": {"type": "Postgres", "config": config}}
+
+
+def _deleted(_: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {"state": State.ABSENT}, {}
+
+
+def _mixed(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    kinds = (_moved, _queried, _sent, _deleted, lambda _: ({"paused": True}, {}))
+    return kinds[number % 5](number)
+
+
+@pytest.mark.parametrize("change", [_moved, _queried, _sent, _deleted, _mixed])
+@pytest.mark.parametrize("width", [80, 100])
+def test_r14_300_changes_of_any_kind_take_at_most_150_lines(
+    change: Callable[[int], tuple[dict[str, Any], dict[str, Any]]], width: int
+) -> None:
+    pairs = {f"export-{number:03}": change(number) for number in range(300)}
+    new = [export(key, **pair[0]) for key, pair in pairs.items()]
+    live = [live_export(key, key.title(), **pair[1]) for key, pair in pairs.items()]
+    plan = planned(desired_of(project(), *new), live_of(live_project(), *live))
+    options = RenderOptions(style=Style(width=width))
+    text = plan_as_text(plan, options)
+    lines = text.splitlines()
+    assert len(lines) <= 150
+    assert max(map(len, lines)) <= width
+    assert len(plan_as_markdown(plan)) <= 20_000
+    dangers = [change for change in plan.changes if change.severity is Severity.DANGER]
+    assert f"\n{len(dangers)} dangers\n" in text or not dangers
+    hides_dangers = re.search(r"more changes, \d+ with dangers \(list: --verbose\)", text)
+    assert bool(hides_dangers) is (change in (_sent, _mixed))
+    verbose = plan_as_text(plan, replace(options, verbose=True))
+    assert all(f"batch_export.{key} " in verbose for key in pairs)
+
+
+def test_r14_what_has_no_space_has_one_line_and_then_is_counted() -> None:
+    new = [export(f"x{number:03}", **_moved(number)[0]) for number in range(100)]
+    live = [live_export(f"x{n:03}", f"X{n:03}", **_moved(n)[1]) for n in range(100)]
+    plan = planned(desired_of(project(), *new), live_of(live_project(), *live))
+    text = plan_as_text(plan)
+    assert (
+        '  ~ batch_export.x000 "X000"\n      destination.config.prefix  "old0/" -> "a/new"' in text
+    )
+    short = re.findall(
+        r"^  ~ batch_export.(x\d+)  destination.config.prefix  (.*)$", text, re.MULTILINE
+    )
+    assert short[0] == ("x021", '"old21/" -> "v/new"')
+    count, first = re.findall(r"^  ~ (\d+) to update: (x\d+), ", text, re.MULTILINE)[0]
+    assert first == f"x{21 + len(short):03}"
+    assert 21 + len(short) + int(count) == 100
+    assert f"… and {count} more changes (list: --verbose)" in text
 
 
 def test_experience_8_a_plan_of_several_projects_has_a_table() -> None:
