@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from reconciler.files.trust import TrustedTip
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {
-    *("bad-url", "misspelt-value", "no-files"),
+    *("bad-url", "misnamed-workspace", "misspelt-value", "no-files"),
     UNKNOWN_VALUE,
 }
 """Errors that are warnings at a commit: a change that corrects them can be planned."""

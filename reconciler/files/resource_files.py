@@ -69,13 +69,16 @@ class ResourceFiles(Struct, frozen=True):
                 read.append(Document(name, unread=True))
             elif name not in named and _is_foreign(raw, name, self.parse):
                 self.skipped.append(name)
+                if is_misnamed(name):
+                    message = f"not read: a workspace file has the name {WORKSPACE_FILE}"
+                    self.problems.error("misnamed-workspace", message, at=Mark(name))
             else:
                 read.append(self.parse(raw, name, self.problems))
         return read
 
     def note_skipped(self) -> None:
-        """Add one note about all skipped files."""
-        names = self.skipped
+        """Add one note about all skipped files without an error."""
+        names = [name for name in self.skipped if not is_misnamed(name)]
         if not names:
             return
         what = "file is not a resource file" if len(names) == 1 else "files are not resource files"

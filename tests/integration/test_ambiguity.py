@@ -111,3 +111,20 @@ def test_m6_a_project_that_contains_a_candidate_is_not_deleted(
     plan = run("plan", "--exclude", "lake", "--format", "json", projects=projects, lake=lake)
     rules = {refusal["rule"] for refusal in json.loads(plan.out)["refusals"]}
     assert (plan.code, "ambiguous" in rules) == (5, True)
+
+
+def test_two_resources_with_one_former_name_are_refused(
+    run: Any, emulator: RunningEmulator
+) -> None:
+    """Which of both was renamed would be a guess."""
+    path = f"/api/organizations/{emulator.organization}/projects/"
+    project = emulator.call("POST", path, {"name": "Web"}).json()["id"]
+    body = {"name": "Old", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    emulator.call("POST", f"/api/projects/{project}/batch_exports/", body)
+    renamed = {"lifecycle": {"renamed_from": ["Old"]}}
+    exports = {"lake": export("Lake", **renamed), "new": export("New", **renamed)}
+    plan = json.loads(run("plan", "--format", "json", **exports).out)
+    assert not plan["changes"]
+    (refusal,) = plan["refusals"]
+    assert refusal["addresses"] == ["batch_export.lake", "batch_export.new"]
+    assert (refusal["at"]["file"], "by `id`" in refusal["allow"]) == ("all.yaml", True)

@@ -47,6 +47,8 @@ _MERGE = object()
 """The key `<<`."""
 _TOO_MANY = f"more than {MAX_NODES:,} values"
 _BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+_HIDDEN_VALUE = re.compile(r"[ \t]+(#[^\s#'][^\n\r']*)")
+"""A comment that was probably intended as a value: most have a space after #."""
 _LOOK_ALIKE = re.compile(r"[“„‘‚”’«»]|(?![\x00-\x7f])\s")
 _OPENING_QUOTES = "“„‘‚”’«"
 _CLOSING_QUOTES = "”“’‘»"
@@ -303,7 +305,7 @@ class Constructor:
                 self._check_end(event, event)
             return text if tag == TEXT_TAG else self._unknown_tag(event)
         if not text and tag == NULL_TAG:
-            return None
+            return self._nothing(event.end_mark)
         value = tagged_value(tag, text)
         if value is not MISSING:
             is_odd = self.looks_alike and not text.isascii()
@@ -319,6 +321,17 @@ class Constructor:
         else:
             return self._unknown_tag(event)
         return Unknown()
+
+    def _nothing(self, end: Any) -> JSON:
+        """Return the value of no text, unknown if a comment was probably intended as one."""
+        comment = _HIDDEN_VALUE.match(self.text, end.index)
+        if comment is None:
+            return None
+        column = end.column + comment.start(1) - end.index + 1
+        hint = f"quote a value that begins with #: '{comment[1].rstrip()}'"
+        at = Mark(self.document.file, end.line + 1, column)
+        self.problems.error("ambiguous-yaml", DIFFERENT, at=at, hint=hint)
+        return None if "ambiguous-yaml" in self.problems.lenient else Unknown()
 
     def _look_alike(self, text: str, event: Any) -> JSON:
         """Return a text, unknown if its quotes or spaces are ordinary characters to YAML."""

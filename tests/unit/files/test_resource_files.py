@@ -233,6 +233,13 @@ def test_the_only_workspace_file_has_another_name(tmp_path: Path) -> None:
     assert diagnostic.hint == "rename reconciler.yml to reconciler.yaml"
 
 
+@pytest.mark.parametrize("name", ["reconciler.yml", "sub/Reconciler.yaml"])
+def test_a_workspace_file_with_another_name_is_reported(tmp_path: Path, name: str) -> None:
+    """A file with a wrong name must not be ignored silently."""
+    (problem,) = reported(tmp_path, {"reconciler.yaml": WORKSPACE, name: "vars: {a: b}\n"})
+    assert (problem.code, problem.at and problem.at.file) == ("misnamed-workspace", name)
+
+
 def test_hidden_files_are_not_read(tmp_path: Path) -> None:
     files = {"reconciler.yaml": WORKSPACE, ".hidden.yaml": "x: 1\n", ".h/a.yaml": "x: 1\n"}
     assert reported(tmp_path, files) == []

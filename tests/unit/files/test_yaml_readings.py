@@ -46,6 +46,8 @@ def test_configuration_4_an_anchor_that_is_defined_twice_is_named_with_both_plac
         ("a: [b]#c", 1, 7),
         ("a: {b: 1}#c", 1, 10),
         ("- &a !!str 'x'#c", 1, 15),
+        ("a: #1 lake\nb: 2", 1, 4),
+        ("a:\n- #1", 2, 3),
     ],
 )
 def test_configuration_5_what_readers_interpret_differently_is_an_error_at_its_place(
@@ -75,6 +77,8 @@ def test_configuration_5_a_tag_without_a_name_is_a_tag(text: str) -> None:
         ("&a b: *a\nc: 1\n", {"b": "b", "c": 1}),
         ("a: &a b\n*a : 1\n", {"a": "b", "b": 1}),
         ("a: !!str 1\nb: !!int 2\n", {"a": "1", "b": 2}),
+        ("a: # daily\nb: ## x\n", {"a": None, "b": None}),
+        ("a: #b\n  c: 1\nd: #e\n- 1\n", {"a": {"c": 1}, "d": [1]}),
         ("", None),
     ],
 )
