@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from reconciler.model.schemas import looks_secret, schema, schema_names
@@ -16,8 +16,8 @@ _HOLDERS = frozenset({dict, list})
 _LOOKED_INTO = _HOLDERS | {SecretRef}
 _NULLS = frozenset({"", "none", "null", "nil"})
 _PUNCTUATION = re.compile(r"[\W_]+")
-Part: TypeAlias = tuple[Path, Mapping[str, Any], JSON]
-"""A part of a value: its path, its schema and the value."""
+Part: TypeAlias = tuple[Path, Mapping[str, Any], JSON, Sequence[str]]
+"""A part of a value: its path, its schema, the value, and the annotations that are asked for."""
 Carriers: TypeAlias = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
 """The paths inside a value by the annotation of their schema, each with the schema."""
 
@@ -52,26 +52,66 @@ def parts(node: Mapping[str, Any], value: JSON, words: frozenset[str]) -> Sequen
 
     A part that no schema describes has a schema that only says whether it may hold secrets.
     """
-    walked: list[Part] = [((), node, value)]
-    members: Iterable[tuple[str | int, JSON]]
-    for path, holder, inside in walked:  # It grows meanwhile.
+    walked: list[Part] = [((), node, value, _members(node, words).own)]
+    for path, holder, inside, _ in walked:  # It grows meanwhile.
         if inside.__class__ not in _HOLDERS:
             continue
-        other: Mapping[str, Any] | None = _MAY_BE_SECRET if holds_secrets(holder) else {}
+        known = _members(holder, words)
         if inside.__class__ is dict:
-            members, schemas = inside.items(), holder.get("properties", {})
-            if holder.get("additionalProperties") is False:
-                other = None
+            for name, member in inside.items():
+                own = known.marked.get(name, ())
+                if own or member.__class__ in _LOOKED_INTO:
+                    below = known.schemas.get(name, known.other)
+                    if below is not None:
+                        walked.append(((*path, name), below, member, own))
         else:
-            members, schemas, other = enumerate(inside), {}, holder.get("items") or other
-        body = holder["x-variants"]["body"] if "x-variants" in holder else None
-        for name, member in members:
-            below = schemas.get(name, other)
-            if below is None or name == body:
-                continue
-            if member.__class__ in _LOOKED_INTO or not words.isdisjoint(below):
-                walked.append(((*path, name), below, member))
+            own = known.of_items
+            for position, member in enumerate(inside):
+                if own or member.__class__ in _LOOKED_INTO:
+                    walked.append(((*path, position), known.items, member, own))
     return walked
+
+
+class _Members(NamedTuple):
+    """What a schema says about members, by name or for all `items`, and which words they have.
+
+    `own` are the words of the schema itself. It is kept, so that no other one gets its id.
+    """
+
+    node: Mapping[str, Any]
+    own: tuple[str, ...]
+    schemas: Mapping[str, Mapping[str, Any] | None]
+    marked: Mapping[str, tuple[str, ...]]
+    other: Mapping[str, Any] | None
+    items: Mapping[str, Any]
+    of_items: tuple[str, ...]
+
+
+_KNOWN: dict[tuple[int, frozenset[str]], _Members] = {}
+
+
+def _members(node: Mapping[str, Any], words: frozenset[str]) -> _Members:
+    """Return what a schema says about members. It is found out once: values are many."""
+    known = _KNOWN.get((id(node), words))
+    if known is None:
+        other: Mapping[str, Any] = _MAY_BE_SECRET if holds_secrets(node) else {}
+        schemas = dict(node.get("properties", {}))
+        if "x-variants" in node:
+            schemas[node["x-variants"]["body"]] = None
+        items = node.get("items") or other
+        known = _KNOWN[id(node), words] = _Members(
+            node,
+            tuple(filter(words.__contains__, node)),
+            schemas,
+            {
+                name: tuple(filter(words.__contains__, below or ()))
+                for name, below in schemas.items()
+            },
+            None if node.get("additionalProperties") is False else other,
+            items,
+            tuple(filter(words.__contains__, items)),
+        )
+    return known
 
 
 class Body(NamedTuple):
@@ -99,10 +139,9 @@ def body_of(node: Mapping[str, Any], value: JSON, path: Path) -> Body | None:
 def annotated(name: str, words: frozenset[str], value: JSON) -> Carriers:
     """Return the parts of a value whose schema has one of some annotations."""
     carriers: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
-    for path, node, inside in parts(schema(name) or {}, value, words):
-        if not words.isdisjoint(node):
-            for word in filter(words.__contains__, node):
-                carriers.setdefault(word, []).append((path, node))
+    for path, node, inside, own in parts(schema(name) or {}, value, words):
+        for word in own:
+            carriers.setdefault(word, []).append((path, node))
         body = body_of(node, inside, path)
         if body is None:
             continue

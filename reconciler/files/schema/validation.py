@@ -151,13 +151,13 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Col
 def _check_parts(name: str, value: JSON, context: CheckContext, path: Path) -> None:
     """Check what JSON Schema cannot express, and collect the annotated parts."""
     words = _CHECKED | context.words
-    for inside, node, item in parts(schema(name) or {}, value, words):
-        if not context.words.isdisjoint(node):
-            for word in context.words.intersection(node):
+    for inside, node, item, own in parts(schema(name) or {}, value, words):
+        for word in own:
+            if word in context.words:
                 context.carriers.setdefault(word, []).append(((*path, *inside), node))
-        if item.__class__ is SecretRef or not _CHECKED.isdisjoint(node):
+        if item.__class__ is SecretRef or not _CHECKED.isdisjoint(own):
             _check_part(node, item, context, (*path, *inside))
-        if "x-form" in node and item.__class__ is str and item:
+        if "x-form" in own and item.__class__ is str and item:
             holder = mapping_of(value_at(value, inside[:-1]))
             if not holder.get(node["x-form"].get("unless", "")):
                 _check_form(node["x-form"], item, context, (*path, *inside))
