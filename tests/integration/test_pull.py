@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from difflib import unified_diff
 from pathlib import Path
 
@@ -165,13 +166,22 @@ def test_what_other_environments_share_goes_into_an_override(applied: Applied) -
     assert plan_is_empty(applied, "production", "staging")
 
 
-def test_x5_the_place_is_that_of_the_edit_not_of_the_value(applied: Applied) -> None:
-    applied.change("Variable S", paused=True)
+def test_x5_the_places_are_those_of_the_values_in_the_new_files(applied: Applied) -> None:
+    """Values of defaults go into overrides, and each edit moves the lines of those below."""
+    applied.change("Shared S", paused=True)
+    applied.change("Variable S", paused=True, interval="week")
     ran = applied.run("drift", "--write", environment="staging")
     assert ran.code == 2
-    assert (
-        "resources.yaml:23:5: set paused of batch_export.variable (override staging)\n" in ran.err
-    )
+    printed = re.findall(r"(\S+):(\d+):(\d+): set (\w+) of batch_export\.(\w+) \((.*)\)", ran.err)
+    assert [(key, field, layer) for *_, field, key, layer in printed] == [
+        ("shared", "paused", "override staging"),
+        ("variable", "interval", "override staging"),
+        ("variable", "paused", "override staging"),
+    ]
+    after = {name: applied.text(name).splitlines() for name, *_ in printed}
+    values = [after[name][int(line) - 1][int(column) - 1 :] for name, line, column, *_ in printed]
+    assert values == ["true", "week", "true"]
+    assert after["resources.yaml"][int(printed[0][1]) - 1] == "        paused: true"
 
 
 def test_a_preview_writes_nothing(applied: Applied) -> None:

@@ -13,12 +13,14 @@ from reconciler.commands.edits import file_changes
 from reconciler.commands.import_.drafts import doubtful_paths
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
-from reconciler.diagnostics import InvalidConfiguration, Mark
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.editing.editing import reason_against
 from reconciler.editing.placing import Place, Placing, edited_texts
 from reconciler.editing.writing import write_files
 from reconciler.editing.yaml_text import reads_back
 from reconciler.errors import BadUsage
+from reconciler.files.yaml.document import Document
+from reconciler.files.yaml.loader import parse
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.files import FileChange
@@ -53,7 +55,7 @@ class Placed(Struct, frozen=True):
     """A live value that is written.
 
     `layer` is `resource`, `override ENVIRONMENT`, `defaults of FILE` or `defaults`, `at` the place
-    that is edited.
+    in the new text.
     """
 
     address: Address
@@ -87,10 +89,11 @@ class _Value(Struct, frozen=True):
     places: tuple[Place, ...]
     reason: str | None
 
-    def placed(self) -> Iterator[Placed]:
-        """Yield what is written."""
+    def placed(self, written: Mapping[str, Document]) -> Iterator[Placed]:
+        """Yield what is written. `written` are the files after it."""
         for place in self.places if self.reason is None else ():
-            at = place.document.mark(place.edit.path)
+            document = written.get(place.document.file, place.document)
+            at = document.mark(place.edit.path)
             yield Placed(self.address, self.field.path, place.layer, at)
 
 
@@ -141,9 +144,12 @@ async def pull(
     texts = _texts(session, values)
     if write:
         write_files(session.workspace.folder, texts)
+    written = {
+        name: parse(text.encode(), name, DiagnosticCollector()) for name, text in texts.items()
+    }
     pulled = Pulled(
         drift=drift,
-        placed=tuple(placed for value in values for placed in value.placed()),
+        placed=tuple(placed for value in values for placed in value.placed(written)),
         left_out=tuple(_left_out(drift, values)),
         changes=file_changes((place.document for item in values for place in item.places), texts),
     )
