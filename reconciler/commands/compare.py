@@ -29,7 +29,7 @@ from reconciler.model.address import Address
 from reconciler.model.public import Count, FieldPath, Public, Term, derived
 from reconciler.model.resolved import PublicField
 from reconciler.model.resource import Resource
-from reconciler.model.text import printable, quoted, several, shortened
+from reconciler.model.text import named, printable, several, shortened
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 from reconciler.planning.names import Named, Names
 from reconciler.render.diagnostics import place_as_text
@@ -302,7 +302,7 @@ def compared_document(comparison: EnvironmentComparison, options: RenderOptions)
 
 
 def _row(item: Difference) -> Row:
-    name = Cell(str(item.address), code=True), Cell(quoted(item.resource_name))
+    name = Cell(str(item.address), code=True), Cell(named(item.resource_name))
     sides = item.first, item.second
     shown = item.second if item.first is None else item.first
     origin = shown.origin if shown is not None else None
@@ -325,7 +325,7 @@ def _only_table(environment: str, items: Sequence[OnlyIn]) -> Table:
     rows = []
     for item in items:
         place = place_as_text(item.at) if item.at is not None else ""
-        cells = Cell(str(item.address), code=True), Cell(quoted(item.name)), Cell(place)
+        cells = Cell(str(item.address), code=True), Cell(named(item.name)), Cell(place)
         rows.append(Row(cells, "+", Colour.YELLOW))
     columns = unpadded({"address": "", "name": " ", "at": "  "})
     return Table(columns, tuple(rows), f"Only in {environment}:", headed=False, indent=2)

@@ -25,7 +25,7 @@ from reconciler.model.kind import containers
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schemas import known_schema
-from reconciler.model.text import listed
+from reconciler.model.text import listed, named
 from reconciler.model.values import Path, mapping_of, path_text, value_at
 
 _PER_ENVIRONMENT = ("environments", "overrides")
@@ -258,7 +258,7 @@ def _check_names(resolved: ResolvedWorkspace, containing: Sequence[Resource]) ->
     for _, resource, other, places in resolved.duplicates(claims):
         parent_kind, parent = kinds[resource.address.kind].parent, parent_of(resource)
         inside = "" if other.parent == resource.parent else f" in {parent_kind}.{parent}"
-        text = f"{resource.address} and {other.address} have the same name '{resource.name}'"
+        text = f"{resource.address} and {other.address} have the same name {named(resource.name)}"
         resolved.context.problems.error("same-name", f"{text}{inside}", **places)
 
 

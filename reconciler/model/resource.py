@@ -16,6 +16,7 @@ from reconciler.model.address import Address
 from reconciler.model.connection import Readable
 from reconciler.model.policy import Policy
 from reconciler.model.public import Public
+from reconciler.model.text import named
 from reconciler.model.values import JSON, Path, SecretRef, leaves, secret_refs
 
 
@@ -39,7 +40,7 @@ class ParentRef(Public, frozen=True, gc=False):
     def __str__(self) -> str:
         if self.key is not None:
             return self.key
-        return f"id {self.id}" if self.id is not None else f"name '{self.name}'"
+        return f"id {self.id}" if self.id is not None else f"name {named(self.name or '')}"
 
     @property
     def value(self) -> JSON:

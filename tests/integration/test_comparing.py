@@ -87,16 +87,16 @@ def test_differences_are_apart_from_intended_ones(folder: Path) -> None:
     assert ran.out == (
         "Environments staging and production · configuration\n"
         "\n"
-        "  ~ batch_export.lake 'Lake'\n"
+        '  ~ batch_export.lake "Lake"\n'
         "      interval  day in staging, hour in production  exports.yaml:20\n"
         "      paused    not set in staging, true in production  exports.yaml:23\n"
         "\n"
         "Only in staging:\n"
-        "  + batch_export.beta 'Beta'  exports.yaml:30\n"
-        "  + project.beta 'Beta'  exports.yaml:3\n"
+        '  + batch_export.beta "Beta"  exports.yaml:30\n'
+        '  + project.beta "Beta"  exports.yaml:3\n'
         "\n"
         "Only in production:\n"
-        "  + batch_export.old 'Old'  exports.yaml:36\n"
+        '  + batch_export.old "Old"  exports.yaml:36\n'
         "\n"
         "2 differences in 1 resource, 2 resources only in staging, "
         "1 resource only in production; 3 intended differences (--verbose), 1 equal.\n"

@@ -287,7 +287,7 @@ def test_only_values_that_make_the_files_invalid_are_left_out(
     ):
         emulator.call("PATCH", f"/api/projects/{ids[name]}/", body).raise_for_status()
     pulled = applied.pull("web", "shop").report
-    reason = "project.web and project.app have the same name 'App'"
+    reason = 'project.web and project.app have the same name "App"'
     assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [("name", reason)]
     assert applied.text("projects.yaml") == projects.replace("UTC", "Asia/Tokyo")
     assert applied.text("shop.yaml").endswith("  shop: {name: Shop, timezone: Asia/Tokyo}\n")

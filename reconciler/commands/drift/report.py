@@ -12,7 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.plan import Change, FieldChange, Origin, PlanSource
 from reconciler.model.public import Count, Public, derived
-from reconciler.model.text import listed, printable, quoted, several
+from reconciler.model.text import listed, named, printable, several
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -141,7 +141,7 @@ def drift_document(drift: Drift, _: RenderOptions) -> Document:
 def _rows(item: DriftedObject) -> Iterator[Row]:
     parent = f" in {item.parent_name}" if item.parent_name else ""
     place = f"  {item.at.file}:{item.at.line}" if item.at is not None else ""
-    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(f'"{item.name}"')
+    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(named(item.name))
     group = Group(name, f"{parent}{place}", "~")
     for drifted in item.fields:
         about = Cell(_about(item, drifted))
@@ -183,7 +183,7 @@ def _counts(drift: Drift) -> str:
 
 def _rest(drift: Drift) -> Iterator[str]:
     deleted = [str(address) for address in drift.deleted]
-    renamed = [f"{address} to {quoted(name)}" for address, name in drift.renamed.items()]
+    renamed = [f"{address} to {named(name)}" for address, name in drift.renamed.items()]
     happened = (deleted, "deleted since the apply"), (renamed, "probably renamed")
     for texts, what in happened:
         if texts:

@@ -29,7 +29,7 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import FieldChange
 from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask
-from reconciler.model.text import printable, quoted, several
+from reconciler.model.text import named, printable, several
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -40,7 +40,8 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.planning.compare import field_leaves, written_value
-from reconciler.planning.integrations import named, with_value
+from reconciler.planning.integrations import named as with_names
+from reconciler.planning.integrations import with_value
 from reconciler.planning.inventory import Inventory
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
@@ -163,7 +164,7 @@ def _left_out(drift: Drift, values: Iterable[_Value]) -> Iterator[LeftOut]:
     for address in drift.deleted:
         yield LeftOut(address, (), _DELETED)
     for address, name in drift.renamed.items():
-        reason = f"its live object was probably renamed to {quoted(name)}; {_NAME}"
+        reason = f"its live object was probably renamed to {named(name)}; {_NAME}"
         yield LeftOut(address, (), reason)
 
 
@@ -178,7 +179,9 @@ def _value(
     if table is not None and value is not None:
         # Names of integrations where the resource has some.
         like = loaded.desired.resources[address].spec
-        value = value_at(named(kind, with_value(item.body, path, value), table, like=like), path)
+        value = value_at(
+            with_names(kind, with_value(item.body, path, value), table, like=like), path
+        )
     reason = _reason_against(kind, item, field, value, session.mask)
     places = tuple(Placing(loaded, address).places_of(field.path, value, field.change.after))
     for place in places:
