@@ -53,7 +53,9 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "emulator": {"--faults": "send them to /_emulator/faults (docs/inside/emulator.md)"},
     "import": {
         "--force": "delete the file in git, and import again",
+        "--id": "use `reconciler import ID`",
         "--layout": "use --into, or move the resources afterwards",
+        "--name": "use `reconciler import NAME`",
     },
     "logs": {"--follow": "use `watch reconciler logs NAME`", "--until": "use --to"},
     "init": {

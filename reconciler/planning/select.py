@@ -272,7 +272,7 @@ def _check(candidates: Candidates, text: str, option: str, names: Names) -> None
         raise BadUsage(
             f"{first.label} is ignored by the policy", hint="change policy.ignore to manage it"
         )
-    command = command_text("import", "--id", first.ids[0], environment=candidates.environment)
+    command = command_text("import", first.ids[0], environment=candidates.environment)
     raise BadUsage(
         f"{first.label} is unmanaged: no resource has it",
         hint=f"import it with `{command}`, or pin it: add `id: {first.ids[0]}` to a resource",

@@ -177,14 +177,14 @@ def test_a_selection_without_matches_is_reported_with_close_names(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)
-    ran = run(folder, shop, "--name", "Orders", "--name", "orrders")
+    ran = run(folder, shop, "Orders", "orrders")
     assert ran.code == 64
-    assert "nothing matches 'orrders' (--name)" in ran.err
-    ran = run(folder, shop, "--name", "users")
+    assert "nothing matches 'orrders'" in ran.err
+    ran = run(folder, shop, "users")
     assert ran.code == 64
     assert 'did you mean "Users" (batch_export.id:' in ran.err
     assert files(folder) == ["reconciler.yaml"]
-    ran = run(folder, shop, "--project", "App", "--name", "Users")
+    ran = run(folder, shop, "--project", "App", "Users")
     assert "no live object matches App, Users together" in ran.err
 
 
@@ -214,7 +214,7 @@ def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
 
 def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path)
-    ran = run(folder, shop, "--format", "json", "--name", "Orders")
+    ran = run(folder, shop, "--format", "json", "Orders")
     assert ran.code == 0
     result = json.loads(ran.out)
     identity = result["resources"][0].pop("id")
@@ -381,8 +381,8 @@ def test_what_still_plans_a_change_is_left_out_whole_with_what_is_in_it(
     folder = workspace(tmp_path, text)
     ran = run(folder, service)
     assert ran.code == 1
-    assert "Not imported: project 'Shop' (id 1): its plan would not be empty\n" in ran.err
-    assert re.search(r"'Orders' \(id [^)]+\): its project is not imported\n", ran.err)
+    assert 'Not imported: project "Shop" (id 1): its plan would not be empty\n' in ran.err
+    assert re.search(r'"Orders" \(id [^)]+\): its project is not imported\n', ran.err)
     assert "Field not imported" not in ran.err
     assert "ORDERS" not in ran.out
     assert files(folder) == ["projects/app.yaml", "reconciler.yaml"]

@@ -264,7 +264,7 @@ def test_issue_32_exports_with_the_same_account_share_variables(
     service = service_of({"organizations": [{"name": "Acme", "projects": projects}]})
     write(tmp_path, {"reconciler.yaml": "version: 1\n"})
     command = ("-C", tmp_path, "--share-secrets", "--into", "all.yaml")
-    ran = reconciler("import", *command, "--name", "[!b]", environ=service.environ())
+    ran = reconciler("import", *command, "[!b]", environ=service.environ())
     assert ran.code == 0, ran.err
     ran = reconciler("import", *command, environ=service.environ())
     assert ran.code == 0, ran.err
@@ -305,7 +305,7 @@ def test_a_selection_by_project_name_kind_and_id(
     assert list(declared["projects"]) == ["shop"]
     assert list(declared["batch_exports"]) == ["lake"]
     two = new_workspace(tmp_path / "two")
-    assert run(two, populated, "--name", "La*", "--kind", "batch_export").code == 0
+    assert run(two, populated, "La*", "--kind", "batch_export").code == 0
     declared = resources(two)
     assert "projects" not in declared
     exports = declared["batch_exports"].values()
@@ -316,7 +316,7 @@ def test_a_selection_by_project_name_kind_and_id(
     twin = populated.call("GET", f"/api/projects/{populated.project_id}/batch_exports/").json()[
         "results"
     ][1]
-    assert run(three, populated, "--id", twin["id"]).code == 0
+    assert run(three, populated, twin["id"]).code == 0
     (only,) = resources(three)["batch_exports"].values()
     assert only["name"] == twin["name"]
 
@@ -325,7 +325,7 @@ def test_a_selection_without_matches_is_bad_usage(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = new_workspace(tmp_path)
-    ran = run(folder, populated, "--name", "lakes")
+    ran = run(folder, populated, "lakes")
     assert ran.code == 64
     assert "nothing matches 'lakes'" in ran.err
     assert run(folder, populated, "--kind", "dashboard").code == 64
@@ -419,7 +419,7 @@ def test_an_object_that_contradicts_defaults_is_reported(
     folder = new_workspace(tmp_path, text)
     ran = run(folder, populated, "--project", "Shop")
     assert ran.code == 1
-    assert "Not imported: batch_export 'Lake'" in ran.err
+    assert 'Not imported: batch_export "Lake"' in ran.err
     assert "bucket_name" in ran.err
     assert "batch_exports" not in resources(folder)
 
@@ -430,7 +430,7 @@ def test_names_that_the_policy_ignores_are_not_imported(
     folder = new_workspace(tmp_path, "version: 1\npolicy: {ignore: [Tw*]}\n")
     ran = run(folder, populated)
     assert ran.code == 0
-    assert "Ignored by policy.ignore: 'Twin', 'Twin'" in ran.err
+    assert 'Ignored by policy.ignore: "Twin", "Twin"' in ran.err
     assert "Twin" not in str(resources(folder))
 
 
@@ -447,7 +447,7 @@ def test_a_secret_in_a_plain_field_is_not_written(
     pasted["destination"]["config"]["table_name"] = f"t_{SECRET}"
     populated.call("POST", f"/api/projects/{populated.project_id}/batch_exports/", pasted)
     environ = {**populated.environ(), "RECONCILER_SECRET_TOKEN": SECRET}
-    ran = reconciler("import", "-C", folder, "--name", "Pasted", environ=environ)
+    ran = reconciler("import", "-C", folder, "Pasted", environ=environ)
     assert ran.code == 0, ran.err
     assert "destination.config.table_name: it contains the value of a secret" in ran.err
     assert not any(SECRET in path.read_text() for path in folder.rglob("*.yaml"))
@@ -495,7 +495,7 @@ def test_apply_p4_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_
     with start_emulator(seed=tmp_path / "seed.json", extra=("--dialect", dialect)) as running:
         folder = new_workspace(tmp_path / "workspace")
         assert "Flow" not in run(folder, running, "--dry-run").out
-        assert run(folder, running, "--id", identity).code == 0
+        assert run(folder, running, identity).code == 0
         (flow,) = resources(folder)["batch_exports"].values()
         assert flow["id"] == identity
         assert plan(folder, running).code == 0

@@ -64,8 +64,8 @@ reads    0   validate --format gitlab
 reads    0   validate --format sarif
 reads    0   import --dry-run
 reads    0   import --dry-run --format json
-files    0   import --name Stray
-files    0   import --id {Stray}
+files    0   import Stray
+files    0   import {Stray}
 files    0   import
 reads    2   drift orders --write --diff
 files    2   drift orders --write

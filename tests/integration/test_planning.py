@@ -261,5 +261,5 @@ def test_an_id_in_other_letters_than_those_of_the_service_is_an_error_at_its_pla
         assert f"resources.yaml:16:10: error: batch_export.lake: {problem}" in shown
         assert f"hint: write it as the service does: `id: {live_id}`" in shown
     empty = write(tmp_path / "empty", {"reconciler.yaml": "version: 1\n"})
-    ran = reconciler("import", "--id", live_id.upper(), "-C", empty, environ=running.environ())
+    ran = reconciler("import", live_id.upper(), "-C", empty, environ=running.environ())
     assert 'hint: did you mean "lake"' in ran.err

@@ -147,9 +147,7 @@ def test_plan_i6_objects_of_another_tool_are_imported_by_name_only(world: World)
     world.running.call("POST", path, config)
     left = json.loads(world.run("import", "--dry-run", "--format", "json").out)
     assert "posthog-definitions" in left["not_imported"][0]["why"]
-    named = json.loads(
-        world.run("import", "--dry-run", "--format", "json", "--name", "Marked*").out
-    )
+    named = json.loads(world.run("import", "--dry-run", "--format", "json", "Marked*").out)
     assert [item["address"] for item in named["resources"]] == ["batch_export.marked"]
 
 

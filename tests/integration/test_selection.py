@@ -77,7 +77,7 @@ def run(folder: Path, service: RunningEmulator, *arguments: str | Path) -> Ran:
         (("--exclude", "x*"), "nothing matches 'x*'", "an address (kind.key), an id"),
         (("--rotate-secrets=batch_export.nope*",), "nothing matches 'batch_export.nope*'", "known"),
         (("--target", "web-lake,orderss"), "nothing matches 'orderss'", "batch_export.orders?"),
-        (("--target", "Hand-made"), '"Hand-made" (batch_export.id:', "reconciler import --id"),
+        (("--target", "Hand-made"), '"Hand-made" (batch_export.id:', "`reconciler import "),
         (("--target", "web-lake", "--kind", "project"), "the options select no resource", ""),
     ],
 )
@@ -231,12 +231,12 @@ def test_show_refuses_an_ambiguous_and_an_unknown_name(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "imported"),
     [
-        (("--name", "Hand-made"), "hand-made"),
-        (("--name", "Hand*"), "hand-made"),
+        (("Hand-made",), "hand-made"),
+        (("Hand*",), "hand-made"),
         (("--project", "project.app", "--kind", "batch_exports"), "shared"),
         (("--project", "2"), "shared"),
-        (("--name", "Shared,Hand-made"), "shared"),
-        (("--project", "app", "--name", "Sha*"), "shared"),
+        (("Shared,Hand-made",), "shared"),
+        (("--project", "app", "Sha*"), "shared"),
     ],
 )
 def test_experience_1_import_takes_any_name(
@@ -254,10 +254,10 @@ def test_experience_1_import_takes_any_name(
     ("options", "message"),
     [
         (("--project", "Ap"), "did you mean project.app?"),
-        (("--name", "Shared", "--name", "Hand-mad"), 'did you mean "Hand-made" ('),
-        (("--id", "nope"), "nothing matches 'nope' (--id)"),
+        (("Shared", "Hand-mad"), 'did you mean "Hand-made" ('),
+        (("nope",), "nothing matches 'nope'"),
         (("--kind", "dashboards"), "unknown kind 'dashboards'"),
-        (("--project", "app", "--name", "Hand-made"), "no live object matches app, Hand-made"),
+        (("--project", "app", "Hand-made"), "no live object matches app, Hand-made"),
     ],
 )
 def test_experience_1_an_import_of_nothing_is_a_usage_error(
@@ -286,7 +286,7 @@ def test_experience_33_a_missing_workspace_is_reported_before_a_missing_terminal
         ("pause", "--auto-approve"),
         ("backfill", "--from", "2026-01-01", "--to", "2026-01-02", "--dry-run"),
         ("plan", "--target"),
-        ("import", "--dry-run", "--name"),
+        ("import", "--dry-run"),
     ],
 )
 def test_i14_a_comma_list_is_one_for_arguments_and_options(

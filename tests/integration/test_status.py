@@ -184,7 +184,7 @@ def test_m2_a_pause_by_the_service_is_a_failure_unless_the_files_declare_it(
     assert (orders.state, orders.paused_by_service) == (State.FAILING, True)
     text = "paused by the service after 3 failures: no such bucket"
     assert orders.notes[0].message == text
-    words = ("import", "-C", tmp_path, "--project", "1", "--name", "Orders")
+    words = ("import", "-C", tmp_path, "--project", "1", "Orders")
     imported = reconciler(*words, environ=running.environ())
     text = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.yaml"))
     assert ("Orders" in text, "paused" in text) == (True, False), imported.err

@@ -43,9 +43,7 @@ def test_ecosystem_10_an_export_is_taken_over_by_name(
     folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
     environ = service.environ()
     words = next(
-        line.split()[1:]
-        for line in PAGE.splitlines()
-        if line.startswith("reconciler import --name")
+        line.split()[1:] for line in PAGE.splitlines() if line.startswith("reconciler import '")
     )
     words = [word.strip("'") for word in words]
     ran = reconciler(*words, "-C", folder, environ=environ)

@@ -86,11 +86,10 @@ class Choice(Struct, frozen=True):
     """Which live objects to import. What is empty does not limit.
 
     `names` and `parents` name objects (`planning/names.py`); a parent also selects what is in it.
-    `ids` are exact. `kinds` are names of kinds.
+    `kinds` are names of kinds.
     """
 
     names: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
     parents: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
@@ -110,25 +109,21 @@ def chosen(choice: Choice, context: ImportContext) -> tuple[LiveObject, ...]:
         for address, live in objects.items()
         if kinds_by_name()[live.kind].parent is None
     )
-    named = names.addresses(choice.names, "--name")
+    named = names.addresses(choice.names)
     inside = parents.addresses(choice.parents, "--project")
-    for live_id in choice.ids:
-        if all(live.id != live_id for live in objects.values()):
-            raise names.nothing(live_id, "--id")
 
     def fits(address: Address, live: LiveObject) -> bool:
         parent = context.parent_of(live) or live
         own = context.claims.get(parent.identity) or parent.address
         return (
             (not choice.kinds or live.kind in choice.kinds)
-            and (not choice.ids or live.id in choice.ids)
             and (not choice.names or address in named)
             and (not choice.parents or own in inside)
         )
 
     selected = [live for address, live in objects.items() if fits(address, live)]
-    if not selected and (choice.names or choice.ids or choice.parents):
-        given = ", ".join((*choice.parents, *choice.names, *choice.ids))
+    if not selected and (choice.names or choice.parents):
+        given = ", ".join((*choice.parents, *choice.names))
         raise BadUsage(f"no live object matches {given} together")
     order = [kind.name for kind in all_kinds()]
     return tuple(sorted(selected, key=lambda live: (order.index(live.kind), live.name, live.id)))
@@ -146,7 +141,6 @@ def may_choose(choice: Choice) -> Callable[[LiveObject], bool]:
 
     return lambda live: (
         (not choice.kinds or live.kind in choice.kinds)
-        and (not choice.ids or live.id in choice.ids)
         and may_match(live, choice.names)
         and (kinds_by_name()[live.kind].parent is not None or may_match(live, choice.parents))
     )

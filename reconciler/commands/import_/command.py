@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import click
+
+from reconciler.commands import completing
 from reconciler.commands.command import command, option
 from reconciler.commands.options import (
     KINDS,
-    NAMES,
     PARENTS,
     format_option,
     rate_option,
@@ -30,24 +32,17 @@ _KINDS = ", ".join(kinds_by_name())
         ("import", "Import everything that is not in the files"),
         ("import --project 'Web shop' --dry-run", "Show what would be written for one project"),
         (
-            "import --id 0192a3c4-0000-0000-0000-5b6d7e8f9a0b --into exports/web.yaml",
+            "import 0192a3c4-0000-0000-0000-5b6d7e8f9a0b --into exports/web.yaml",
             "Import one object into a file",
         ),
     ),
     page="docs/adopt.md",
 )
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @rate_option
 @option("--project", **PARENTS, help="Only these projects and their contents.")
-@option("--name", **NAMES, help="Only these objects: name, id, key, address or glob.")
 @option("--kind", **KINDS, help=f"Only objects of these kinds: {_KINDS}.")
-@option(
-    "--id",
-    "ids",
-    multiple=True,
-    metavar="ID",
-    help="Only the object with this id, even if no list shows it.",
-)
 @option("--into", default="", metavar="PATH", help="File or folder in the workspace to write to.")
 @option(
     "--share-secrets",
@@ -56,11 +51,12 @@ _KINDS = ", ".join(kinds_by_name())
 )
 @option("--dry-run", is_flag=True, help="Write nothing; show a diff.")
 @format_option("imported")
-def import_command(*, output_format: str, **options: Any) -> int:
+def import_command(names: tuple[str, ...], *, output_format: str, **options: Any) -> ExitCode:
     """Write live objects into files of the workspace. Does not change live state.
 
-    Without options, imports everything that is not in the files yet. A plan of the written files
-    is empty: this is checked before any file changes. Existing files are extended.
+    Imports everything that is not in the files yet, or what NAME selects: name, id, key, address or
+    glob. An id also selects what no list shows. A plan of the written files is empty: this is
+    checked before any file changes. Existing files are extended.
 
     The API hides secrets: each becomes a reference to an environment variable, and these are
     listed. Exits with 1 if an object can't be imported; the others are.
@@ -69,12 +65,7 @@ def import_command(*, output_format: str, **options: Any) -> int:
     from reconciler.commands.import_.run import import_live, remarks_on_import
     from reconciler.commands.running import run_shown
 
-    choice = Choice(
-        names=options["name"],
-        ids=options["ids"],
-        parents=options["project"],
-        kinds=options["kind"],
-    )
+    choice = Choice(names, parents=options["project"], kinds=options["kind"])
     how = {name: options[name] for name in ("into", "dry_run", "share_secrets")}
     imported = run_shown(partial(import_live, choice=choice, **how), workspace_of(options))
     write_result(writer_of(output_format, "imported")(imported, render_options()))

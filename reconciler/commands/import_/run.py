@@ -49,7 +49,7 @@ from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_
 from reconciler.model.plan import Change, Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import ParentRef, Resource
-from reconciler.model.text import listed, printable, several
+from reconciler.model.text import listed, named, printable, several
 from reconciler.model.values import Path
 from reconciler.paths import (
     WORKSPACE_FILE,
@@ -66,7 +66,10 @@ from reconciler.render.options import RenderOptions
 from reconciler.service.live import Depth, read_live
 
 _MOST = 10
+_ID = re.compile(r"\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The id of an object, which may be in no list."""
 _MOST_USERS = 3
+_AS_ANOTHER = "to import it as another resource, pass its id"
 _COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
 
 
@@ -113,7 +116,7 @@ async def import_live(
     )
     depth = Depth(
         in_full=may_choose(choice),
-        ids=frozenset(choice.ids),
+        ids=frozenset(part for text in choice.names for part in parts(text) if _ID.fullmatch(part)),
         parents=frozenset(part for text in choice.parents for part in parts(text)),
     )
     async with session.connected() as transport:
@@ -124,8 +127,8 @@ async def import_live(
             for item in live.by_identity.values()
             if depth.in_full(item) and uses_any(kinds_by_name()[item.kind], item.body)
         }
-        named = session.needed(live, PlanOptions()).integrations
-        live = await session.with_integrations(transport, live, users | named)
+        needed = session.needed(live, PlanOptions()).integrations
+        live = await session.with_integrations(transport, live, users | needed)
         imported = _imported(
             choice, session, filing, live, share_secrets=share_secrets, dry_run=dry_run
         )
@@ -202,14 +205,11 @@ def _selected(
     ignored_ids = {live.identity for live in matching.ignored}
     ignored = tuple(live for live in objects if live.identity in ignored_ids)
     wanted = [live for live in objects if live.identity not in ignored_ids]
-    among = None if choice.names or choice.ids else renamed
+    among = None if choice.names else renamed
     reasons = {live.identity: _reason_against(live, context, among) for live in wanted}
     for live in wanted if among is not None else ():
         if addresses := matching.undecided.get(live.identity):
-            reasons[live.identity] = (
-                f"it may be {listed(addresses, _MOST)}; to import it as another resource, "
-                f"pass --id {live.id}"
-            )
+            reasons[live.identity] = f"it may be {listed(addresses, _MOST)}; {_AS_ANOTHER}"
     every = adoptions([live for live in wanted if reasons[live.identity] is None], context)
     new = tuple(item for item in every if item.live.identity not in context.claims)
     refused = (Left(live, (), reason) for live in wanted if (reason := reasons[live.identity]))
@@ -228,13 +228,13 @@ def _reason_against(
     if renamed is None or live.identity in context.claims:
         return None
     if is_of_other_tool(live.name):
-        return f"it is managed by {OTHER_TOOL}; to import it, pass --id {live.id}"
+        return f"it is managed by {OTHER_TOOL}; to import it, pass its id"
     address = renamed.get(live.identity) or (renamed.get(parent.identity) if parent else None)
     if address is None:
         return None
     return (
         f"it is probably {address}, renamed in the service: set its `name`, or "
-        f"`lifecycle.renamed_from`; to import it as another resource, pass --id {live.id}"
+        f"`lifecycle.renamed_from`; {_AS_ANOTHER}"
     )
 
 
@@ -280,7 +280,7 @@ def remarks_on_import(imported: Imported) -> str:
     lines += [f"Not imported: {_left(left)}" for left in imported.refused]
     lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
     if imported.ignored:
-        names = [f"'{printable(live.name)}'" for live in imported.ignored]
+        names = [named(live.name) for live in imported.ignored]
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
     lines.append(f"{several(imported.calls, 'API call')}")
     return "".join(f"{line}\n" for line in lines)
@@ -302,7 +302,9 @@ def _secrets(imported: Imported) -> Iterator[str]:
 
 def _left(left: Left) -> str:
     field = f" {left.what}" if left.path else ""
-    return printable(f"{left.live.kind} '{left.live.name}' (id {left.live.id}){field}: {left.why}")
+    return printable(
+        f"{left.live.kind} {named(left.live.name)} (id {left.live.id}){field}: {left.why}"
+    )
 
 
 def _counts(imported: Imported) -> str:
