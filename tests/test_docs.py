@@ -67,3 +67,13 @@ def test_every_path_of_the_repository_exists(name: str) -> None:
     ]
     assert paths
     assert not missing
+
+
+def test_the_table_of_environment_variables_is_complete() -> None:
+    """Every variable whose name begins as that of the tool is in docs/configuration.md."""
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "reconciler").rglob("*.py"))
+    names = {name for text in texts for name in re.findall(r'"(RECONCILER_[A-Z_]+)"', text)}
+    table = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    table = table.split("\n## Environment variables\n")[1].split("\n## ")[0]
+    documented = set(re.findall(r"`(RECONCILER_[A-Z_]+)\*?`", table))
+    assert documented == names
