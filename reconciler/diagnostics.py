@@ -9,8 +9,7 @@ from typing import Generic, TypedDict, TypeVar, Unpack
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.codes import meaning
-from reconciler.errors import ExitCode, LoadingStopped, ReconcilerError
+from reconciler.errors import ExitCode, LoadingStopped, ReconcilerError, meaning
 
 _R = TypeVar("_R")
 

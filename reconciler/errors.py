@@ -1,10 +1,14 @@
-"""The exceptions that end a command."""
+"""The exceptions that end a command, and the codes of diagnostics with their hints: `codes.toml`.
+
+SARIF and docs/reference/diagnostics.md show the codes apart from the messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Self
+from functools import cache
+from typing import NamedTuple, Self
 
 
 class ExitCode(IntEnum):
@@ -23,6 +27,41 @@ class ExitCode(IntEnum):
         """Return the code of a failure: after changes were sent it is 3, unless interrupted."""
         kept = not sent or self in (ExitCode.FINE, ExitCode.INTERRUPTED)
         return self if kept else ExitCode.PARTLY_APPLIED
+
+
+class Meaning(NamedTuple):
+    """What a code means.
+
+    `hint` is the default hint of its diagnostics. `fix` is the general advice for a code whose
+    diagnostics have hints of their own.
+    """
+
+    title: str
+    fix: str | None = None
+    hint: str | None = None
+
+    @property
+    def help(self) -> str:
+        """The advice, as a sentence."""
+        text = self.fix or self.hint or "see the message for the fix"
+        return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
+
+
+@cache
+def codes() -> Mapping[str, Meaning]:
+    """Return the meaning of every code. Most runs have no diagnostics, and read no file."""
+    import tomllib
+
+    from reconciler.packaged import packaged
+
+    text = packaged("codes.toml").read_text(encoding="utf-8")
+    return {code: Meaning(**words) for code, words in tomllib.loads(text).items()}
+
+
+def meaning(code: str) -> Meaning:
+    """Return the meaning of a code; for an unknown code, a title from its words."""
+    words = code.replace("-", " ")
+    return codes().get(code, Meaning(words[:1].upper() + words[1:]))
 
 
 class ReconcilerError(Exception):
@@ -98,8 +137,6 @@ class UnreadableFile(ReconcilerError):
     """A file exists and cannot be read. `code` is that of its diagnostic."""
 
     def __init__(self, message: str, *, code: str = "unreadable-file") -> None:
-        from reconciler.codes import meaning
-
         super().__init__(message, hint=meaning(code).hint)
         self.code = code
 

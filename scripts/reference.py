@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.codes import codes  # noqa: E402
+from reconciler.errors import codes  # noqa: E402
 from reconciler.kinds import all_kinds, behaviour_of  # noqa: E402
 from reconciler.kinds.behaviour import Rule  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402

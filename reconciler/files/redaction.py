@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from yaml.nodes import Node
 
-from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic, Mark
+from reconciler.errors import meaning
 from reconciler.files.yaml.document import NULL_TAG, Document, nodes_in
 from reconciler.model.files import Side
 from reconciler.model.redaction import MASK, redact_line, secret_spans, starts_secret

@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.errors import meaning
 from reconciler.model.plan import Plan, Severity
 from reconciler.model.text import (
     Annotations,

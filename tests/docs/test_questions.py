@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.codes import codes
+from reconciler.errors import codes
 from reconciler.kinds import all_kinds, behaviour_of
 from tests.conftest import ROOT
 from tests.docs.questions import QUESTIONS

@@ -6,9 +6,8 @@ import tomllib
 
 import pytest
 
-from reconciler.codes import codes
 from reconciler.commands.explain import explain
-from reconciler.errors import BadUsage
+from reconciler.errors import BadUsage, codes
 from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.schemas import known_schema
 from tests.conftest import ROOT

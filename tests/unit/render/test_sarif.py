@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from reconciler.codes import codes, meaning
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.errors import codes, meaning
 from reconciler.model.text import printable
 from reconciler.render.ci_reports import diagnostics_as_sarif
 from reconciler.render.options import RenderOptions

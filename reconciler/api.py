@@ -1,0 +1,49 @@
+"""The names of the Python API (docs/api.md), which `reconciler` imports when one is named."""
+
+# ruff: noqa: PLC0414 - an alias makes a name public for type checkers
+
+from reconciler.commands.apply.run import Applied as Applied
+from reconciler.commands.apply.run import apply as apply
+from reconciler.commands.backfill.cancel import cancel_backfills as cancel_backfills
+from reconciler.commands.backfill.run import Backfilled as Backfilled
+from reconciler.commands.backfill.run import ClosedGaps as ClosedGaps
+from reconciler.commands.backfill.run import SincePause as SincePause
+from reconciler.commands.backfill.run import Span as Span
+from reconciler.commands.backfill.run import backfill as backfill
+from reconciler.commands.compare import EnvironmentComparison as EnvironmentComparison
+from reconciler.commands.compare import compare as compare
+from reconciler.commands.drift.report import Drift as Drift
+from reconciler.commands.drift.run import drift as drift
+from reconciler.commands.gaps import GapReport as GapReport
+from reconciler.commands.gaps import gaps as gaps
+from reconciler.commands.import_.choice import Choice as Choice
+from reconciler.commands.import_.run import import_live as import_live
+from reconciler.commands.logs import logs as logs
+from reconciler.commands.pause.run import pause as pause
+from reconciler.commands.pause.run import plan_pause as plan_pause
+from reconciler.commands.plan.work import PlanResult as PlanResult
+from reconciler.commands.plan.work import plan as plan
+from reconciler.commands.projects import ProjectDetails as ProjectDetails
+from reconciler.commands.projects import ProjectReport as ProjectReport
+from reconciler.commands.projects import projects as projects
+from reconciler.commands.projects import reset_token as reset_token
+from reconciler.commands.projects import show_project as show_project
+from reconciler.commands.recording import Outputs as Outputs
+from reconciler.commands.runs import runs as runs
+from reconciler.commands.runtime import Reported as Reported
+from reconciler.commands.runtime import Runtime as Runtime
+from reconciler.commands.runtime import Workspace as Workspace
+from reconciler.commands.session import load as load
+from reconciler.commands.status.report import StatusReport as StatusReport
+from reconciler.commands.status.state import status as status
+from reconciler.errors import ReconcilerError as ReconcilerError
+from reconciler.files.loading import Loaded as Loaded
+from reconciler.model.backfill_plan import BackfillPlan as BackfillPlan
+from reconciler.model.event import Event as Event
+from reconciler.model.files import Imported as Imported
+from reconciler.model.kind import Action as Action
+from reconciler.model.plan import Plan as Plan
+from reconciler.model.policy import PlanOptions as PlanOptions
+from reconciler.model.policy import Selection as Selection
+from reconciler.model.run import LogReport as LogReport
+from reconciler.model.run import RunReport as RunReport
