@@ -38,6 +38,7 @@ from reconciler.model.values import (
     SecretValue,
     escaped_text,
     map_leaves,
+    mapping_of,
     references_in,
     text_parts,
     with_default,
@@ -360,11 +361,12 @@ def readable_of(workspace: Mapping[str, Any], *, allow_exec: bool) -> Readable:
 
 
 def key_variables(workspace: Mapping[str, Any]) -> frozenset[str]:
-    """Return the environment variables with the API keys of all environments."""
-    environments = workspace.get("environments")
-    entries = environments.values() if isinstance(environments, dict) else ()
-    keys = (entry.get("api_key") for entry in entries if isinstance(entry, dict))
-    texts = (key for key in keys if isinstance(key, str))
+    """Return the environment variables with API keys and headers of all environments."""
+    entries = [mapping_of(entry) for entry in mapping_of(workspace.get("environments")).values()]
+    clients = (mapping_of(entry.get("client")) for entry in (workspace, *entries))
+    headers = (value for item in clients for value in mapping_of(item.get("headers")).values())
+    values = (*(entry.get("api_key") for entry in entries), *headers)
+    texts = (value for value in values if isinstance(value, str))
     references = (reference for text in texts for reference in references_in(text))
     names = (
         reference.argument.partition(":-")[0]

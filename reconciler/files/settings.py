@@ -55,6 +55,7 @@ _CLIENT_TYPES: Mapping[str, tuple[type, ...]] = {
 _USE = re.compile(r"\$\{var:([^}]+)\}")
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
 _ID_HINT = "copy the id from the settings of the organization: letters, digits and `-`"
+_OF_HEADER = "client.headers."
 _HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _OWN_HEADER = re.compile(
     r"authorization|host|cookie2?|content-.*|proxy-.*|transfer-encoding|connection|keep-alive|te"
@@ -258,7 +259,7 @@ def connection_of(
     key = used_key = _key_of(workspace, environment, references)
     written = own | ({"api_key": str(key)} if key is not None else {})
     headers = _headers_of(workspace, environment, references)
-    written |= {f"client.headers.{name}": str(header) for name, header in headers.items()}
+    written |= {f"{_OF_HEADER}{name}": str(header) for name, header in headers.items()}
     settings = dict(own)
     for name, variable in ADDRESS.items():
         value = environ.get(variable)
@@ -310,12 +311,16 @@ def changed_connection(
         old = trusted.written.get(name) or used
         if new.rstrip("/") not in (old.rstrip("/"), used):
             before = f" from {quoted(old)}" if old else ""
-            header = name.removeprefix("client.headers.")
+            header = name.removeprefix(_OF_HEADER)
             path: Path = ("environments", environment, name)
             if header != name:
                 path = (*_headers_at(workspace, environment), header)
             at = workspace.mark(path)
             yield Refusal("connection", f"`{name}` changes{before} to {quoted(new)}", at=at)
+    for name in trusted.written:
+        if name.startswith(_OF_HEADER) and name not in own.written:
+            at = workspace.mark(_headers_at(workspace, environment))
+            yield Refusal("connection", f"`{name}` is removed", at=at)
 
 
 def _disagreement(

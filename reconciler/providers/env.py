@@ -93,7 +93,7 @@ def _reserved(name: str, context: FillContext) -> _Refusal | None:
     if re.fullmatch(_RUNNER, name):
         content = "a token of the CI runner"
     elif is_key and not context.rules.for_api_key:
-        content = "the API key"
+        content = "the API key or a header of the client"
     else:
         return None
     message = f"environment variable {name} contains {content}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -36,7 +36,8 @@ def proxy(status: int, location: str = "") -> Iterator[tuple[str, list[dict[str,
             self.send_header("Location", location)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(ConnectionError):  # A failed command closes its other connections.
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -55,10 +56,13 @@ def run(folder: Path, *words: str, **environ: str) -> Ran:
     return reconciler(*words, "-C", folder, environ={**CONNECTION, **ENVIRON, **environ})
 
 
-def test_headers_are_sent_and_masked_in_an_error_that_echoes_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["-v", "--debug"])
+def test_headers_are_sent_and_masked_in_an_error_that_echoes_them(
+    tmp_path: Path, option: str
+) -> None:
     write(tmp_path, {"reconciler.yaml": WORKSPACE})
     with proxy(400) as (address, received):
-        ran = run(tmp_path, "plan", "--debug", RECONCILER_BASE_URL=address)
+        ran = run(tmp_path, "plan", option, RECONCILER_BASE_URL=address)
     assert ran.code == 1
     assert received[0]["cf-access-client-id"] == "client.access"
     assert received[0]["x-access"] == f"Token {SECRET}"
@@ -138,3 +142,55 @@ def test_the_trusted_branch_decides_the_headers(emulator: RunningEmulator, tmp_p
         run(tmp_path, "plan", RECONCILER_BASE_URL=address, RECONCILER_TRUST_REF="refs/heads/main")
     assert received
     assert all("x-access" not in headers for headers in received)
+
+
+def test_headers_of_an_environment_replace_those_of_the_workspace(tmp_path: Path) -> None:
+    entry = "{client: {headers: {X-Own: '${env:CF_TOKEN}'}}}"
+    write(tmp_path, {"reconciler.yaml": f"{WORKSPACE}environments: {{a: {entry}, b: {{}}}}\n"})
+    with proxy(400) as (address, received):
+        for name in "ab":
+            run(tmp_path, "plan", "-e", name, RECONCILER_BASE_URL=address)
+    own = {"x-own", "x-access", "cf-access-client-id"}
+    first, *_, last = ({*headers} & own for headers in received)
+    assert (first, last) == ({"x-own"}, {"x-access", "cf-access-client-id"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ("{X-Access: '${env:CF_ID}'}", "`client.headers.X-Access` changes from"),
+        ("{X-New: '${env:CF_ID}', X-Access: '${env:CF_TOKEN}'}", "`client.headers.X-New` changes"),
+        ("{}", "`client.headers.X-Access` is removed"),
+    ],
+)
+def test_changed_headers_are_a_danger_with_its_place_and_apply_refuses_them(
+    emulator: RunningEmulator, tmp_path: Path, headers: str, message: str
+) -> None:
+    def workspace(headers: str) -> dict[str, str]:
+        return {"reconciler.yaml": f"version: 1\nclient:\n  headers: {headers}\n"}
+
+    write(tmp_path, workspace("{X-Access: '${env:CF_TOKEN}'}"))
+    repo = Git.init(tmp_path)
+    repo.commit()
+    repo.run("switch", "-q", "-c", "topic")
+    write(tmp_path, workspace(headers))
+    repo.commit()
+    environ = emulator.environ() | {"RECONCILER_TRUST_REF": "refs/heads/main"}
+    plan = run(tmp_path, "plan", **environ)
+    assert (plan.code, f"takes effect after the merge: {message}" in plan.out) == (0, True)
+    assert "reconciler.yaml:3:" in plan.out
+    assert run(tmp_path, "apply", "--auto-approve", **environ).code == 5
+
+
+@pytest.mark.parametrize("provider", ["env", "secret:env"])
+def test_variables_of_headers_are_reserved_like_that_of_the_key(
+    tmp_path: Path, provider: str
+) -> None:
+    """Otherwise a pull request could send one to a destination."""
+    text = f"env: [CF_TOKEN]\nsecrets: [CF_TOKEN]\nvars: {{a: '${{{provider}:CF_TOKEN}}'}}\n"
+    files = {
+        "reconciler.yaml": f"{WORKSPACE}{text}",
+        "a.yaml": "projects: {a: {name: '${var:a}'}}\n",
+    }
+    ran = run(write(tmp_path, files), "validate")
+    assert (ran.code, "[reserved-variable]" in ran.err + ran.out) == (1, True)

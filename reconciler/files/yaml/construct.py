@@ -328,9 +328,9 @@ class Constructor:
         if comment is None:
             return None
         column = end.column + comment.start(1) - end.index + 1
-        hint = f"quote a value that begins with #: '{comment[1].rstrip()}'"
         at = Mark(self.document.file, end.line + 1, column)
-        self.problems.error("ambiguous-yaml", DIFFERENT, at=at, hint=hint)
+        hint = f"quote it: '{comment[1].rstrip()}'; write a space after # in a comment"
+        self.problems.error("ambiguous-yaml", "no value: # begins a comment", at=at, hint=hint)
         return None if "ambiguous-yaml" in self.problems.lenient else Unknown()
 
     def _look_alike(self, text: str, event: Any) -> JSON:
