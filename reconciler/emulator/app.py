@@ -31,12 +31,6 @@ _reads = partial(Operation, scope="batch_export:read")
 _writes = partial(Operation, scope="batch_export:write")
 _reads_project = partial(Operation, scope="project:read", on_project=True)
 _writes_project = partial(Operation, scope="project:write", on_project=True)
-_ON_ORGANIZATION: Mapping[str, tuple[str, ...]] = {
-    "interface": ("{id}/backfill/",),
-    "2025": ("{id}/backfill/", "{id}/logs/"),
-    "2026": ("{id}/logs/",),
-}
-"""Paths inside an export below the organization path; real servers crash there (1.10)."""
 
 
 def paths_of_interface(
@@ -51,9 +45,8 @@ def paths_of_interface(
         if place.startswith("organizations") and not world.dialect.organization_list:
             continue
         if place.startswith("organizations"):
-            kept = _ON_ORGANIZATION[world.dialect.name]
             paths |= _below(base, _of_exports(exports))
-            paths |= _below(base, {rest: inside[rest] for rest in kept})
+            paths |= _below(base, {rest: inside[rest] for rest in world.dialect.organization_paths})
         else:
             # The steps come before `{id}/`, which matches their paths, too.
             paths |= _below(base, _of_tests(world, tests))

@@ -58,6 +58,8 @@ class Dialect:
         Whether it is answered under that name; otherwise it is in `schema`, rewritten.
     organization_list
         Whether the organization path of exports exists.
+    organization_paths
+        Paths inside an export below the organization path; real servers crash there (1.10).
     backfill_paths
         Which of the paths `backfill` and `backfills` exist (1.8).
     window_days
@@ -77,6 +79,7 @@ class Dialect:
     query_field: str = "hogql_query"
     query_shown: bool = False
     organization_list: bool = True
+    organization_paths: tuple[str, ...] = ("{id}/logs/",)
     backfill_paths: tuple[str, ...] = ("backfill", "backfills")
     window_days: int | None = 7
     failures_to_pause: int = 10
@@ -91,10 +94,16 @@ INTERFACE = Dialect(
     real=False,
     query_field="sql_query",
     query_shown=True,
+    organization_paths=("{id}/backfill/",),
     backfill_paths=("backfill",),
     window_days=None,
 )
-V2025 = Dialect(name="2025", older=True, intervals=(*_LONG_INTERVALS, "every 5 minutes"))
+V2025 = Dialect(
+    name="2025",
+    older=True,
+    organization_paths=("{id}/backfill/", "{id}/logs/"),
+    intervals=(*_LONG_INTERVALS, "every 5 minutes"),
+)
 V2026 = Dialect(
     name="2026",
     newest=True,

@@ -128,7 +128,7 @@ def command(  # noqa: PLR0913 - one for each option
     """
     if until_stdin_ends:
         threading.Thread(target=_exit_with_stdin, daemon=True).start()
-    if dialect != "2026" and not organization_list:
+    if not DIALECTS[dialect].newest and not organization_list:
         raise click.UsageError("--no-organization-list needs --dialect 2026")
     served = replace(DIALECTS[dialect], organization_list=organization_list)
     try:
