@@ -25,7 +25,7 @@ from reconciler.commands.options import (
 from reconciler.commands.output import render_options, worst_of
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError, ServiceError
 from reconciler.model.field_types import time_text
-from reconciler.model.kind import Dialect
+from reconciler.model.kind import SINCE_2026
 from reconciler.model.run import STATUSES, ListedRun, Run, RunReport, SubjectOfRuns
 from reconciler.model.times import Moment, window_at
 
@@ -125,7 +125,7 @@ async def runs(  # noqa: PLR0913 - the options of the command
             "after": time_text(start or BEGINNING),
             **({} if end is None else {"before": time_text(end)}),
         }
-        if statuses and targets.live.dialect is Dialect.V2026:
+        if statuses and targets.live.dialect in SINCE_2026:
             query["status"] = tuple(statuses)
         most = None if limit is None else limit + 1
         every = await together(

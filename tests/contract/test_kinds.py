@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pkgutil import iter_modules
 
 import pytest
@@ -12,8 +13,9 @@ from jsonschema import Draft202012Validator
 from reconciler import kinds
 from reconciler.kinds import all_kinds, behaviour_of
 from reconciler.model.field_types import canonical_text
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.schemas import schema, schema_names
+from tests.conftest import ROOT
 
 KINDS = all_kinds()
 _json = st.recursive(
@@ -64,3 +66,12 @@ def test_every_rule_explains_itself(kind: Kind) -> None:
 def test_every_module_of_a_kind_is_that_of_a_schema() -> None:
     modules = {module.name for module in iter_modules(kinds.__path__) if module.ispkg}
     assert modules <= {kind.name for kind in KINDS}
+
+
+def test_no_module_asks_for_the_newest_server_alone() -> None:
+    """A server that comes later behaves as the newest known one, unless a fact says otherwise."""
+    newest = list(Dialect)[-1]
+    alone = re.compile(rf"is (?:not )?Dialect\.{newest.name}\b")
+    package = ROOT / "reconciler"
+    asking = [path for path in package.rglob("*.py") if alone.search(path.read_text("utf-8"))]
+    assert asking == []
