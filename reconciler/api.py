@@ -20,7 +20,6 @@ from reconciler.commands.import_.choice import Choice as Choice
 from reconciler.commands.import_.run import import_live as import_live
 from reconciler.commands.logs import logs as logs
 from reconciler.commands.pause.run import pause as pause
-from reconciler.commands.pause.run import plan_pause as plan_pause
 from reconciler.commands.plan.work import PlanResult as PlanResult
 from reconciler.commands.plan.work import plan as plan
 from reconciler.commands.projects import ProjectDetails as ProjectDetails

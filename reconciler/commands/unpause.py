@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.commands.apply.command import finish
 from reconciler.commands.command import command
-from reconciler.commands.options import next_command
 from reconciler.commands.pause.command import pausing_options, toggled
-from reconciler.commands.streams import write_note
-from reconciler.errors import ExitCode
 
 
 @command(
@@ -30,11 +26,4 @@ def unpause_command(names: tuple[str, ...], **options: Any) -> int:
     """
     from reconciler.model.kind import Action
 
-    applied = toggled(Action.UNPAUSE, names, options)
-    if applied is None:
-        return ExitCode.FINE
-    code = finish(applied)
-    if done := [str(end.change.address) for end in applied.ended.report.done]:
-        words = next_command("backfill", *done, "--since-pause")
-        write_note(f"hint: export what the pause skipped:\n  {words}\n")
-    return code
+    return toggled(Action.UNPAUSE, names, options)

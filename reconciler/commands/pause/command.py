@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from reconciler.commands import completing
 from reconciler.commands.apply.command import Terminal, finish, run_stoppable
@@ -17,24 +15,18 @@ from reconciler.commands.options import (
     all_of,
     auto_approve_option,
     log_option,
+    next_command,
     rate_option,
     text_or_json_option,
     workspace_of,
     workspace_options,
 )
 from reconciler.commands.output import render_options
-from reconciler.commands.streams import (
-    ByteOutput,
-    is_interactive,
-    write_calls,
-    write_note,
-    write_report,
-)
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.commands.streams import ByteOutput, is_interactive, write_note, write_report
+from reconciler.errors import BadUsage
 from reconciler.model.text import listed
 
 if TYPE_CHECKING:
-    from reconciler.commands.apply.run import Applied
     from reconciler.commands.plan.work import PlanResult
     from reconciler.model.event import Report
     from reconciler.model.kind import Action
@@ -66,65 +58,56 @@ pausing_options = all_of(
 """The names and the options that both commands have."""
 
 
-def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> Applied | None:
-    """Pause or unpause objects; return how that ended, None for a dry run."""
-    from reconciler.commands.apply.run import Screen, check_policy
-    from reconciler.commands.pause.run import pause, plan_pause
+def toggled(action: Action, names: tuple[str, ...], options: dict[str, Any]) -> int:
+    """Pause or unpause objects, print how that ended, and return the exit code."""
+    from reconciler.commands.apply.run import Screen
+    from reconciler.commands.pause.run import pause
     from reconciler.commands.recording import Outputs
-    from reconciler.commands.running import progress, run_shown
+    from reconciler.commands.running import progress
+    from reconciler.model.kind import Action
 
     is_json = options["output_format"] == "json"
-    log_file: Path | None = options["log_file"]
     if not (names or options["project"] or options["destinations"]):
         raise BadUsage(
             "no export is named",
             hint="pass NAME, --project or --destination; '*' is every export",
         )
-    if options["reason"] is not None and log_file is None and not is_json:
+    if options["reason"] is not None and options["log_file"] is None and not is_json:
         raise BadUsage("--reason is for the audit log", hint="pass --log-file FILE, too")
-    listener, stream = progress(), ByteOutput() if is_json else None
-    terminal = _Terminal(Terminal(listener, render_options(), is_json=is_json), action)
-    chosen = {"projects": options["project"], "destinations": options["destinations"]}
-    chosen |= {"names": names, "action": action}
-    if options["dry_run"]:
-        result = run_shown(partial(plan_pause, **chosen), workspace_of(options), listener)
-        terminal.show(result)
-        write_calls(result.calls)
-        check_policy(result.plan)
-        return None
-    work = partial(
-        pause,
-        **chosen,
-        approve=terminal.inner.approve if is_interactive() and not is_json else None,
-        auto_approve=options["auto_approve"],
-        outputs=Outputs(log_file, stream, options["reason"]),
-        screen=Screen(terminal.show, terminal.report),
-    )
-    return run_stoppable(work, workspace_of(options), listener)
+    terminal = Terminal(progress(), render_options(), is_json=is_json)
 
-
-class _Terminal(Struct, frozen=True):
-    """Shows the plan, unless there is nothing to do: then it says so, and what an apply does."""
-
-    inner: Terminal
-    action: Action
-
-    def show(self, result: PlanResult) -> None:
-        """Show a plan."""
+    def show(result: PlanResult) -> None:
         plan = result.plan
-        if not plan.empty or plan.refusals or self.inner.is_json:
-            self.inner.show(result)
+        if not plan.empty or plan.refusals or is_json:
+            terminal.show(result)
             return
-        self.inner.progress.clear()
+        terminal.progress.clear()
         addresses = [change.address for change in plan.changes]
-        write_report(f"already {self.action}d: {listed(addresses, _MOST_LISTED)}\n")
+        write_report(f"already {action}d: {listed(addresses, _MOST_LISTED)}\n")
         for note in plan.notes:
             write_note(f"note: {note.about}: {note.message}\n")
 
-    def report(self, report: Report) -> None:
-        """Show how a plan ended that was not empty."""
+    def report(report: Report) -> None:
         if report.done or report.failed or report.skipped:
-            self.inner.report(report)
+            terminal.report(report)
+
+    work = partial(
+        pause,
+        names=names,
+        action=action,
+        projects=options["project"],
+        approve=terminal.approve if is_interactive() and not is_json else None,
+        outputs=Outputs(options["log_file"], ByteOutput() if is_json else None, options["reason"]),
+        screen=Screen(show, report),
+        **{name: options[name] for name in ("destinations", "dry_run", "auto_approve")},
+    )
+    applied = run_stoppable(work, workspace_of(options), terminal.progress)
+    code = finish(applied)
+    done = [str(end.change.address) for end in applied.ended.report.done]
+    if done and action is Action.UNPAUSE:
+        words = next_command("backfill", *done, "--since-pause")
+        write_note(f"hint: export what the pause skipped:\n  {words}\n")
+    return code
 
 
 @command(
@@ -147,5 +130,4 @@ def pause_command(names: tuple[str, ...], **options: Any) -> int:
     """
     from reconciler.model.kind import Action
 
-    applied = toggled(Action.PAUSE, names, options)
-    return ExitCode.FINE if applied is None else finish(applied)
+    return toggled(Action.PAUSE, names, options)

@@ -11,7 +11,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.run import Applied, MakePlan, Screen, apply, no_terminal
+from reconciler.commands.apply.run import (
+    Applied,
+    Screen,
+    Verification,
+    apply,
+    check_policy,
+    no_terminal,
+)
 from reconciler.commands.plan.work import PlanResult
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Workspace
@@ -20,6 +27,7 @@ from reconciler.commands.targets import Target, read_targets
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds, kinds_by_name
 from reconciler.model.address import Address, fits_any
+from reconciler.model.event import Ended, Report
 from reconciler.model.kind import Action, Field
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, Reason
@@ -112,10 +120,28 @@ class Toggling(Struct, frozen=True):
         return Note("next-apply", printable(text), about=address)
 
 
-def _plan_of(
-    names: Sequence[str], action: Action, projects: Sequence[str], destinations: Sequence[str]
-) -> MakePlan:
-    """Return what makes the plan of the objects that match all that is given."""
+async def pause(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    action: Action = Action.PAUSE,
+    *,
+    projects: Sequence[str] = (),
+    destinations: Sequence[str] = (),
+    dry_run: bool = False,
+    approve: Callable[[Plan], Awaitable[bool]] | None = None,
+    auto_approve: bool = False,
+    outputs: Outputs | None = None,
+    screen: Screen | None = None,
+) -> Applied:
+    """Pause exports, or do the other `action`, UNPAUSE: get approval, apply it, verify it.
+
+    `names` and `projects` are addresses, ids, keys, names or globs, `destinations` globs of types
+    and places. Exports match all that is given. Runs that a pause left out are not made. `dry_run`
+    only plans.
+
+    Raises what `apply` raises, and BadUsage if nothing is named, or for a name or a destination
+    that matches nothing.
+    """
 
     async def make(
         session: Session, transport: Transport, _: PlanOptions, __: Inventory | None
@@ -129,45 +155,14 @@ def _plan_of(
         context = session.plan_context(PlanOptions())
         return toggling.plan(targets.live, session.loaded.own_policy, context), targets.live
 
-    return make
-
-
-async def plan_pause(
-    workspace: Workspace,
-    names: Sequence[str] = (),
-    action: Action = Action.PAUSE,
-    *,
-    projects: Sequence[str] = (),
-    destinations: Sequence[str] = (),
-) -> PlanResult:
-    """Return the plan that `pause` would show. Raises what `pause` raises before it sends."""
-    session = Session.open(workspace)
-    async with session.connected() as transport:
-        make = _plan_of(names, action, projects, destinations)
-        plan, _ = await make(session, transport, PlanOptions(), None)
-        return PlanResult.of(await session.named(transport, plan), session, transport)
-
-
-async def pause(  # noqa: PLR0913 - the options of the command
-    workspace: Workspace,
-    names: Sequence[str] = (),
-    action: Action = Action.PAUSE,
-    *,
-    projects: Sequence[str] = (),
-    destinations: Sequence[str] = (),
-    approve: Callable[[Plan], Awaitable[bool]] | None = None,
-    auto_approve: bool = False,
-    outputs: Outputs | None = None,
-    screen: Screen | None = None,
-) -> Applied:
-    """Pause exports, or do the other `action`, UNPAUSE: get approval, apply it, verify it.
-
-    `names` and `projects` are addresses, ids, keys, names or globs, `destinations` globs of types
-    and places. Exports match all that is given. Runs that a pause left out are not made.
-
-    Raises what `apply` raises, and BadUsage if nothing is named, or for a name or a destination
-    that matches nothing.
-    """
+    if dry_run:
+        session = Session.open(workspace)
+        async with session.connected() as transport:
+            plan, _ = await make(session, transport, PlanOptions(), None)
+            result = PlanResult.of(await session.named(transport, plan), session, transport)
+        (screen or Screen()).show(result)
+        check_policy(result.plan)
+        return Applied(result.plan, Ended(Report()), Verification(), result.calls)
     if approve is None and not auto_approve:
         raise no_terminal()
     return await apply(
@@ -177,7 +172,7 @@ async def pause(  # noqa: PLR0913 - the options of the command
         auto_approve=auto_approve,
         outputs=outputs,
         screen=screen,
-        make=_plan_of(names, action, projects, destinations),
+        make=make,
     )
 
 

@@ -20,14 +20,12 @@ from reconciler.commands.options import (
     rate_option,
     workspace_of,
 )
-from reconciler.commands.output import print_warnings, render_options
-from reconciler.commands.streams import write_calls, write_result
+from reconciler.commands.output import render_options
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import quoted
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import Reported
     from reconciler.commands.status.report import State, StatusReport
 
 
@@ -88,7 +86,7 @@ def status_command(
     and the exit code is the worst.
     """
     from reconciler.commands.files import write_private
-    from reconciler.commands.running import Reporting, run_shown
+    from reconciler.commands.running import Reporting, show_report
     from reconciler.commands.status.state import status
 
     environments = one_environment(options)
@@ -102,11 +100,8 @@ def status_command(
         return ExitCode.CHANGES if failed else ExitCode.FINE
 
     reporting = Reporting(work, environments, code_of)
-    result: Reported[Any] = run_shown(reporting.report, workspace_of(options))
-    text = writer_of(output_format, name)(result.report, how)
-    print_warnings(result.diagnostics)
-    write_result(text)
+    workspace = workspace_of(options)
+    report = show_report(name, output_format, reporting.report, workspace, how).report
     if options["html"] is not None:
-        write_private(options["html"], writer_of("html", name)(result.report, how).encode())
-    write_calls(result.calls)
-    return reporting.exit_code(result.report)
+        write_private(options["html"], writer_of("html", name)(report, how).encode())
+    return reporting.exit_code(report)
