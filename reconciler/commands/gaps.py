@@ -125,22 +125,14 @@ class GapReport(Public, frozen=True):
     """All gaps. `gaps` and `repairable` count intervals."""
 
     schema = "gaps"
-    internal = frozenset({"window"})
     version = 1
 
     environment: str
-    window: Interval
+    start: datetime
+    """Start of the window."""
+    end: datetime
+    """End of the window."""
     objects: tuple[ObjectGaps, ...]
-
-    @derived
-    def start(self) -> datetime:
-        """Start of the window."""
-        return self.window.start
-
-    @derived
-    def end(self) -> datetime:
-        """End of the window."""
-        return self.window.end
 
     @derived
     def gaps(self) -> Count:
@@ -212,7 +204,7 @@ async def gaps(
         start, _ = window_at(now, _WINDOW if first is None else first, end)
         window = Interval(start or end, end)
         objects = await together(gaps_of_object(item, targets, window, now) for item in chosen)
-        report = GapReport(targets.environment, window, tuple(objects))
+        report = GapReport(targets.environment, window.start, window.end, tuple(objects))
         return workspace.masked(Reported(report, calls=targets.transport.calls))
 
 
@@ -441,7 +433,7 @@ def gaps_document(report: GapReport, options: RenderOptions) -> Document:
     rows = tuple(row for item in report.objects for row in _rows(item))
     complete = sum(not (item.gaps or item.unknown) for item in report.objects)
     fine = (f"✓ {several(complete, 'object')} without gaps",) if complete else ()
-    start, end = map(moment_as_option, (report.window.start, report.window.end))
+    start, end = map(moment_as_option, (report.start, report.end))
     return Document(
         (Cell(f"Gaps of {report.environment}"),),
         (Cell(f"Environment {report.environment} · intervals from {start} to {end}"),),

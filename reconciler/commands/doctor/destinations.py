@@ -21,9 +21,9 @@ from reconciler.errors import (
     SecretUnavailable,
     ServiceError,
 )
-from reconciler.model.kind import Action, Kind
-from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Change, Plan, Refusal
+from reconciler.model.kind import Action
+from reconciler.model.live import LiveObject
+from reconciler.model.plan import Change, Refusal
 from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Resource
 from reconciler.model.values import Path, mapping_of, secret_refs, value_at
@@ -160,27 +160,9 @@ async def _chosen(session: Session, transport: Transport, names: tuple[str, ...]
     """Return the tests of the named resources. Raises BadUsage for unknown names."""
     plan, live = await session.planned(transport, PlanOptions(), session.inventory(PlanOptions()))
     check_clear(names, plan.refusals)
-    kind, organization = kind_with(_OPERATION), session.loaded.desired.organization
-    lacking = await missing_feature(transport, kind, organization, live.dialect)
-    tests = [*_tests(session, transport, plan, live, kind, lacking)]
-    known = Names(
-        Named.of_resource(test.resource, test.calls.live if test.calls.live.id else None)
-        for test in tests
-    )
-    chosen = known.addresses(names)
-    return [test for test in tests if test.resource.address in chosen]
-
-
-def _tests(
-    session: Session,
-    transport: Transport,
-    plan: Plan,
-    live: Live,
-    kind: Kind,
-    lacking: str | None,
-) -> Iterator[_Test]:
-    """Yield the test of every resource that has a destination, in the order of addresses."""
-    desired = session.loaded.desired
+    kind, desired = kind_with(_OPERATION), session.loaded.desired
+    lacking = await missing_feature(transport, kind, desired.organization, live.dialect)
+    tests = []
     for change in sorted(plan.changes, key=lambda change: change.address):
         resource = desired.resources.get(change.address)
         if resource is None or change.address.kind != kind.name or change.action is Action.DELETE:
@@ -188,12 +170,18 @@ def _tests(
         live_id = change.live_id if change.action not in _NEW else None
         new = LiveObject(kind.name, "", change.name, {}, change.parent_id)
         item = live.by_identity.get((kind.name, live_id or ""), new)
-        start = Match(resource, kind, parent_id=change.parent_id)
-        yield _Test(
+        test = _Test(
             session,
             ObjectCalls(transport, kind, desired.organization, item, live.dialect),
-            resolved(start, resource, live),
+            resolved(Match(resource, kind, parent_id=change.parent_id), resource, live),
             change,
             tuple(refusal for refusal in plan.refusals if change.address in refusal.addresses),
             lacking,
         )
+        tests.append(test)
+    known = Names(
+        Named.of_resource(test.resource, test.calls.live if test.calls.live.id else None)
+        for test in tests
+    )
+    chosen = known.addresses(names)
+    return [test for test in tests if test.resource.address in chosen]

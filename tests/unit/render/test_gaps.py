@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.commands.gaps import Gap, GapReport, GapState, ObjectGaps
 from reconciler.model.address import Address
-from reconciler.model.times import Interval
 from tests.support.reports import written
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
@@ -16,6 +15,6 @@ END = START + timedelta(minutes=5 * 2015)
 def test_apply_p3_all_counts_have_separators() -> None:
     gap = Gap(START, END, GapState.MISSING, intervals=2015)
     item = ObjectGaps(Address("batch_export", "lake"), "Lake", "Web", (gap,), 2015)
-    text = written("gaps", "text", GapReport("production", Interval(START, END), (item,)))
+    text = written("gaps", "text", GapReport("production", START, END, (item,)))
     assert "2,015 of 2,015 intervals" in text
     assert "2015 " not in text
