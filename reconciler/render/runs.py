@@ -126,7 +126,7 @@ def name_line(address: Address, name: str) -> Line:
 
 
 def interval(run: Run) -> str:
-    """Return the interval of a run: the end without a date on the same day."""
+    """Return the interval of a run in UTC: the end without a date on the same day."""
     if run.end is None:
         return "-"
     if run.start is None:
@@ -150,7 +150,7 @@ def _detail(run: Run) -> Iterator[tuple[str, Cell]]:
     elif run.finished_at is None and run.pending:
         ended = "not yet"
     texts = {
-        "interval": interval(run),
+        "interval": _zoned(interval(run)),
         "began": _exact(run.created_at),
         "ended": ended,
         "took": _took(run),
@@ -216,6 +216,10 @@ def _exact(moment: datetime | None) -> str:
     return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def _zoned(text: str) -> str:
+    return text if text == "-" else f"{text} UTC"
+
+
 def _error(run: Run) -> str:
     return shortened(printable(" ".join((run.error or "").split())), _LONGEST_ERROR)
 
@@ -224,7 +228,7 @@ def logs_document(report: LogReport, options: RenderOptions) -> Document:
     """Return the entries, the oldest first."""
     where = subject_line(report)
     if report.run is not None:
-        where += (Cell(f"· run {interval(report.run)}"),)
+        where += (Cell(f"· run {_zoned(interval(report.run))}"),)
     entries = Table(_LOG_COLUMNS, tuple(map(_entry, report.entries)), headed=False, noun="line")
     remarks = tuple(f"note: {text}" for text in _log_remarks(report))
     blocks = (entries if report.entries else Lines(("no entries",)), Lines(remarks, attached=True))

@@ -187,6 +187,7 @@ def test_a_run_older_than_seven_days_is_shown(
     oldest = runs_of(world, limit=None).runs[-1]
     one = runs_of(world, run=oldest.id)
     assert one.runs == (oldest,)
+    assert runs_of(world, run=oldest.id, statuses=("Completed",)).runs == (oldest,)
     text = written("runs", "text", one)
     assert "Access \\x1b[31mdenied." in text
     assert "Failed" in text

@@ -171,8 +171,11 @@ _MOST_NAMED = 10
 _MOST_MISSING = 5
 _VARIABLE = re.compile(r"\b[0-9a-f]{8,}\b|[0-9]+", re.IGNORECASE)
 """What differs between errors of one cause: numbers, and parts of ids."""
-_TITLES = ("export", "in", "last run (UTC)", "state", "lag", "rows/day", "next run", "latest runs")
-_COLUMNS = tuple(Column(title, page_only=title == "next run") for title in _TITLES)
+_TITLES = (
+    *("export", "in", "last run (UTC)", "state", "lag", "rows/day"),
+    *("next run (UTC)", "latest runs"),
+)
+_COLUMNS = tuple(Column(title, page_only=title.startswith("next run")) for title in _TITLES)
 _MOST_BARS = 10
 _LEAST_FIRST = (7, 1, 5)
 """The columns that a narrow terminal does not show: latest runs, parent, rows a day."""
