@@ -47,8 +47,7 @@ _DIAGNOSTICS_HEAD = """\
 
 # Diagnostics
 
-What `validate`, and every other command, reports about files. Codes are stable; sentences may
-improve.
+What every command reports about files. Codes are stable.
 """
 _CONSEQUENCES_HEAD = """\
 <!-- Generated from reconciler/kinds/ by scripts/reference.py: change it there. -->
