@@ -240,7 +240,9 @@ def _key(
         )
         return action, kind, parent, reasons, notes, warned, _reach(change)
     sends = any(note.use.sent for note in change.secrets) or action is Action.UNPAUSE
-    reach = (change.reach if sends else (), change.new)
+    # The prefixes inside of one new place differ.
+    new = tuple(replace(item, inside=()) for item in change.new)
+    reach = (change.reach if sends else (), new)
     # `verbose` is where a reader is sent for messages that differ.
     rules = frozenset(
         (item.rule, item.severity, general(change, item) if verbose else "")

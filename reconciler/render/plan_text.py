@@ -356,9 +356,10 @@ def _violations(document: Document, style: Style) -> Iterator[str]:
 
 
 def _end(document: Document, options: RenderOptions) -> Iterator[str]:
-    style, hint = options.style, ""
+    leaving = len(document.plan.leaving)
+    style, hint = options.style, f"; {leaving:,} not managed any more" if leaving else ""
     if document.unmanaged:
-        hint = f"; {len(document.unmanaged):,} unmanaged"
+        hint += f"; {len(document.unmanaged):,} unmanaged"
         hint += "" if options.show_unmanaged else ", list with --show-unmanaged"
     if document.plan.empty:
         count = resources(document.plan)

@@ -77,6 +77,49 @@ def test_plan_o3_what_is_loosened_is_in_every_format_of_an_empty_plan(repo: Repo
         assert ("leaving" if name == "json" else "not managed any more") in flat, name
 
 
+_LEFT = [f"left-{number:02}" for number in range(26)]
+_PROTECTED = {"lifecycle": {"protect": True}}
+_KEPT = SETTINGS.replace("prune: true", "prune: false")
+_LEAVING: dict[str, tuple[str, dict[str, Any], str]] = {
+    "environments": (SETTINGS, {"environments": []}, "its `environments` leave out"),
+    "resources": (f"{SETTINGS}resources: [projects.yaml]\n", {}, "resources.yaml may declare it"),
+    "no prune": (_KEPT, {}, "`policy: {prune: true}` would delete it"),
+}
+
+
+@pytest.mark.parametrize("how", _LEAVING)
+def test_r6_all_that_leaves_management_is_named_the_protected_first(how: str, repo: Repo) -> None:
+    settings, fields, why = _LEAVING[how]
+    exports = {name: {} for name in _LEFT} | {"zone": _PROTECTED}
+    repo.commit(kept={}, **exports)
+    repo.apply()
+    write(repo.folder, {"reconciler.yaml": settings})
+    gone = {name: {**body, **fields} for name, body in exports.items()} if fields else {}
+    if how == "resources":
+        write(repo.folder, {"projects.yaml": "projects: {web: {name: Web}}\n"})
+    else:
+        repo.write(kept={}, **gone)
+    for output in ("text", "markdown"):
+        ran = repo.run("plan", "--format", output)
+        assert ran.code == 0, ran.err
+        flat = " ".join(ran.out.split())
+        first = "not managed any more: batch_export.zone (protected), "
+        assert first in flat, flat
+        assert all(f"batch_export.{name}" in flat for name in _LEFT)
+        assert why in flat
+        assert f"{27 + (how == 'resources')} not managed any more" in flat
+
+
+def test_r6_a_field_and_a_protection_that_are_left_are_named(repo: Repo) -> None:
+    repo.commit(lake={**_PROTECTED, "end_at": "2090-01-01T00:00:00Z"})
+    repo.apply()
+    repo.write(lake={"lifecycle": "${unset}", "end_at": "${unset}"})
+    for output in ("text", "markdown"):
+        words = repo.run("plan", "--format", output).out
+        assert "protection is removed: batch_export.lake" in words
+        assert "batch_export.lake: end_at is no longer managed" in " ".join(words.split()), words
+
+
 def test_plan_d5_unset_leaves_the_value_that_an_earlier_commit_set(repo: Repo) -> None:
     ends = {"end_at": "2090-01-01T00:00:00Z"}
     defaults = 'defaults: {batch_export: {start_at: "2020-01-01T00:00:00Z"}}\n'

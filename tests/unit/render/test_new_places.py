@@ -199,7 +199,7 @@ def test_what_is_new_and_loosened_in_all_environments_is_above_all() -> None:
         words = " ".join(shown.split())
         assert "production: not managed any more: batch_export.old (protected), " in words
         assert "and 21 more" in words
-    assert text.count("not managed any more") == comment.count("not managed any more") == 1
+    assert text.count(": not managed any more: ") == comment.count(": not managed any more: ") == 1
     for form in ("github", "sarif", "html", "text", "markdown", "json"):
         shown = writer_of(form, "plan")(plan, RenderOptions())
         assert "old (protected)" in shown or '"protected":true' in shown.replace(" ", "")

@@ -129,6 +129,16 @@ def test_r14_300_changes_of_any_kind_take_at_most_150_lines(
     assert all(f"batch_export.{key} " in verbose for key in pairs)
 
 
+def test_r14_one_new_bucket_of_exports_with_own_prefixes_is_one_entry() -> None:
+    """A variable of an environment changes the bucket of all exports."""
+    new = [export(f"x{n}", destination=s3(bucket_name="new", prefix=f"p{n}/")) for n in range(14)]
+    live = [live_export(f"x{n}", f"X{n}", destination=s3(prefix=f"p{n}/")) for n in range(14)]
+    base = [export(f"x{n}", destination=s3(prefix=f"p{n}/")) for n in range(14)]
+    world = live_of(live_project(), *live)
+    plan = planned(desired_of(project(), *new), world, base=desired_of(project(), *base))
+    assert '~ 14 batch exports   destination.config.bucket_name  "b" -> "new"' in plan_as_text(plan)
+
+
 def test_r14_what_has_no_space_has_one_line_and_then_is_counted() -> None:
     new = [export(f"x{number:03}", **_moved(number)[0]) for number in range(100)]
     live = [live_export(f"x{n:03}", f"X{n:03}", **_moved(n)[1]) for n in range(100)]
