@@ -298,16 +298,14 @@ class _Judge:
         self, schedule: Schedule, runs: Sequence[Run], rows: Sequence[BackfillRow]
     ) -> None:
         self._schedule, self._runs = schedule, runs
-        completed = [span for run in runs if run.completed and (span := _span(run))]
+        spans = [(span, run) for run in runs if (span := _span(run.start, run.end))]
         with_runs = {run.backfill for run in runs}
-        settled = [span for row in rows if (span := _settled(row, with_runs)) is not None]
-        pending = [span for run in runs if run.pending and (span := _span(run))]
-        pending += [span for row in rows if row.pending and (span := _range(row))]
-        self._covered = _union(completed + settled)
-        self._pending = _union(pending)
-        ended = [run for run in runs if not (run.completed or run.pending) and run.start]
-        spans = ((span, run) for run in ended if (span := _span(run)))
-        self._ended = sorted(spans, key=_start_of)
+        settled = [span for row in rows if (span := _settled(row, with_runs))]
+        filling = [span for row in rows if row.pending and (span := _range(row))]
+        self._covered = _union([*(span for span, run in spans if run.completed), *settled])
+        self._pending = _union([*(span for span, run in spans if run.pending), *filling])
+        ended = [it for it in spans if not (it[1].completed or it[1].pending) and it[1].start]
+        self._ended = sorted(ended, key=_start_of)
         self._longest = max((span.end - span.start for span, _ in self._ended), default=timedelta())
         self._resumed = self._resumption()
 
@@ -379,14 +377,12 @@ def _settled(row: BackfillRow, with_runs: set[str | None]) -> Interval | None:
 
 def _range(row: BackfillRow) -> Interval | None:
     """Return the range of a backfill; one without an end goes on until it catches up."""
-    end = row.end or row.finished_at
-    start = row.start or _BEGINNING
+    return _span(row.start, row.end or row.finished_at)
+
+
+def _span(start: datetime | None, end: datetime | None) -> Interval | None:
+    start = start or _BEGINNING
     return Interval(start, end) if end is not None and start < end else None
-
-
-def _span(run: Run) -> Interval | None:
-    start = run.start or _BEGINNING
-    return Interval(start, run.end) if run.end is not None and start < run.end else None
 
 
 def _union(ranges: Iterable[Interval]) -> list[Interval]:

@@ -294,11 +294,6 @@ class _Selected(Struct, frozen=True):
 
         return Routes(self.target.kind, self.calls.organization)
 
-    @property
-    def read_token(self) -> str:
-        """The command that prints its token."""
-        return self.calls.command("projects", "show", "--reveal")
-
     def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
         """Return fields of the project. Its token is not masked later if it is revealed."""
         shown = dict(fields)
@@ -337,7 +332,8 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
         )
         _token(after)
     except (AmbiguousOutcome, InvalidResponse) as error:
-        hint = f"read the token before you try again: {selected.read_token}"
+        command = selected.calls.command("projects", "show", "--reveal")
+        hint = f"read the token before you try again: {command}"
         try:
             after = await selected.read()
         except ReconcilerError:

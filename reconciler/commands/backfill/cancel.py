@@ -33,12 +33,13 @@ async def cancel_backfills(
     """
     async with opened(workspace, "backfills") as targets:
         calls = targets.calls(targets.one(name))
-        if row_id is not None and id_text(row_id) is None:
-            raise BadUsage(f"invalid id {quoted(row_id)}")
         if row_id is None:
             calls.check("backfills")
-            rows = await read_backfills(calls) or ()
-        ids = [row.id for row in rows if row.pending] if row_id is None else [row_id]
+            ids = [row.id for row in await read_backfills(calls) or () if row.pending]
+        elif id_text(row_id) is None:
+            raise BadUsage(f"invalid id {quoted(row_id)}")
+        else:
+            ids = [row_id]
         begin()
         cancelled: list[str] = []
         for item in ids:
