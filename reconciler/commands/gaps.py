@@ -23,6 +23,8 @@ from reconciler.commands.options import (
     rate_option,
     workspace_of,
 )
+from reconciler.commands.output import render_options
+from reconciler.commands.streams import write_result
 from reconciler.errors import ExitCode
 from reconciler.model.address import Address
 from reconciler.model.public import Count, Public, Term, derived
@@ -37,6 +39,7 @@ from reconciler.model.times import (
     window_at,
 )
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table, unpadded
+from reconciler.render.formats import writer_of
 from reconciler.render.options import Colour, RenderOptions
 from reconciler.render.runs import name_line
 from reconciler.render.words import short_count
@@ -167,17 +170,19 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     example because of an earlier pause, is `unknown` and no gap. Of several environments, one that
     fails does not hide the others, and the exit code is the worst.
     """
-    from reconciler.commands.running import Reporting, show_report
+    from reconciler.commands.running import report_each
 
     environments, (first, last) = one_environment(options), range_of(options)
 
     def code_of(report: GapReport) -> ExitCode:
         return ExitCode.CHANGES if report.gaps else ExitCode.FINE
 
-    reporting = Reporting(partial(gaps, names=names, first=first, last=last), environments, code_of)
-    name = "all_gaps" if environments else "gaps"
-    result = show_report(name, output_format, reporting.report, workspace_of(options))
-    return reporting.exit_code(result.report)
+    def show(items: Sequence[OfEnvironment[GapReport]]) -> None:
+        write = writer_of(output_format, "all_gaps" if environments else "gaps")
+        write_result(write(items if environments else items[0].result, render_options()))
+
+    work = partial(gaps, names=names, first=first, last=last)
+    return report_each(work, workspace_of(options), environments, code_of, show)
 
 
 async def gaps(

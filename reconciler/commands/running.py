@@ -12,7 +12,6 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.commands.command import current
@@ -27,7 +26,7 @@ from reconciler.commands.plan.work import PlanResult
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.signals import run
 from reconciler.commands.streams import write_calls, write_message, write_note, write_result
-from reconciler.diagnostics import Diagnostic, OfEnvironment
+from reconciler.diagnostics import OfEnvironment
 from reconciler.errors import ExitCode
 from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
@@ -150,56 +149,39 @@ async def read_line(stream: TextIO) -> str:
     return text
 
 
-class Reporting(Struct, frozen=True):
-    """Makes the report of the environment of a workspace, or of each one that `names` select."""
+def report_each(
+    work: Callable[[Workspace], Awaitable[Reported[_T]]],
+    workspace: Workspace,
+    names: Sequence[str],
+    code_of: Callable[[_T], ExitCode],
+    show: Callable[[Sequence[OfEnvironment[_T]]], object],
+) -> ExitCode:
+    """Run a use case in the environments that `names` select, without names in that of `workspace`.
 
-    work: Callable[[Workspace], Awaitable[Reported[Any]]]
-    names: Sequence[str]
-    code_of: Callable[[Any], ExitCode]
-
-    async def report(self, workspace: Workspace) -> Reported[Any]:
-        """Return the report, of several environments a report or an error for each."""
-        from reconciler.commands.environments import in_each
-
-        if not self.names:
-            return await self.work(workspace)
-        done = await in_each(self.work, workspace, self.names)
-        reports = tuple(
-            OfEnvironment(
-                item.environment, item.result.report, exit_code=self.code_of(item.result.report)
-            )
-            if item.result is not None
-            else item
-            for item in done
-        )
-        return Reported(reports, diagnostics_of(done), calls_of(done))
-
-    def exit_code(self, report: Any) -> ExitCode:
-        """Print the errors of a report of several environments, and return the worst exit code."""
-        if not self.names:
-            return self.code_of(report)
-        print_errors(report)
-        return worst_of(item.exit_code for item in report)
-
-
-def diagnostics_of(done: Sequence[OfEnvironment[Any]]) -> tuple[Diagnostic, ...]:
-    """Return warnings without repetition, since environments share the files."""
-    results = (item.result for item in done if item.result is not None)
-    return tuple(dict.fromkeys(warning for result in results for warning in result.diagnostics))
-
-
-def calls_of(done: Sequence[OfEnvironment[Any]]) -> int:
-    """Return the number of calls of all environments."""
-    return sum(item.result.calls or 0 for item in done if item.result is not None)
-
-
-def print_errors(items: Sequence[OfEnvironment[Any]]) -> None:
-    """Print each error once, with the environments that have it."""
+    Print warnings once, what `show` writes about the reports, each error once with the environments
+    that have it, and the number of calls. Return the worst exit code. Without names an error is
+    raised.
+    """
+    from reconciler.commands.environments import in_each
     from reconciler.render.progress import error_as_text
 
-    texts: dict[str, list[str]] = defaultdict(list)
+    one = () if names else (OfEnvironment("", run_shown(work, workspace)),)
+    done = one or run_shown(lambda world: in_each(work, world, names), workspace)
+    results = [item.result for item in done if item.result is not None]
+    # Environments share the files.
+    print_warnings(tuple(dict.fromkeys(text for item in results for text in item.diagnostics)))
+    items = [
+        OfEnvironment(item.environment, item.result.report, exit_code=code_of(item.result.report))
+        if item.result is not None
+        else OfEnvironment[_T](item.environment, error=item.error, exit_code=item.exit_code)
+        for item in done
+    ]
+    show(items)
+    errors: dict[str, list[str]] = defaultdict(list)
     for item in items:
         if item.error is not None:
-            texts[error_as_text(item.error, style_of(sys.stderr))].append(item.environment)
-    for text, environments in texts.items():
+            errors[error_as_text(item.error, style_of(sys.stderr))].append(item.environment)
+    for text, environments in errors.items():
         write_message(f"{text}  in {printable(', '.join(environments))}\n")
+    write_calls(sum(item.calls or 0 for item in results))
+    return worst_of(item.exit_code for item in items)

@@ -26,10 +26,9 @@ from reconciler.commands.options import (
     unmanaged_option,
     workspace_of,
 )
-from reconciler.commands.output import exit_code_of_plan, print_warnings, render_options, worst_of
+from reconciler.commands.output import exit_code_of_plan, render_options
 from reconciler.commands.streams import (
     ByteOutput,
-    write_calls,
     write_message,
     write_note,
     write_result,
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace
     from reconciler.diagnostics import OfEnvironment
     from reconciler.model.plan import Plan
-    from reconciler.model.policy import PlanOptions
 
 
 EXAMPLES = (
@@ -87,7 +85,9 @@ def plan_command(
     stop the others, and the exit code is the worst.
     """
     from reconciler.commands.plan.work import plan
-    from reconciler.commands.running import cost_of, run_shown
+    from reconciler.commands.running import cost_of, report_each
+    from reconciler.commands.runtime import Reported
+    from reconciler.diagnostics import OfEnvironment
 
     environments = one_environment(options)
     if environments:
@@ -98,15 +98,33 @@ def plan_command(
     workspace, wanted = workspace_of(options), plan_options_of(options)
     shown = {name: options[name] for name in ("show_unmanaged", "summary")}
     how = render_options(workspace.folder, **shown)
-    if environments:
-        planned = _planned(workspace, wanted, environments)
-        return _show_several(planned, output_format, how, out=out, detailed=detailed_exitcode)
 
-    result = run_shown(lambda world: plan(world, wanted), workspace)
-    print_warnings(result.diagnostics)
-    _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
-    write_calls(result.calls)
-    return exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+    async def work(world: Workspace) -> Reported[PlanResult]:
+        result = await plan(world, wanted)
+        return Reported(result, result.diagnostics, result.calls)
+
+    def code_of(result: PlanResult) -> ExitCode:
+        return exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+
+    def show(items: Sequence[OfEnvironment[PlanResult]]) -> None:
+        if not environments and (one := items[0].result) is not None:
+            _show(one.plan, output_format, replace(how, cost=cost_of(one)), out)
+            return
+        plans = [
+            OfEnvironment(
+                item.environment,
+                item.result.plan if item.result is not None else None,
+                item.error,
+                item.exit_code,
+                cost_of(item.result) if item.result is not None else "",
+            )
+            for item in items
+        ]
+        write_result(writer_of(output_format, "plans")(plans, how))
+        if out is not None:
+            _save_all(plans, out)
+
+    return report_each(work, workspace, environments, code_of, show)
 
 
 def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) -> None:
@@ -132,53 +150,6 @@ def _save(plan: Plan, out: Path) -> None:
     write_private(out, encode(plan))
     words = next_command("apply", str(out))
     write_note(f"saved to {printable(str(out))}; apply it with: {words}\n")
-
-
-def _planned(
-    workspace: Workspace, options: PlanOptions, names: Sequence[str]
-) -> Sequence[OfEnvironment[PlanResult]]:
-    """Plan environments."""
-    from reconciler.commands.environments import in_each
-    from reconciler.commands.plan.work import plan
-    from reconciler.commands.running import run_shown
-
-    async def work(workspace: Workspace) -> PlanResult:
-        return await plan(workspace, options)
-
-    return run_shown(lambda world: in_each(work, world, names), workspace)
-
-
-def _show_several(
-    planned: Sequence[OfEnvironment[PlanResult]],
-    output_format: str,
-    how: RenderOptions,
-    *,
-    out: Path | None,
-    detailed: bool,
-) -> ExitCode:
-    """Print one document of plans, and save each into the folder `out`."""
-    from reconciler.commands import running
-
-    write = writer_of(output_format, "plans")
-    print_warnings(running.diagnostics_of(planned))
-    plans = [_shown(item, detailed=detailed) for item in planned]
-    write_result(write(plans, how))
-    running.print_errors(plans)
-    if out is not None:
-        _save_all(plans, out)
-    write_calls(running.calls_of(planned))
-    return worst_of(item.exit_code for item in plans)
-
-
-def _shown(item: OfEnvironment[PlanResult], *, detailed: bool) -> OfEnvironment[Plan]:
-    from reconciler.commands.running import cost_of
-    from reconciler.diagnostics import OfEnvironment
-
-    name, result = item.environment, item.result
-    if result is None:
-        return OfEnvironment(name, error=item.error, exit_code=item.exit_code)
-    code = exit_code_of_plan(result.plan, detailed=detailed)
-    return OfEnvironment(name, result.plan, exit_code=code, cost=cost_of(result))
 
 
 def _save_all(plans: Sequence[OfEnvironment[Plan]], out: Path) -> None:

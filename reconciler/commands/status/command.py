@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,14 @@ from reconciler.commands.options import (
     workspace_of,
 )
 from reconciler.commands.output import render_options
+from reconciler.commands.streams import write_result
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.text import quoted
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
     from reconciler.commands.status.report import State, StatusReport
+    from reconciler.diagnostics import OfEnvironment
 
 
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
@@ -86,7 +89,7 @@ def status_command(
     and the exit code is the worst.
     """
     from reconciler.commands.files import write_private
-    from reconciler.commands.running import Reporting, show_report
+    from reconciler.commands.running import report_each
     from reconciler.commands.status.state import status
 
     environments = one_environment(options)
@@ -99,9 +102,10 @@ def status_command(
         failed = any(export.is_any_of(fail_on) for export in report.exports)
         return ExitCode.CHANGES if failed else ExitCode.FINE
 
-    reporting = Reporting(work, environments, code_of)
-    workspace = workspace_of(options)
-    report = show_report(name, output_format, reporting.report, workspace, how).report
-    if options["html"] is not None:
-        write_private(options["html"], writer_of("html", name)(report, how).encode())
-    return reporting.exit_code(report)
+    def show(items: Sequence[OfEnvironment[StatusReport]]) -> None:
+        shown = items if environments else items[0].result
+        write_result(writer_of(output_format, name)(shown, how))
+        if options["html"] is not None:
+            write_private(options["html"], writer_of("html", name)(shown, how).encode())
+
+    return report_each(work, workspace_of(options), environments, code_of, show)
