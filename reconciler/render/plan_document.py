@@ -60,7 +60,6 @@ _LONGEST_BRANCH = 80
 _LONGEST_NAME = 40
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 _NOT_USED = "not compared: the plan has only what the command requests"
-_FEWEST_OBJECTS = 10
 
 
 class Part(StrEnum):
@@ -261,7 +260,7 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         id=f"plan {plan.plan_id[:_SHORT_ID]}",
         summary=summary(plan),
         sections=tuple(item for item in sections if item.items or item.entries),
-        projects=projects_of(plan, always=brief),
+        projects=projects_of(plan) if brief else {},
         unmanaged=tuple(_unmanaged(plan)),
     )
 
@@ -494,11 +493,8 @@ def _counts(inside: Sequence[str]) -> Iterator[str]:
             yield shortened(printable(parts[0]), _LONGEST_BEFORE)
 
 
-def projects_of(plan: Plan, *, always: bool = False) -> Mapping[str, Mapping[Action, int]]:
-    """Return the number of changes by project and action, the projects with most changes first.
-
-    Return none for a small plan, one project, or one change in each, unless `always`.
-    """
+def projects_of(plan: Plan) -> Mapping[str, Mapping[Action, int]]:
+    """Return the number of changes by project and action, the projects with most changes first."""
     counts: dict[str, Counter[Action]] = {}
     # The changes in a project that is renamed have its live name.
     parents = containers(all_kinds())
@@ -510,11 +506,6 @@ def projects_of(plan: Plan, *, always: bool = False) -> Mapping[str, Mapping[Act
     for change in plan.effective:
         name = renamed.get(change.parent_id or "") or project_of(change)
         counts.setdefault(name, Counter())[change.action] += 1
-    objects = len({change.address for change in plan.effective})
-    # The entries already show a plan with one change in each project.
-    most = max((count.total() for count in counts.values()), default=0)
-    if not always and (len(counts) < 2 or most < 2 or objects <= _FEWEST_OBJECTS):
-        return {}
     return dict(sorted(counts.items(), key=lambda item: (-item[1].total(), item[0])))
 
 
