@@ -49,8 +49,6 @@ from reconciler.service.live import Depth, read_details, read_live
 from reconciler.service.transport import Transport, open_transport
 from reconciler.version import __version__
 
-_MOST_NAMED = 5
-
 
 def load(workspace: Workspace) -> Loaded:
     """Load and check the files, without a network.

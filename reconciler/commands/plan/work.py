@@ -25,7 +25,6 @@ from reconciler.service.transport import Transport
 _CALLS = {Action.REPLACE: 5, Action.NO_OP: 0}
 """The calls of an action that is not one write: a replacement checks, creates, checks again,
 deletes and renames."""
-"""The rest of a replacement: two checks, then the old object is deleted, the new one renamed."""
 _PAGE = 100
 _KEY_MAY_WRITE = Note(
     "key-may-write",
