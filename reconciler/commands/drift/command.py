@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,10 +20,6 @@ from reconciler.commands.output import print_warnings, render_options, style_of
 from reconciler.commands.streams import write_calls, write_note, write_result
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.render.formats import writer_of
-
-if TYPE_CHECKING:
-    from reconciler.commands.runtime import Workspace
-    from reconciler.render.formats import Writer
 
 
 @command(
@@ -66,33 +62,23 @@ def drift_command(
     so they are never written. Without an inventory, it needs a NAME.
     """
     from reconciler.commands.drift.run import drift
-    from reconciler.commands.running import show_report
+    from reconciler.commands.drift.write import pull, pull_summary
+    from reconciler.commands.edits import differences_as_text
+    from reconciler.commands.running import run_shown, show_report
 
     if diff and not write:
         raise BadUsage("--diff requires --write")
     workspace = workspace_of(options)
-    if write:
-        return _write_drift(workspace, names, writer_of(output_format, "drift"), diff=diff)
-    work = partial(drift, names=names, attribute=attribute)
-    result = show_report("drift", output_format, work, workspace, render_options(workspace.folder))
-    return ExitCode.FINE if result.report.empty else ExitCode.CHANGES
-
-
-def _write_drift(
-    workspace: Workspace, names: tuple[str, ...], writer: Writer, *, diff: bool
-) -> ExitCode:
-    """Write live values into the files, and show the drift of before."""
-    from reconciler.commands.drift.write import pull, pull_summary
-    from reconciler.commands.edits import differences_as_text
-    from reconciler.commands.running import run_shown
-
+    how, writer = render_options(workspace.folder), writer_of(output_format, "drift")
+    if not write:
+        work = partial(drift, names=names, attribute=attribute)
+        report = show_report("drift", output_format, work, workspace, how).report
+        return ExitCode.FINE if report.empty else ExitCode.CHANGES
     result = run_shown(partial(pull, names=names, write=not diff), workspace)
-    print_warnings(result.diagnostics)
     pulled = result.report
-    if diff:
-        write_result(differences_as_text(pulled.changes, style_of(sys.stdout)))
-    else:
-        write_result(writer(pulled.drift, render_options(workspace.folder)))
+    print_warnings(result.diagnostics)
+    patch = differences_as_text(pulled.changes, style_of(sys.stdout))
+    write_result(patch if diff else writer(pulled.drift, how))
     write_note(pull_summary(pulled, "Would write" if diff else "Wrote"))
     write_calls(result.calls)
     if pulled.left_out:

@@ -17,7 +17,7 @@ from reconciler.kinds import behaviour_of, kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.kind import Action
 from reconciler.model.live import Live
-from reconciler.model.plan import Change, Origin, Plan
+from reconciler.model.plan import Change, FieldChange, Origin, Plan
 from reconciler.model.policy import POSSIBLE_DUPLICATE, PlanOptions
 from reconciler.model.values import (
     JSON,
@@ -156,16 +156,14 @@ async def attributed(drift: Drift, live: Live, transport: Transport) -> Drift:
     try:
         for position, item in enumerate(objects):
             kind = kinds_by_name()[item.address.kind]
-            offered = {it.name for it in behaviour_of(kind).operations if it.scope}
-            if _OPERATION in offered:
+            if any(it.name == _OPERATION and it.scope for it in behaviour_of(kind).operations):
                 body = live.by_identity[kind.name, item.live_id]
                 calls = ObjectCalls(transport, kind, drift.source.organization, body, live.dialect)
                 objects[position] = await _attributed(item, calls)
     except (NotOffered, ServiceError) as error:
         if getattr(error, "status", None) not in _REFUSED:
             raise
-        remark = f"the author is unknown: {error.message}"
-        return replace(drift, remarks=(*drift.remarks, remark))
+        return replace(drift, remarks=(*drift.remarks, f"the author is unknown: {error.message}"))
     return replace(drift, objects=tuple(objects))
 
 
@@ -181,14 +179,14 @@ async def _attributed(item: DriftedObject, calls: ObjectCalls) -> DriftedObject:
         for change in map(mapping_of, mapping_of(entry.get("detail")).get("changes") or ()):
             name = str(change.get("field"))
             latest.setdefault(_NAMES.get(name, name), (change.get("after"), by))
-    fields = list(item.fields)
-    for position, drifted in enumerate(fields):
-        known = calls.kind.field_named(name := path_text(drifted.change.path))
-        if known is None or name not in latest:
-            continue
-        value, by = latest[name]
-        if comparable(known, value) == comparable(known, drifted.change.before):
-            fields[position] = replace(drifted, attribution=by)
+
+    def author_of(change: FieldChange) -> Attribution | None:
+        field, name = calls.kind.field_named(path_text(change.path)), path_text(change.path)
+        value, by = latest.get(name, (None, None))
+        is_same = field and comparable(field, value) == comparable(field, change.before)
+        return by if is_same else None
+
+    fields = (replace(it, attribution=author_of(it.change)) for it in item.fields)
     return replace(item, fields=tuple(fields))
 
 
@@ -200,4 +198,4 @@ def _person(entry: JSONObject) -> str | None:
     user = mapping_of(entry.get("user")) if entry.get("is_system") is not True else {}
     email = user.get("email") and f"<{user['email']}>"
     words = (user.get("first_name"), user.get("last_name"), email)
-    return " ".join(str(word) for word in words if word) or None
+    return " ".join(map(str, filter(None, words))) or None
