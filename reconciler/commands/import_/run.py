@@ -73,15 +73,6 @@ _AS_ANOTHER = "to import it as another resource, pass its id"
 _COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
 
 
-class _Selected(Struct, frozen=True):
-    """The chosen objects: to write, already in the files, ignored by policy, or refused."""
-
-    new: tuple[Adoption, ...]
-    claimed: int
-    ignored: tuple[LiveObject, ...]
-    refused: tuple[Left, ...]
-
-
 async def import_live(
     workspace: Workspace,
     choice: Choice | None = None,
@@ -160,7 +151,12 @@ def _imported(
         share_secrets=share_secrets,
     )
     renamed = _renamed(session, matching)
-    selected = _selected(choice, context, matching, renamed)
+    objects = chosen(choice, context)
+    ignored = {live.identity for live in matching.ignored}
+    wanted = [live for live in objects if live.identity not in ignored]
+    refused = _refused(wanted, context, matching, None if choice.names else renamed)
+    every = adoptions([live for live in wanted if live.identity not in refused], context)
+    new = [item for item in every if item.live.identity not in context.claims]
 
     def replan(attempt: Attempt) -> Plan:
         workspace = replace(session.workspace, environment=loaded.desired.environment, strict=False)
@@ -168,7 +164,7 @@ def _imported(
         check_read(attempt, drafted.loaded.declared.keys())
         return drafted.plan(live, PlanOptions())
 
-    attempt = attempt_of(selected.new, context, loaded, filing, replan)
+    attempt = attempt_of(new, context, loaded, filing, replan)
     texts, source = attempt.texts, filing.source
     before = {name: raw for name in texts if (raw := source.read(name)) is not None}
     documents = (parse(before.get(name, b""), name, DiagnosticCollector()) for name in texts)
@@ -180,9 +176,9 @@ def _imported(
             Adopted(address, adoption.live.id, adoption.live.name, file)
             for address, (adoption, file) in attempt.written.items()
         ),
-        claimed=selected.claimed,
-        ignored=selected.ignored,
-        refused=(*selected.refused, *(left for left in drafting.left if not left.path)),
+        claimed=len(every) - len(new),
+        ignored=tuple(live for live in objects if live.identity in ignored),
+        refused=(*refused.values(), *(left for left in drafting.left if not left.path)),
         left_out=tuple(left for left in drafting.left if left.path),
         secrets=tuple(drafting.secrets),
         calls=0,
@@ -191,29 +187,22 @@ def _imported(
     )
 
 
-def _selected(
-    choice: Choice,
+def _refused(
+    wanted: Sequence[LiveObject],
     context: ImportContext,
     matching: Matching,
-    renamed: Mapping[Identity, Address],
-) -> _Selected:
-    """Select the objects to write.
-
-    Raises BadUsage if a part of the choice matches no object.
-    """
-    objects = chosen(choice, context)
-    ignored_ids = {live.identity for live in matching.ignored}
-    ignored = tuple(live for live in objects if live.identity in ignored_ids)
-    wanted = [live for live in objects if live.identity not in ignored_ids]
-    among = None if choice.names else renamed
-    reasons = {live.identity: _reason_against(live, context, among) for live in wanted}
-    for live in wanted if among is not None else ():
-        if addresses := matching.undecided.get(live.identity):
-            reasons[live.identity] = f"it may be {listed(addresses, _MOST)}; {_AS_ANOTHER}"
-    every = adoptions([live for live in wanted if reasons[live.identity] is None], context)
-    new = tuple(item for item in every if item.live.identity not in context.claims)
-    refused = (Left(live, (), reason) for live in wanted if (reason := reasons[live.identity]))
-    return _Selected(new, len(every) - len(new), ignored, tuple(refused))
+    renamed: Mapping[Identity, Address] | None,
+) -> Mapping[Identity, Left]:
+    """Return the objects that are not imported. `renamed` are resources; None if it is named."""
+    refused: dict[Identity, Left] = {}
+    for live in wanted:
+        reason = _reason_against(live, context, renamed)
+        addresses = matching.undecided.get(live.identity)
+        if addresses and renamed is not None:
+            reason = f"it may be {listed(addresses, _MOST)}; {_AS_ANOTHER}"
+        if reason is not None:
+            refused[live.identity] = Left(live, (), reason)
+    return refused
 
 
 def _reason_against(
