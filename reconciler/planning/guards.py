@@ -25,7 +25,7 @@ from reconciler.model.policy import (
 from reconciler.model.resource import Resource, State
 from reconciler.model.schemas import known_schema, listed_values
 from reconciler.model.text import listed, printable, quoted, several
-from reconciler.model.values import path_text, value_at
+from reconciler.model.values import Path, path_text, value_at
 from reconciler.planning.draft import Draft, Trusted
 from reconciler.planning.duplicates import refusal_of
 from reconciler.planning.inventory import Inventory
@@ -36,6 +36,7 @@ from reconciler.planning.select import PrunedObject
 Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""
 _ABSENT = "to delete unmanaged objects, too, declare what contains them with `state: absent`"
+_ALLOW_REPLACE = "set `lifecycle: {allow_replace: true}` on it, or pass --allow-replace"
 _UNPROTECT = "set `lifecycle: {protect: false}` on it, merge and apply that; then remove it"
 UNMANAGED: Obstacle = ("unmanaged-inside", "which no resource declares", _ABSENT)
 _NOT_SELECTED: Obstacle = (
@@ -50,11 +51,10 @@ def obstacles(
 ) -> Iterator[tuple[tuple[str, str], Obstacle]]:
     """Yield by kind and id which objects are no unmanaged ones, the strongest reason last."""
     known = [(item.live, _NOT_SELECTED) for item in pruned]
-    removed = [(match.live, match.resource) for match in matching.removed.values()]
     known += [
-        (live, obstacle)
-        for live, resource in removed
-        if live is not None and (obstacle := _of_removed(resource, kept)) is not None
+        (match.live, obstacle)
+        for match in matching.removed.values()
+        if match.live is not None and (obstacle := _of_removed(match.resource, kept)) is not None
     ]
     for match in matching.matches.values():
         known += [(match.live, of_declared(match))] if match.live is not None else []
@@ -92,6 +92,13 @@ def _of_removed(resource: Resource, kept: Mapping[Address, str]) -> Obstacle | N
 
 
 Guard: TypeAlias = Callable[[Draft], Iterable[Refusal]]
+
+
+def _refusal(
+    draft: Draft, rule: str, address: Address, text: str, fix: str, path: Path = ()
+) -> Refusal:
+    """Return a violation of one resource, at its place or that of a field."""
+    return Refusal(rule, text, (address,), draft.mark_of(address, path), fix)
 
 
 def unclear(draft: Draft) -> Iterator[Refusal]:
@@ -225,13 +232,8 @@ def replacement_not_allowed(draft: Draft) -> Iterator[Refusal]:
         resource = draft.resources.get(change.address)
         allowed = resource is not None and resource.lifecycle.allow_replace
         if change.action is Action.REPLACE and not allowed:
-            yield Refusal(
-                "allow_replace",
-                f"{change.address} must be replaced, which loses its id and history",
-                (change.address,),
-                draft.mark_of(change.address),
-                "set `lifecycle: {allow_replace: true}` on it, or pass --allow-replace",
-            )
+            text = f"{change.address} must be replaced, which loses its id and history"
+            yield _refusal(draft, "allow_replace", change.address, text, _ALLOW_REPLACE)
 
 
 def left_by_move(draft: Draft) -> Iterator[Refusal]:
@@ -240,15 +242,10 @@ def left_by_move(draft: Draft) -> Iterator[Refusal]:
     for address, live in sorted(draft.matching.left_by_moves.items()):
         new = draft.matching.matches[address].live
         if address in draft.selected and live.identity not in deleted and new is not None:
-            yield Refusal(
-                "left-by-move",
-                f"{address} was moved and has two objects: id {printable(new.id)}, and id "
-                f"{printable(live.id)} in the former {draft.matching.kinds[live.kind].parent}",
-                (address,),
-                draft.mark_of(address),
-                "set `lifecycle: {allow_replace: true}` on it, or pass --allow-replace, to delete "
-                "the former one",
-            )
+            text = f"{address} was moved and has two objects: id {printable(new.id)}, and id "
+            text += f"{printable(live.id)} in the former {draft.matching.kinds[live.kind].parent}"
+            fix = f"{_ALLOW_REPLACE}, to delete the former one"
+            yield _refusal(draft, "left-by-move", address, text, fix)
 
 
 def replaced_id(draft: Draft) -> Iterator[Refusal]:
@@ -256,13 +253,9 @@ def replaced_id(draft: Draft) -> Iterator[Refusal]:
     for change in draft.changes:
         resource = draft.resources.get(change.address)
         if change.action is Action.REPLACE and resource is not None and resource.pinned_id:
-            yield Refusal(
-                "replaced-id",
-                f"{change.address} has an `id` and must be replaced: the new one gets another id",
-                (change.address,),
-                resource.near(("id",)),
-                "remove `id:`: the inventory and the name identify the object",
-            )
+            text = f"{change.address} has an `id` and must be replaced: the new one gets another id"
+            fix = "remove `id:`: the inventory and the name identify the object"
+            yield _refusal(draft, "replaced-id", change.address, text, fix, ("id",))
 
 
 def denied_consequence(draft: Draft) -> Iterator[Refusal]:
@@ -328,13 +321,9 @@ def name_of_another_tool(draft: Draft) -> Iterator[Refusal]:
             continue
         is_renamed = change.action is Action.REPLACE or any(f.path == ("name",) for f in fields)
         if is_renamed and is_of_other_tool(match.live.name):
-            yield Refusal(
-                OTHER_TOOL,
-                f"{change.address} would lose the name by which {OTHER_TOOL} finds it",
-                (change.address,),
-                draft.mark_of(change.address),
-                "set `name` to the whole live name, or `lifecycle: {ignore_changes: [name]}`",
-            )
+            text = f"{change.address} would lose the name by which {OTHER_TOOL} finds it"
+            fix = "set `name` to the whole live name, or `lifecycle: {ignore_changes: [name]}`"
+            yield _refusal(draft, OTHER_TOOL, change.address, text, fix)
 
 
 def unlisted_type(draft: Draft) -> Iterator[Refusal]:
@@ -370,15 +359,11 @@ def known_refusal(draft: Draft) -> Iterator[Refusal]:
             objection = known.judge(rule_context)
             if objection is None:
                 continue
+            text = printable(f"{address}: {objection.message}")
+            fix = f"{objection.fix}; {to_send_anyway(known.id)}"
+            refusal = _refusal(draft, known.id, address, text, fix, objection.path)
             cause = objection.because_of
-            yield Refusal(
-                known.id,
-                printable(f"{address}: {objection.message}"),
-                (address,),
-                draft.mark_of(address, objection.path),
-                f"{objection.fix}; {to_send_anyway(known.id)}",
-                objects=(Unmanaged.of(cause, None),) if cause is not None else (),
-            )
+            yield replace(refusal, objects=(Unmanaged.of(cause, None),)) if cause else refusal
 
 
 def _rule_contexts(draft: Draft) -> Iterator[RuleContext]:
@@ -428,13 +413,10 @@ def misspelt_value(draft: Draft) -> Iterator[Refusal]:
         for path, value, known, before, at in values:
             close = near_miss(value, known)
             if close is not None and value_at(before, path[len(at) :]) != value:
-                yield Refusal(
-                    UNKNOWN_VALUE,
-                    f"unknown value {quoted(str(value))} for {path_text(path)} of {change.address}",
-                    (change.address,),
-                    draft.mark_of(change.address, path),
-                    joined(f"did you mean {quoted(close)}?", to_send_anyway(UNKNOWN_VALUE)),
-                )
+                text = f"unknown value {quoted(str(value))} for {path_text(path)} of "
+                fix = joined(f"did you mean {quoted(close)}?", to_send_anyway(UNKNOWN_VALUE))
+                address = change.address
+                yield _refusal(draft, UNKNOWN_VALUE, address, f"{text}{address}", fix, path)
 
 
 def possible_duplicate(draft: Draft) -> Iterator[Refusal]:

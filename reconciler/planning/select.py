@@ -65,15 +65,12 @@ def to_prune(matching: Matching, policy: Policy, options: PlanOptions) -> Iterat
         if options.allow_replace or matching.matches[address].resource.lifecycle.allow_replace
     }
     for live in matching.unmanaged:
-        parent = parent_of(live)
-        if live.identity in moved:
+        parent, is_moved = parent_of(live), live.identity in moved
+        if is_moved or is_inside_absent(parent):
             resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
             match = Match(resource, kinds[live.kind], live)
-            yield PrunedObject(match, live, Reason.MOVED, parent)
-        elif is_inside_absent(parent):
-            resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
-            match = Match(resource, kinds[live.kind], live)
-            yield PrunedObject(match, live, Reason.STATE_ABSENT, parent)
+            reason = Reason.MOVED if is_moved else Reason.STATE_ABSENT
+            yield PrunedObject(match, live, reason, parent)
 
 
 class Selected(Struct, frozen=True):
