@@ -32,11 +32,14 @@ class Overlap(Struct, frozen=True):
         Paths of the fields that are equal, too, unless one object was the other before.
     has_ended
         Return whether the object of a live body does nothing any more at an instant.
+    tables
+        Return the names of the tables that a query reads.
     """
 
     source: tuple[Path, ...] = ()
     selection: tuple[Path, ...] = ()
     has_ended: Callable[[JSONObject, datetime], bool] = lambda _body, _now: False
+    tables: Callable[[str], Iterable[str]] = lambda _: ()
 
 
 class Behaviour(Struct, frozen=True):

@@ -7,11 +7,11 @@ names (service.md 22): without it, its next run creates a second object.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from math import inf
 from sys import intern
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +20,6 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Dialect, Integrations
 from reconciler.model.values import JSON
 
-_T = TypeVar("_T")
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 Identity: TypeAlias = tuple[str, str]
 """The kind and the id of a live object."""
@@ -47,8 +46,7 @@ def is_same_id(one: str, other: str) -> bool:
     return one.replace("-", "").lower() == other.replace("-", "").lower()
 
 
-# With a dict, for what is computed once.
-class LiveObject(Struct, frozen=True, dict=True):
+class LiveObject(Struct, frozen=True):
     """One live object."""
 
     kind: str
@@ -64,17 +62,6 @@ class LiveObject(Struct, frozen=True, dict=True):
     def identity(self) -> Identity:
         """Its kind and id."""
         return self.kind, self.id
-
-    def once(self, compute: Callable[..., _T], *of: object) -> _T:
-        """Return `compute(*of)`, which depends on the body and its kind only, computed once.
-
-        Environments of one organization plan with the same objects.
-        """
-        known: Any = self.__dict__
-        if compute not in known:
-            known[compute] = compute(*of)
-        made: _T = known[compute]
-        return made
 
     @property
     def address(self) -> Address:

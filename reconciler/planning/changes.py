@@ -239,7 +239,7 @@ def _change(
     """Return a change of some fields, with its consequences, worst first."""
     written = _as_written(fields, match.resource.written)
     live = match.live
-    runs = live.once(latest_runs, match.kind, live.body) if live is not None else ()
+    runs = latest_runs(match.kind, live.body) if live is not None else ()
     parts |= {"action": action, "fields": written, "runs": runs, "at": match.resource.mark}
     change = replace(_unchanged(match, context), **parts)
     applied = context.declared(match, live).applied
@@ -450,7 +450,7 @@ def _keeping(match: Match, live: LiveObject, differs: Difference) -> Resource:
     left = {item.path for item in differs.changes if item.reset}
     left |= {("name",), *(kind.integration_paths if match.moved else ())}
     wanted = {leaf.path: leaf for leaf in field_leaves(kind.fields, resource.spec, live=False)}
-    current = live.once(live_leaves, kind, live.body)
+    current = live_leaves(kind, live.body)
     values = {path: leaf.value for path, leaf in wanted.items()}
     others = other_variants(kind, resource, live.body)
     for path, leaf in {**wanted, **current}.items():
@@ -508,16 +508,14 @@ def _seen_of_update(
 def seen_of_object(kind: Kind, live: LiveObject, lifecycle: Lifecycle) -> dict[str, JSON]:
     """Return every live value, without `ignore_changes`, by API name, in a body."""
     ignored = {
-        path_text(path)
-        for path in live.once(live_leaves, kind, live.body)
-        if is_ignored(path, lifecycle)
+        path_text(path) for path in live_leaves(kind, live.body) if is_ignored(path, lifecycle)
     }
-    values = live.once(live_values, kind, live.body)
+    values = live_values(kind, live.body)
     return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)
 
 
 def _seen(kind: Kind, live: LiveObject, paths: Collection[Path]) -> dict[str, JSON]:
     """Return the live values of some paths, None for one that is absent or equals its default."""
-    values = live.once(live_values, kind, live.body)
+    values = live_values(kind, live.body)
     texts = sorted(map(path_text, paths))
     return {text: values.get(text) for text in texts} | stamp_of(kind, live.body)

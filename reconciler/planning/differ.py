@@ -79,7 +79,7 @@ def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Decla
 
     `declared` is how the object was applied.
     """
-    current = live.once(live_leaves, kind, live.body)
+    current = live_leaves(kind, live.body)
     wanted = _leaves(kind, resource)
     before = _leaves(kind, declared.applied) if declared.applied is not None else {}
     once = _set_before(kind, resource, declared.applied)
@@ -352,7 +352,7 @@ def update_body(
 ) -> dict[str, JSON]:
     """Return the changed fields and secrets, with the fields that must be sent with them."""
     if resource.lifecycle.ignore_changes:
-        fields = live.once(live_fields, kind, live.body)
+        fields = live_fields(kind, live.body)
         kept = with_live_values(resource.spec, fields, resource.lifecycle)
         kept |= {name: resource.spec[name] for name in _replaced_variants(kind, resource, live)}
         resource = replace(resource, spec=kept)

@@ -60,14 +60,14 @@ def _without_inventory(draft: Draft) -> Iterator[Note]:
     sending = {
         change.address for change in draft.changes if any(n.use.sent for n in change.secrets)
     }
-    kept = draft.selected - sending
+    kept = draft.selected - sending if draft.changes else ()
     names = [
         address
-        for address, match in sorted(draft.matching.matches.items())
+        for address, match in sorted(draft.matching.matches.items() if kept else ())
         if match.live is not None and address in kept
         if any(True for _ in secret_refs(match.resource.spec))
     ]
-    if names and draft.changes:
+    if names:
         yield Note(
             "secrets-not-compared",
             f"secrets not sent: {listed(names, _MOST_SECRETS)} (--rotate-secrets sends them)",

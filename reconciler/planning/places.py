@@ -23,7 +23,6 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Change, NewPlace, Novelty
 from reconciler.model.resource import Resource
 from reconciler.model.schemas import canonical_host, looks_like_address, looks_secret
-from reconciler.model.text import quoted
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -42,7 +41,6 @@ from reconciler.planning.integrations import resolved
 from reconciler.planning.inventory import Applied, Inventory, ids_of
 from reconciler.planning.match import Match, Matching
 
-_TABLE = r"\b(?:FROM|JOIN)\s+[`\"(]*([\w.$]+)"
 # A dotted name, an IP address, HOST:PORT, USER@HOST, //HOST or \\HOST, anywhere in a text.
 _ADDRESS = re.compile(r"//|\\\\|@|::|[^\W\d_][\w-]*:\d|[\w-]\.[\w-]*[^\W\d_]|(?:\d+\.){3}\d")
 _ALL = frozenset({"*"})
@@ -216,7 +214,7 @@ class Places(Struct, frozen=True):
             return None
         wanted = comparable(field, value)
         if field.verbatim:
-            tables = ", ".join(dict.fromkeys(re.findall(_TABLE, str(wanted), re.IGNORECASE)))
+            tables = ", ".join(behaviour_of(self.kind).overlap.tables(str(value)))
             return str(wanted), f"query over {tables or '?'}: {' '.join(str(value).split())}"
         items = wanted if isinstance(wanted, list) else [wanted]
         texts = [item if isinstance(item, str) else canonical_text(item) for item in items]
@@ -245,13 +243,12 @@ def _shown(value: JSON) -> str:
 
 
 class _Applied(NamedTuple):
-    """An applied declaration of an entry, its live object if there is one, and its reach."""
+    """An applied declaration with live values in place of ignored ones, and its live object."""
 
     was: Resource
     entry: Applied
     live: LiveObject | None
-    reach: Reach
-    runs: bool
+    spec: JSONObject
 
 
 # With a dict, since cached properties need one.
@@ -260,6 +257,7 @@ class Known(Struct, frozen=True, dict=True):
 
     matching: Matching
     now: datetime
+    _users: dict[str, Mapping[_Key, AbstractSet[str]]] = {}
 
     @cached_property
     def of_kind(self) -> Mapping[str, Places]:
@@ -273,7 +271,7 @@ class Known(Struct, frozen=True, dict=True):
 
     @cached_property
     def _applied(self) -> Sequence[_Applied]:
-        """The applied declarations, with live values in place of ignored ones."""
+        """The applied declarations of what sends."""
         matching, applied = self.matching, []
         pairs = {**matching.removed, **matching.matches}.values()
         owners = {pair.live.identity: pair for pair in pairs if pair.live is not None}
@@ -285,33 +283,46 @@ class Known(Struct, frozen=True, dict=True):
                 spec = resolved(pair, was, matching.live, as_live=True).spec if pair else was.spec
                 if was.lifecycle.ignore_changes:
                     spec = with_live_values(spec, _fields(places, live), was.lifecycle)
-                reach, runs = places.reach(spec), self._runs(places, spec)
-                applied.append(_Applied(was, entry, live, reach, runs))
+                applied.append(_Applied(was, entry, live, spec))
         return applied
 
     @cached_property
-    def users(self) -> Mapping[_Key, AbstractSet[str]]:
-        """The ids of what runs by project and what it sends, now or as applied."""
-        users: dict[_Key, set[str]] = defaultdict(set)
-        for one in self._applied:
-            parent = one.live.parent_id if one.live is not None else one.entry.parent
-            for key in one.reach.keys if one.runs else ():
-                users[parent or "", *key].add(one.entry.id)
-        for name, places in self.of_kind.items():
-            for item in self.matching.live.of(name) if places.name else ():
-                if self._runs(places, _fields(places, item)):
-                    for key in _reach_of(places, item).keys:
-                        users[item.parent_id or "", *key].add(item.id)
-        return users
+    def _senders(self) -> Mapping[str, Sequence[tuple[str, Places, LiveObject | JSONObject]]]:
+        """What sends, now or as applied, by the id of the project: the id, and the object."""
+        senders: dict[str, list[tuple[str, Places, LiveObject | JSONObject]]] = defaultdict(list)
+        for was, entry, live, spec in self._applied:
+            parent, places = (
+                live.parent_id if live else entry.parent,
+                self.of_kind[was.address.kind],
+            )
+            senders[parent or ""].append((entry.id, places, spec))
+        for item in self.matching.live.by_identity.values():
+            if (places := self.of_kind[item.kind]).name:
+                senders[item.parent_id or ""].append((item.id, places, item))
+        return senders
+
+    def users(self, parent_id: str | None) -> Mapping[_Key, AbstractSet[str]]:
+        """Return the ids of what runs in a project by what it sends, now or as applied."""
+        parent = parent_id or ""
+        if parent not in self._users:
+            users: dict[_Key, set[str]] = defaultdict(set)
+            for live_id, places, item in self._senders.get(parent, ()):
+                body = _fields(places, item) if isinstance(item, LiveObject) else item
+                for key in places.reach(body).keys if self._runs(places, body) else ():
+                    users[key].add(live_id)
+            self._users[parent] = users
+        return self._users[parent]
 
     @cached_property
     def receivers(self) -> Mapping[SecretSource | str, Collection[str]]:
         """Where declarations and their objects send a secret, by its reference and content."""
         receivers: dict[SecretSource | str, dict[str, None]] = defaultdict(dict)
-        for was, entry, live, reach, _ in self._applied:
-            own = _reach_of(self.of_kind[was.address.kind], live) if live is not None else reach
-            texts = dict.fromkeys((reach.address, own.address))
-            for source in (source for _, ref in secret_refs(was.spec) for source in ref.sources):
+        for was, entry, live, spec in self._applied:
+            refs = [ref for _, ref in secret_refs(was.spec)]
+            places, bodies = self.of_kind[was.address.kind], [spec] if refs else []
+            bodies += [_fields(places, live)] if refs and live is not None else []
+            texts = dict.fromkeys(places.reach(body).address for body in bodies)
+            for source in (source for ref in refs for source in ref.sources):
                 for item in ids_of(source, entry.contents):
                     receivers[item] |= texts
         return receivers
@@ -332,14 +343,14 @@ class Known(Struct, frozen=True, dict=True):
         places, live = self.of_kind[match.kind.name], match.live
         if change.action not in _REACHING:
             return (), ()
-        fields, own = _fields(places, live), _reach_of(places, live)
-        was = places.reach(applied.spec) if applied is not None else Reach()
+        fields = _fields(places, live)
+        was = places.reach(applied.spec if applied is not None else {})
         after = _after(change, match, fields)
         reach = places.reach(after)
         reach = replace(reach, address=reach.address or str(change.address))
         again = live is not None and not self._runs(places, fields)
         again = again and (change.action is Action.UNPAUSE or self._runs(places, after))
-        judge = _Judge(self, change, match, reach, own, was)
+        judge = _Judge(self, change, match, reach, places.reach(fields), was)
         new = [*judge.references(), *judge.objects()]
         new += (*judge.secrets(), *judge.places(again=again)) if places.name else ()
         new.sort(key=lambda item: item.sort.rank)
@@ -361,13 +372,14 @@ class _Judge(Struct, frozen=True):
         change, live, reach, own = self.change, self.match.live, self.reach, self.own
         # A project that does not exist yet sends nothing.
         is_created = self.match.resource.parent is not None and change.parent_id is None
-        is_own = live is not None and not again and live.parent_id == change.parent_id
-        but = {live.id} if live is not None and again else set()
+        is_other = again or self._is_taken_over
+        is_own = live is not None and not is_other and live.parent_id == change.parent_id
+        but = {live.id} if live is not None and is_other else set()
 
         def is_new(*key: str) -> bool:
             if is_created or (is_own and key in {*own.keys}):
                 return is_created
-            return self.known.users.get((change.parent_id or "", *key), set()) <= but
+            return self.known.users(change.parent_id).get(key, set()) <= but
 
         new = [place for place in reach.places if is_new(place)]
         source = (f"{PARENT} {change.parent_name}",) if change.parent_name else ()
@@ -376,10 +388,18 @@ class _Judge(Struct, frozen=True):
             yield NewPlace(reach.places[place], place, reach.address, inside=inside, again=again)
         others = [place for place in reach.places if is_new(place, "", *reach.data)]
         if others := [place for place in others if reach.data or place not in new]:
-            is_other = bool(own.places) and own.data.keys() != reach.data.keys()
-            before, inside = (own.exported, ()) if is_other else ("", source)
+            differs = bool(own.places) and own.data.keys() != reach.data.keys()
+            before, inside = (own.exported, ()) if differs else ("", source)
             sent = (", ".join(others), reach.address, reach.exported, before, inside, again)
             yield NewPlace(Novelty.QUERY, *sent)
+
+    @property
+    def _is_taken_over(self) -> bool:
+        """Whether a pinned object was not applied for this address: its places are no own ones."""
+        live, inventory = self.match.live, self.known.inventory
+        if live is None or self.match.resource.pinned_id is None or inventory.record is None:
+            return False
+        return inventory.by_object.get(live.identity) != self.change.address
 
     def objects(self) -> Iterator[NewPlace]:
         """Yield the recorded object that gets another name, or the one in place of it."""
@@ -388,10 +408,10 @@ class _Judge(Struct, frozen=True):
         if entry is None or live is None or self.match.resource.pinned_id is not None:
             return
         if live.id == entry.id and any(item.path == ("name",) for item in change.fields):
-            former, text = f"{quoted(live.name)} (id {live.id})", quoted(change.name)
+            former, text = f"{_in_quotes(live.name)} (id {live.id})", _in_quotes(change.name)
         elif (live.kind, entry.id) not in self.known.matching.live.by_identity:
-            former = f"{quoted(entry.name)} (id {entry.id})"
-            text = f"{quoted(live.name)} (id {live.id})"
+            former = f"{_in_quotes(entry.name)} (id {entry.id})"
+            text = f"{_in_quotes(live.name)} (id {live.id})"
         else:
             return
         yield NewPlace(Novelty.OBJECT, text, f"{live.kind} {live.id}", former)
@@ -432,9 +452,7 @@ class _Judge(Struct, frozen=True):
         declaration uses, by its reference or its content, counts, too.
         """
         known, reach, inventory = self.known, self.reach, self.known.inventory
-        is_address = (
-            not reach.inside and (self.change.parent_id or "", reach.address) in known.users
-        )
+        is_address = not reach.inside and (reach.address,) in known.users(self.change.parent_id)
         for note in self.change.secrets if inventory.record is not None else ():
             ids = {item for ref in note.ref.sources for item in ids_of(ref, inventory.contents)}
             is_other = note.former or (is_address and ids - known.receivers.keys())
@@ -444,13 +462,15 @@ class _Judge(Struct, frozen=True):
                 yield NewPlace(Novelty.REFERENCE, address, address, what, note.former)
 
 
+def _in_quotes(name: str) -> str:
+    """Return a name in quotes that it does not contain, if there are such. Writers escape it."""
+    mark = '"' if "'" in name else "'"
+    return f"{mark}{name}{mark}"
+
+
 def _fields(places: Places, live: LiveObject | None) -> JSONObject:
     """Return the live fields by name, without those that are absent."""
-    return live.once(live_fields, places.kind, live.body) if live is not None else {}
-
-
-def _reach_of(places: Places, live: LiveObject | None) -> Reach:
-    return live.once(places.reach, _fields(places, live)) if live is not None else Reach()
+    return live_fields(places.kind, live.body) if live is not None else {}
 
 
 def patched(kind: Kind, sent: JSONObject, live: JSONObject) -> dict[str, JSON]:

@@ -9,6 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from reconciler.kinds.batch_export.consequences import RULES
+from reconciler.kinds.batch_export.query import tables_of
 from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.kinds.behaviour import Behaviour, Overlap
 from reconciler.model.field_types import moment
@@ -101,6 +102,7 @@ _OVERLAP = Overlap(
         *(("destination", "config", name) for name in _EVENT_LISTS),
     ),
     has_ended=_has_ended,
+    tables=tables_of,
 )
 
 BEHAVIOUR = Behaviour(

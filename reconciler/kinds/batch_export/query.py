@@ -55,6 +55,11 @@ _BINARY = {
 
 _SQL = r"(?i)\b(?:select|from|where|prewhere|having|limit|(?:group|order)\s+by)\b|[{=<>]"
 """What is in the rest of a query, and seldom in a comment about one."""
+_WORD = r"""(?:[\w.$]|`[^`]*`|"[^"]*")+|[(),]"""
+_OTHER_CLAUSES = frozenset(
+    {"select", "where", "prewhere", "group", "order", "having", "limit", "window", "settings"}
+)
+_BEFORE, _BEHIND = "before a table", "behind a table"
 _NEGATED = {"in": "notIn", "like": "notLike", "ilike": "notILike"}
 _FLATTENED = frozenset({"and", "or", "concat"})
 """Functions that servers print with all operands of a chain: `and(a, b, c)`."""
@@ -90,6 +95,30 @@ def hides_code(query: JSON) -> bool:
     return "\n" not in text and any(
         comment.startswith("--") and re.search(_SQL, comment) for comment in comments
     )
+
+
+def tables_of(query: str) -> list[str]:
+    """Return the names behind `FROM` and `JOIN` and the commas of their lists, in subqueries, too.
+
+    In case of doubt, a name is listed.
+    """
+    tables, state, outer = dict[str, None](), "", list[str]()
+    for word in re.findall(_WORD, code_of(query)):
+        if word == "(":
+            outer.append(state)
+            state = state if state == _BEFORE else ""
+        elif word == ")":
+            state = _BEHIND if outer and outer.pop() else ""
+        elif word == ",":
+            state = _BEFORE if state else ""
+        elif word.lower() in ("from", "join"):
+            state = _BEFORE
+        elif word.lower() in _OTHER_CLAUSES:
+            state = ""
+        elif state == _BEFORE:
+            tables[re.sub('[`"]', "", word)] = None
+            state = _BEHIND
+    return list(tables)
 
 
 class _Call(Struct, frozen=True):

@@ -13,6 +13,8 @@ from reconciler.model.plan import NewPlace, Novelty, Plan
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource
 from reconciler.model.values import SecretRef, SecretSource
+from reconciler.render.options import RenderOptions, Style
+from reconciler.render.plan_text import plan_as_text
 from tests.support.worlds import (
     desired_of,
     export,
@@ -543,6 +545,60 @@ def test_the_content_of_a_secret_file_is_known_under_another_name() -> None:
         known = replace(base, every=every, contents={"file:copy.txt": content})
         plan = planned(desired_of(WEB, lake, pond), live, base=known)
         assert texts(plan, Novelty.SECRET) == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "other", "expected"),
+    [
+        ("lake", "s3://b", []),
+        ("pond", "s3://b", ["s3://acme"]),
+        (None, "s3://b", ["s3://acme"]),
+        (None, "s3://acme", []),
+        ("no record", "s3://b", []),
+    ],
+)
+def test_the_places_of_an_object_that_is_taken_over_by_id_are_new(
+    entry: str | None, other: str, expected: list[str]
+) -> None:
+    """A pinned `id` hid that a place was never applied for this address."""
+    acme = s3(bucket_name="acme")
+    sea = export("sea", destination=s3(bucket_name=other.removeprefix("s3://")))
+    lake = export(destination=acme, pinned_id="e1")
+    applied = export(entry or "gone", name="Lake", destination=acme)
+    live = live_of(
+        live_project(), live_export(destination=acme, interval="day"), live_of_export(sea)
+    )
+    base = inventory_of(desired_of(WEB, sea, *([applied] if entry else [])), live)
+    plan = planned(desired_of(WEB, sea, lake), live, base=base if entry != "no record" else None)
+    assert texts(plan, Novelty.BUCKET) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("select 1", "?"),
+        ("select a, b from events", "events"),
+        ("select a from events, persons", "events, persons"),
+        ("select a from ev as e, x.y z, `my t` where f(a, b), c", "ev, x.y, my t"),
+        ("select a from (select b, c from cohorts) x, persons limit 1, 2", "cohorts, persons"),
+        ("select a from (events join groups on f(a, b)), persons", "events, groups, persons"),
+        ("select 'from x' from events -- from y", "events"),
+        ("select a from events union all select b, c from events join x.y", "events, x.y"),
+    ],
+)  # fmt: skip
+def test_every_table_of_a_query_is_named(query: str, expected: str) -> None:
+    """A comma join named the first table only."""
+    (text,) = texts(changed(export(model="hogql", sql_query=query), before=()), Novelty.QUERY)
+    assert f"query over {expected}:" in text
+
+
+def test_names_of_objects_in_json_are_not_escaped() -> None:
+    lake, live = export(name="L\u0430ke"), live_of(live_project(), live_export(name="L\u200bke"))
+    base = inventory_of(desired_of(WEB, export(name="L\u200bke")), live)
+    plan = planned(desired_of(WEB, lake), live, base=base)
+    (item,) = (item for item in new_in(plan) if item.sort is Novelty.OBJECT)
+    assert item.shown == "'L\u200bke' (id e1) -> 'L\u0430ke'"
+    assert "L\\u200bke" in plan_as_text(plan, RenderOptions(Style(width=100)))
 
 
 def test_a_recorded_object_with_another_name_is_shown_with_both() -> None:
