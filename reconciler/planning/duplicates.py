@@ -325,7 +325,7 @@ def collision_notes(draft: Draft) -> Iterator[Note]:
             if resources:
                 others[parts].append((item.name, item.address))
     shared = (
-        (_unexpected(resources, others.get(parts, ()), matching), parts)
+        (_unexpected(resources, others.get(parts, ()), draft), parts)
         for parts, resources in users.items()
         if len(resources) > 1 or parts in others
     )
@@ -357,15 +357,16 @@ def _shared(places: Iterable[Place]) -> Iterator[Parts]:
 
 
 def _unexpected(
-    resources: Sequence[Resource], others: Iterable[tuple[str, Address]], matching: Matching
+    resources: Sequence[Resource], others: Iterable[tuple[str, Address]], draft: Draft
 ) -> list[Address]:
     """Return the addresses at a place, without those that `lifecycle.beside` of another names.
 
     One that is new does not count: a reviewer should see both.
     """
     trusting = [item for item in resources if item.lifecycle.beside]
-    if (inventory := matching.inventory) is not None:
-        pairs = [(i, inventory.was(i.address, matching.matches[i.address].live)) for i in trusting]
+    if draft.context.inventory is not None:
+        was_of, matches = draft.matching.inventory.was, draft.matching.matches
+        pairs = [(i, was_of(i.address, matches[i.address].live)) for i in trusting]
         trusting = [i for i, was in pairs if was and was.lifecycle.beside == i.lifecycle.beside]
     listed_there = [*((item.name, item.address) for item in resources), *others]
     left: list[Address] = []

@@ -28,7 +28,6 @@ from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import Path, path_text, value_at
 from reconciler.planning.draft import Draft, Trusted
 from reconciler.planning.duplicates import refusal_of
-from reconciler.planning.inventory import Inventory
 from reconciler.planning.match import Match, Matching
 from reconciler.planning.rules import own_names, rule_refusals
 from reconciler.planning.select import PrunedObject
@@ -114,7 +113,7 @@ def protected(draft: Draft) -> Iterator[Refusal]:
     It holds in the files, in what was applied, and on the trusted branch: two changes lift it.
     """
     by_identity = draft.matching.live.by_identity
-    inventory = draft.matching.inventory or Inventory()
+    inventory = draft.matching.inventory
     for change in draft.destructive:
         kind, address = draft.matching.kinds[change.address.kind], change.address
         live = by_identity.get((kind.name, change.live_id or ""))

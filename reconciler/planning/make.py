@@ -21,9 +21,8 @@ from reconciler.planning.draft import Draft, PlanContext
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import refusals
 from reconciler.planning.integrations import with_integrations, with_labels
-from reconciler.planning.inventory import Inventory
 from reconciler.planning.match import Matching, match
-from reconciler.planning.notes import leaving, notes_of, notes_since_apply
+from reconciler.planning.notes import leaving, loosened, notes_of
 from reconciler.planning.order import in_order
 from reconciler.planning.places import Known
 from reconciler.planning.select import Selected, select
@@ -64,7 +63,7 @@ def make_plan(
         tuple(_described(draft.unmanaged, matching)),
         tuple(_described(matching.ignored, matching)),
         leaving=tuple(leaving(draft)),
-        notes=(*selected.notes, *notes, *notes_of(draft), *notes_since_apply(desired, matching)),
+        notes=(*selected.notes, *notes, *notes_of(draft), *loosened(draft, desired)),
         refusals=refusals(draft),
         selection=context.options.selection,
         created_at=_iso(context.now),
@@ -88,8 +87,7 @@ def chosen(
 
 
 def _source(desired: Desired, live: Live, context: PlanContext, matching: Matching) -> PlanSource:
-    inventory = matching.inventory or Inventory()
-    record = inventory.record
+    record = matching.inventory.record
     return PlanSource(
         environment=desired.environment,
         organization=desired.organization,
@@ -100,7 +98,7 @@ def _source(desired: Desired, live: Live, context: PlanContext, matching: Matchi
         applied=record.applied if record is not None else None,
         applied_commits=record.commits if record is not None else 0,
         applied_time=_iso(record.time) if record is not None else None,
-        recorded=len(inventory.entries.keys() & matching.matches.keys()),
+        recorded=len(matching.inventory.entries.keys() & matching.matches.keys()),
         declared=len(matching.matches),
         head=context.head,
         head_ref=context.head_ref,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,9 +28,6 @@ from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import MISSING, Path, value_at
 from reconciler.planning.differ import difference
 from reconciler.planning.inventory import Declared, Inventory
-
-_Key = TypeVar("_Key")
-
 
 _MOST_LISTED = 10
 
@@ -60,7 +56,7 @@ class Matching(Struct, frozen=True, dict=True):
     kinds
         All kinds by name, parents first.
     inventory
-        What was applied, None if that is not known.
+        What was applied, empty if that is not known.
     removed
         The objects of entries that no resource claims and whose address is not declared.
     left
@@ -91,7 +87,7 @@ class Matching(Struct, frozen=True, dict=True):
     ambiguous: Mapping[Address, Match] = field(default_factory=dict)
     undecided: Mapping[Identity, Sequence[Address]] = field(default_factory=dict)
     unclear: tuple[Refusal, ...] = ()
-    inventory: Inventory | None = None
+    inventory: Inventory = field(default_factory=Inventory)
     left: Mapping[Address, str] = field(default_factory=dict)
     replaced: Mapping[Address, LiveObject] = field(default_factory=dict)
     left_by_moves: Mapping[Address, LiveObject] = field(default_factory=dict)
@@ -99,8 +95,7 @@ class Matching(Struct, frozen=True, dict=True):
 
     def declared(self, resource: Resource, live: LiveObject | None) -> Declared:
         """Return how the object of a resource was applied."""
-        inventory = self.inventory
-        return inventory.declared(resource.address, live) if inventory is not None else Declared()
+        return self.inventory.declared(resource.address, live)
 
     @cached_property
     def owners(self) -> Mapping[Identity, Address]:
@@ -151,11 +146,8 @@ def match(
         and (_is_ignored(item.name, policy) or (item.address.kind, item.pinned_id) in ignored)
     }
     by_name = {kind.name: kind for kind in kinds}
-    if inventory is not None:
-        inventory = inventory.counted(live, by_name)
-    matcher = _Matcher(
-        live, inventory or Inventory(), by_name, frozenset(ignored), untouchable.keys()
-    )
+    inventory = (inventory or Inventory()).counted(live, by_name)
+    matcher = _Matcher(live, inventory, by_name, frozenset(ignored), untouchable.keys())
     for kind in kinds:
         matcher.match_kind(kind, [item for item in declared if item.address.kind == kind.name])
     matcher.claim_removed()
@@ -575,10 +567,7 @@ def _is_in_place(match: Match, live: LiveObject) -> bool:
 
 # With a dict, since cached properties need one.
 class Names(Struct, frozen=True, dict=True):
-    """The live objects of one kind by id and by name.
-
-    Most plans look in known parents only, and each index takes memory, so both are made when used.
-    """
+    """The live objects of one kind by id, and by name below a parent and anywhere."""
 
     by_id: Mapping[str, LiveObject]
 
@@ -587,22 +576,12 @@ class Names(Struct, frozen=True, dict=True):
 
         An export of the organization may be in any project.
         """
-        if parent_id is None:
-            return self._anywhere.get(name, ())
-        return self._below.get((parent_id, name), ())
+        return self._index.get((parent_id, name), ())
 
     @cached_property
-    def _anywhere(self) -> Mapping[str, Sequence[LiveObject]]:
-        return self._indexed(lambda _, name: name)
-
-    @cached_property
-    def _below(self) -> Mapping[tuple[str | None, str], Sequence[LiveObject]]:
-        return self._indexed(lambda item, name: (item.parent_id, name))
-
-    def _indexed(
-        self, key_of: Callable[[LiveObject, str], _Key]
-    ) -> Mapping[_Key, Sequence[LiveObject]]:
-        index: dict[_Key, list[LiveObject]] = {}
+    def _index(self) -> Mapping[tuple[str | None, str], Sequence[LiveObject]]:
+        index: dict[tuple[str | None, str], list[LiveObject]] = defaultdict(list)
         for item in self.by_id.values():
-            index.setdefault(key_of(item, item.name.strip()), []).append(item)
+            for parent_id in {item.parent_id, None}:
+                index[parent_id, item.name.strip()].append(item)
         return index

@@ -25,7 +25,6 @@ from reconciler.model.values import secret_refs
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import collision_notes, look_alike_notes
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.match import Matching
 from reconciler.planning.rules import rule_notes
 
 NO_INVENTORY = "no-inventory"
@@ -41,7 +40,7 @@ _OF_NEW = "`lifecycle.beside"
 
 def notes_of(draft: Draft) -> Iterator[Note]:
     """Yield the notes on the plan as a whole."""
-    if draft.matching.inventory is None or draft.matching.inventory.record is None:
+    if draft.matching.inventory.record is None:
         yield from _without_inventory(draft)
     else:
         yield from _of_inventory(draft, draft.matching.inventory)
@@ -193,8 +192,7 @@ def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagno
 
 def leaving(draft: Draft) -> Iterator[Leaving]:
     """Yield the removed resources that are not deleted, with the reason, protected ones first."""
-    matching, inventory = draft.matching, draft.matching.inventory
-    behind = inventory.behind if inventory is not None else {}
+    matching, behind = draft.matching, draft.matching.inventory.behind
     items = []
     for address, match in matching.removed.items():
         live = match.live
@@ -212,19 +210,19 @@ def leaving(draft: Draft) -> Iterator[Leaving]:
     yield from sorted(items, key=lambda item: (not item.protected, item.address))
 
 
-def notes_since_apply(desired: Desired, matching: Matching) -> Iterator[Note]:
+def loosened(draft: Draft, desired: Desired) -> Iterator[Note]:
     """Yield a note on each setting that is looser than what was applied."""
-    inventory = matching.inventory
-    loosened: dict[str, list[Address]] = {}
-    if inventory is not None and inventory.former is not None:
-        loosened |= {text: [] for text in _of_workspace(desired, inventory.former)}
-    for address, match in matching.matches.items() if inventory is not None else ():
-        was = inventory.was(address, match.live) if inventory is not None else None
-        is_new = matching.declared(match.resource, match.live).applied is None
+    inventory = draft.matching.inventory
+    former = inventory.former
+    texts = {text: list[Address]() for text in _of_workspace(desired, former)} if former else {}
+    is_known = draft.context.inventory is not None
+    for address, match in draft.matching.matches.items() if is_known else ():
+        was = inventory.was(address, match.live)
+        is_new = inventory.declared(address, match.live).applied is None
         for text in _of_resource(match.resource, was, is_new=is_new):
-            loosened.setdefault(text, []).append(address)
+            texts.setdefault(text, []).append(address)
     # Removed protection comes first: other texts begin with a backtick.
-    for text, addresses in sorted(loosened.items(), key=lambda item: item[0].startswith("`")):
+    for text, addresses in sorted(texts.items(), key=lambda item: item[0].startswith("`")):
         users = listed(sorted(addresses), _MOST_NAMED)
         yield Note("loosened", f"{text}: {users}" if users else text)
 

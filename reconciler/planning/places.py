@@ -38,7 +38,7 @@ from reconciler.model.values import (
 from reconciler.planning.compare import comparable, is_default, live_fields
 from reconciler.planning.differ import with_live_values
 from reconciler.planning.integrations import resolved
-from reconciler.planning.inventory import Applied, Inventory, ids_of
+from reconciler.planning.inventory import Applied, ids_of
 from reconciler.planning.match import Match, Matching
 
 # A dotted name, an IP address, HOST:PORT, USER@HOST, //HOST or \\HOST, anywhere in a text.
@@ -55,6 +55,10 @@ Parts: TypeAlias = tuple[tuple[str, str], ...]
 """Words for the parts of a place, with their values, the address first."""
 _Key: TypeAlias = tuple[str, ...]
 """A place, or a place with what is exported to it."""
+_Applied: TypeAlias = tuple[Resource, Applied, LiveObject | None, JSONObject]
+"""An applied declaration, its entry and live object, and its body with live ignored values."""
+_Sender: TypeAlias = tuple[str, "Places", LiveObject | JSONObject]
+"""An id, the places of its kind, and the live object or the body that was applied."""
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
 _MOST_FORMER = 2
 _BESIDE = (Novelty.BUCKET, Novelty.INTEGRATION)
@@ -242,15 +246,6 @@ def _shown(value: JSON) -> str:
     return str(value)
 
 
-class _Applied(NamedTuple):
-    """An applied declaration with live values in place of ignored ones, and its live object."""
-
-    was: Resource
-    entry: Applied
-    live: LiveObject | None
-    spec: JSONObject
-
-
 # With a dict, since cached properties need one.
 class Known(Struct, frozen=True, dict=True):
     """What is known of places: from the objects of live projects, and from what was applied."""
@@ -264,18 +259,13 @@ class Known(Struct, frozen=True, dict=True):
         """The places of each kind."""
         return {name: Places.of(kind) for name, kind in self.matching.kinds.items()}
 
-    @property
-    def inventory(self) -> Inventory:
-        """What was applied, empty if that is not known."""
-        return self.matching.inventory or Inventory()
-
     @cached_property
     def _applied(self) -> Sequence[_Applied]:
         """The applied declarations of what sends."""
         matching, applied = self.matching, []
         pairs = {**matching.removed, **matching.matches}.values()
         owners = {pair.live.identity: pair for pair in pairs if pair.live is not None}
-        for address, entry in self.inventory.entries.items():
+        for address, entry in matching.inventory.entries.items():
             places, was = self.of_kind[address.kind], entry.was
             if places.name and was is not None:
                 pair = owners.get((address.kind, entry.id))
@@ -283,13 +273,13 @@ class Known(Struct, frozen=True, dict=True):
                 spec = resolved(pair, was, matching.live, as_live=True).spec if pair else was.spec
                 if was.lifecycle.ignore_changes:
                     spec = with_live_values(spec, _fields(places, live), was.lifecycle)
-                applied.append(_Applied(was, entry, live, spec))
+                applied.append((was, entry, live, spec))
         return applied
 
     @cached_property
-    def _senders(self) -> Mapping[str, Sequence[tuple[str, Places, LiveObject | JSONObject]]]:
-        """What sends, now or as applied, by the id of the project: the id, and the object."""
-        senders: dict[str, list[tuple[str, Places, LiveObject | JSONObject]]] = defaultdict(list)
+    def _senders(self) -> Mapping[str, Sequence[_Sender]]:
+        """What sends, by the id of the project."""
+        senders: dict[str, list[_Sender]] = defaultdict(list)
         for was, entry, live, spec in self._applied:
             parent, places = (
                 live.parent_id if live else entry.parent,
@@ -396,7 +386,7 @@ class _Judge(Struct, frozen=True):
     @property
     def _is_taken_over(self) -> bool:
         """Whether a pinned object was not applied for this address: its places are no own ones."""
-        live, inventory = self.match.live, self.known.inventory
+        live, inventory = self.match.live, self.known.matching.inventory
         if live is None or self.match.resource.pinned_id is None or inventory.record is None:
             return False
         return inventory.by_object.get(live.identity) != self.change.address
@@ -404,7 +394,7 @@ class _Judge(Struct, frozen=True):
     def objects(self) -> Iterator[NewPlace]:
         """Yield the recorded object that gets another name, or the one in place of it."""
         live, change = self.match.live, self.change
-        entry = self.known.inventory.entries.get(change.address)
+        entry = self.known.matching.inventory.entries.get(change.address)
         if entry is None or live is None or self.match.resource.pinned_id is not None:
             return
         if live.id == entry.id and any(item.path == ("name",) for item in change.fields):
@@ -439,9 +429,10 @@ class _Judge(Struct, frozen=True):
     def _former(self, source: SecretSource) -> Collection[str]:
         """Return where a known secret is sent, none if it is unknown or sent there already."""
         known, reach, own = self.known, self.reach, self.own
-        if known.inventory.record is None:
+        inventory = known.matching.inventory
+        if inventory.record is None:
             return [own.address] if own.address != reach.address and own.secrets else ()
-        ids = ids_of(source, known.inventory.contents)
+        ids = ids_of(source, inventory.contents)
         receivers = [text for item in ids for text in known.receivers.get(item, ())]
         return () if reach.address in receivers else receivers
 
@@ -451,7 +442,7 @@ class _Judge(Struct, frozen=True):
         Where a place is a mere address, a secret says where behind it: one that no applied
         declaration uses, by its reference or its content, counts, too.
         """
-        known, reach, inventory = self.known, self.reach, self.known.inventory
+        known, reach, inventory = self.known, self.reach, self.known.matching.inventory
         is_address = not reach.inside and (reach.address,) in known.users(self.change.parent_id)
         for note in self.change.secrets if inventory.record is not None else ():
             ids = {item for ref in note.ref.sources for item in ids_of(ref, inventory.contents)}
