@@ -30,6 +30,13 @@ class KeyAccess(Struct, frozen=True):
     """Its limits, () for none."""
     made_at: str = ""
     """When it was last rolled or, before that, created, ISO 8601. Keys have no end."""
+    dialect: Dialect | None = None
+    """The dialect that its fields show, None if they do not."""
+
+    @property
+    def may_write(self) -> bool:
+        """Whether it may change anything."""
+        return any(scope == ALL or scope.endswith(_WRITE) for scope in self.scopes)
 
 
 async def read_key(transport: Transport) -> KeyAccess | None:
@@ -49,6 +56,7 @@ async def read_key(transport: Transport) -> KeyAccess | None:
         _texts(body.get("scoped_teams")),
         _texts(body.get("scoped_organizations")),
         str(body.get("last_rolled_at") or body.get("created_at") or ""),
+        Dialect.V2026 if body.keys() >= _SINCE_2026 else None,
     )
 
 
@@ -87,29 +95,14 @@ def _texts(value: JSON) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-async def key_may_write(transport: Transport) -> bool | None:
-    """Return whether the API key may change anything, None if the service does not say."""
-    body = await _key(transport)
-    scopes = body.get("scopes") if isinstance(body, dict) else None
-    if not isinstance(scopes, list):
-        return None
-    return any(scope == ALL or str(scope).endswith(_WRITE) for scope in scopes)
-
-
-async def dialect_of_key(transport: Transport) -> Dialect | None:
-    """Return the dialect that the API key shows, None if it does not show one.
+async def known_key(transport: Transport) -> KeyAccess | None:
+    """Return what the key says about itself, None if it cannot be read.
 
     Every key may read itself, so this works in an organization without exports.
     """
-    body = await _key(transport)
-    return Dialect.V2026 if (isinstance(body, dict) and body.keys() >= _SINCE_2026) else None
-
-
-async def _key(transport: Transport) -> JSON:
-    """Return what the key says about itself, None if it cannot be read."""
     try:
-        return (await transport.send(KEY)).body
-    except ServiceError:  # Older versions do not have this resource.
+        return await read_key(transport)
+    except ServiceError:
         return None
 
 

@@ -25,7 +25,7 @@ from reconciler.model.request import Routes
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import json_shown, printable, shown_in
 from reconciler.model.values import JSON, JSONObject
-from reconciler.service.access import dialect_of_key
+from reconciler.service.access import known_key
 from reconciler.service.pages import complete_list
 from reconciler.service.transport import Transport
 from reconciler.service.waits import together
@@ -75,7 +75,8 @@ async def read_live(
         objects[kind.name] = tuple(items)
     dialect = _dialect(kinds, objects)
     if dialect is None:
-        dialect = await dialect_of_key(transport)
+        key = await known_key(transport)
+        dialect = key.dialect if key is not None else None
     live = Live(objects, dialect, frozenset(unlisted), frozenset(unread), read_at)
     wanted = {
         (item.kind, item.id) for items in objects.values() for item in items if depth.in_full(item)

@@ -18,7 +18,7 @@ from reconciler.model.kind import Action, Kind, containers
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import masked_in
-from reconciler.service.access import key_may_write
+from reconciler.service.access import known_key
 from reconciler.service.pace import Estimate
 from reconciler.service.transport import Transport
 
@@ -93,6 +93,7 @@ async def plan(workspace: Workspace, options: PlanOptions | None = None) -> Plan
     async with session.connected() as transport:
         inventory = session.inventory(options)
         planned, _ = await session.planned(transport, options, inventory)
-        if is_job(workspace.runtime.environ) and await key_may_write(transport):
+        key = await known_key(transport) if is_job(workspace.runtime.environ) else None
+        if key is not None and key.may_write:
             planned = replace(planned, notes=(*planned.notes, _KEY_MAY_WRITE))
         return PlanResult.of(await session.named(transport, planned), session, transport)
