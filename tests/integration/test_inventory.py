@@ -652,7 +652,7 @@ def test_drift_and_plan_agree_without_an_inventory(repo: Repo) -> None:
     assert [item["rule"] for item in plan["refusals"]] == ["possible-duplicate"]
     ran = repo.run("drift")
     assert ran.code == 2
-    assert "1 live object probably renamed: project.web to 'Web v2'" in ran.out
+    assert '1 live object probably renamed: project.web to "Web v2"' in ran.out
 
 
 def test_a_plan_that_was_saved_without_the_inventory_names_the_option(
