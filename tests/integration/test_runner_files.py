@@ -80,7 +80,7 @@ def test_a_file_name_cannot_forge_an_output(tmp_path: Path) -> None:
 
 def test_a_summary_is_cut_to_what_github_accepts(tmp_path: Path) -> None:
     file = saved(tmp_path, 60)
-    (tmp_path / "summary.md").write_bytes(b"x" * (SUMMARY_LIMIT - 30_000))
+    (tmp_path / "summary.md").write_bytes(b"x" * (SUMMARY_LIMIT - 10_000))
     _, summary, _ = shown(file, tmp_path)
     assert SUMMARY_LIMIT - 3_000 < summary.stat().st_size <= SUMMARY_LIMIT
     assert "not shown" in summary.read_text(encoding="utf-8")
