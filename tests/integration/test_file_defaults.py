@@ -119,8 +119,8 @@ def test_pull_writes_into_the_resource(applied: Applied) -> None:
     applied.change("Events of web", destination={"type": "S3", "config": config})
     placed = applied.pull().report.placed
     assert {(str(item.address), item.layer, str(item.at)) for item in placed} == {
-        ("batch_export.lake-app", "resource", "lake.yaml:16:13"),
-        ("batch_export.lake-web", "resource", "lake.yaml:15:57"),
+        ("batch_export.lake-app", "resource", "lake.yaml:16:98"),
+        ("batch_export.lake-web", "resource", "lake.yaml:15:80"),
     }
     assert applied.text("lake.yaml") == LAKE.replace(
         "prefix: web/", "prefix: web/, region: us-east-1"
