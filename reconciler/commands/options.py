@@ -34,7 +34,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 
 STDOUT = Path("-")
-"""The file that stands for the standard output."""
+"""The name of a file that is standard output."""
 NAMES: dict[str, Any] = {
     "multiple": True,
     "metavar": "NAME",
