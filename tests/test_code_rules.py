@@ -16,7 +16,6 @@ MODULES = sorted((ROOT / "reconciler").rglob("*.py"))
 SMALL = {
     "__main__.py": "an entry point",
     "version.py": "read by the build and by --version",
-    "model/inventory.py": "of git and planning, which do not import each other",
     "packaged.py": "below all layers",
     "commands/connecting.py": "imported by the help of every command",
     "commands/*.py": "a command, found by its name",

@@ -31,7 +31,7 @@ from reconciler.model.resolved import PublicField
 from reconciler.model.resource import Resource
 from reconciler.model.text import named, printable, several, shortened
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
-from reconciler.planning.names import Named, Names
+from reconciler.planning.select import Named, Names
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table, unpadded
 from reconciler.render.formats import writer_of

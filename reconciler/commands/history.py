@@ -17,10 +17,17 @@ from reconciler.errors import GitUnavailable, ReconcilerError, StalePlan
 from reconciler.files.elsewhere import declared_in_others
 from reconciler.files.loading import Loaded, load_at
 from reconciler.files.resource_files import files_by_glob
-from reconciler.git.branch import TrustedBranch, shallow_hint, trusted_branch
 from reconciler.git.ci import head_branch_of, is_job
 from reconciler.git.inventory import REMOTE, damaged, read_entries, record, ref_of
-from reconciler.git.repository import HEAD, GitSource, Objects, Repository
+from reconciler.git.repository import (
+    HEAD,
+    GitSource,
+    Objects,
+    Repository,
+    TrustedBranch,
+    shallow_hint,
+    trusted_branch,
+)
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
 from reconciler.model.event import Report

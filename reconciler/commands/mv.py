@@ -32,7 +32,7 @@ from reconciler.model.address import Address
 from reconciler.model.files import FileChange
 from reconciler.model.text import quoted, several
 from reconciler.model.values import JSON, Path, leaves, mapping_of, value_at
-from reconciler.planning.names import Named, Names
+from reconciler.planning.select import Named, Names
 
 
 @command(

@@ -40,7 +40,7 @@ NAMES: dict[str, Any] = {
     "metavar": "NAME",
     "shell_complete": completing.resources,
 }
-"""How an option is declared that names objects and may be repeated (`planning/names.py`)."""
+"""How an option is declared that names objects and may be repeated (`planning/select.py`)."""
 
 PARENTS: dict[str, Any] = {**NAMES, "shell_complete": completing.parents}
 """How an option is declared that names objects which contain others."""
@@ -52,7 +52,7 @@ def _known_kinds(
     """Return the texts as written. Raises BadUsage for an unknown kind, before anything is read."""
     if written:
         from reconciler.kinds import all_kinds
-        from reconciler.planning.names import kinds_named
+        from reconciler.planning.select import kinds_named
 
         for text in written:
             kinds_named(text, all_kinds())

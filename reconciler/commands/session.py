@@ -37,12 +37,12 @@ from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.redaction import Mask, masked_in
 from reconciler.model.text import several
-from reconciler.planning.details import Needs, needs_of, parents_to_read
 from reconciler.planning.draft import PlanContext, Trusted
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.make import chosen, make_plan
 from reconciler.planning.match import Matching, match
 from reconciler.planning.notes import about_changes
+from reconciler.planning.select import Needs, needs_of, parents_to_read
 from reconciler.service.access import read_organizations
 from reconciler.service.http import SecretResolver
 from reconciler.service.live import Depth, read_details, read_live

@@ -144,7 +144,7 @@ def resolved(workspace: Workspace, name: str) -> tuple[PublicResource, tuple[Dia
     from reconciler.files.origins import OriginContext, fields_with_origin
     from reconciler.kinds import kinds_by_name
     from reconciler.model.resolved import PublicResource
-    from reconciler.planning.names import Named, Names
+    from reconciler.planning.select import Named, Names
 
     loaded = Session.open(workspace).loaded
     resources = loaded.desired.resources

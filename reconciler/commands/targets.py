@@ -19,7 +19,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Refusal
 from reconciler.model.resource import Resource
-from reconciler.planning.names import Named, Names, check_clear
+from reconciler.planning.select import Named, Names, check_clear
 from reconciler.service.calls import ObjectCalls
 from reconciler.service.transport import Transport
 

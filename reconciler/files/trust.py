@@ -18,9 +18,8 @@ from reconciler.errors import GitMissing, GitUnavailable
 from reconciler.files.workspace_file import Workspace, checked_workspace
 from reconciler.files.yaml.construct import AMBIGUOUS
 from reconciler.files.yaml.document import Document
-from reconciler.git.branch import TrustedBranch, trusted_branch
 from reconciler.git.ci import is_job
-from reconciler.git.repository import GitSource, Objects, Repository
+from reconciler.git.repository import GitSource, Objects, Repository, TrustedBranch, trusted_branch
 from reconciler.model.connection import ADDRESS, API_KEY
 from reconciler.model.text import quoted
 from reconciler.paths import WORKSPACE_FILE, content_id

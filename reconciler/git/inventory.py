@@ -18,7 +18,7 @@ from reconciler.errors import GitUnavailable
 from reconciler.git.repository import Objects, Repository
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
-from reconciler.model.inventory import Entry
+from reconciler.model.resource import Entry
 from reconciler.model.text import quoted
 
 REMOTE = "origin"

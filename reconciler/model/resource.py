@@ -176,3 +176,18 @@ class Desired(Struct, frozen=True, dict=True):
         """Yield every text of the resources that is not secret."""
         for resource in self.resources.values():
             yield from (text for _, text in leaves(resource.spec) if isinstance(text, str))
+
+
+class Entry(Struct, frozen=True, omit_defaults=True):
+    """One line of the inventory: the object that a resource has."""
+
+    id: str
+    """Of the live object."""
+    name: str
+    """As it was applied."""
+    parent: str | None = None
+    """The id of its project."""
+    commit: str | None = None
+    """The commit whose files were applied to it, None for files that were not committed."""
+    secrets: str | None = None
+    """The hash of what decides its secrets, None if it is not known what was sent."""

@@ -42,22 +42,20 @@ from reconciler.model.values import (
     value_at,
 )
 from reconciler.planning.compare import (
+    Difference,
+    create_body,
+    difference,
     display_value,
     field_leaves,
     is_default,
     is_identical,
+    is_ignored,
     live_fields,
     live_leaves,
     live_values,
-    stamp_of,
-)
-from reconciler.planning.differ import (
-    Difference,
-    create_body,
-    difference,
-    is_ignored,
     other_variants,
     secret_notes,
+    stamp_of,
     update_body,
 )
 from reconciler.planning.integrations import resolved

@@ -22,7 +22,6 @@ from reconciler.model.values import Path
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.match import Match, Matching
 from reconciler.planning.places import Known
-from reconciler.planning.rules import Names
 from reconciler.planning.select import PrunedObject
 
 
@@ -58,6 +57,19 @@ class PlanContext(Struct, frozen=True):
     declared: AbstractSet[Address] = frozenset()
     has_environments: bool = False
     trusted: Trusted | None = None
+
+
+class Synonyms(Struct, frozen=True):
+    """The keys and names of one object: as configured, as applied and as live."""
+
+    keys: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+
+    def add(self, address: Address | None, *names: str) -> None:
+        """Add a key and names."""
+        if address is not None:
+            self.keys.add(address.key)
+        self.names.update(name.strip() for name in names)
 
 
 class Duplicate(Struct, frozen=True):
@@ -115,9 +127,9 @@ class Draft(Struct, frozen=True, dict=True):
         }
 
     @cached_property
-    def names(self) -> Mapping[tuple[str, str], Names]:
+    def names(self) -> Mapping[tuple[str, str], Synonyms]:
         """The keys and names of objects by kind and id. Empty if no rule needs them."""
-        names: dict[tuple[str, str], Names] = defaultdict(Names)
+        names: dict[tuple[str, str], Synonyms] = defaultdict(Synonyms)
         if not self.policy.rules:
             return names
         for match in (*self.matching.resources.values(), *self.matching.removed.values()):

@@ -19,7 +19,7 @@ from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Change, FieldChange, Re
 from reconciler.model.resource import Resource, State
 from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
-from reconciler.planning.differ import is_ignored
+from reconciler.planning.compare import is_ignored
 from reconciler.planning.match import Match, Matching
 
 _MOST = 8

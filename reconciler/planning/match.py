@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.address import Address, fits_any
-from reconciler.model.inventory import Entry
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import (
     OTHER_TOOL,
@@ -23,10 +22,10 @@ from reconciler.model.live import (
 )
 from reconciler.model.plan import AMBIGUOUS, UNRESOLVED, Refusal, Unmanaged
 from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.resource import Desired, Entry, ParentRef, Resource, State
 from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import MISSING, Path, value_at
-from reconciler.planning.differ import difference
+from reconciler.planning.compare import difference
 from reconciler.planning.inventory import Declared, Inventory
 
 _MOST_LISTED = 10

@@ -24,8 +24,8 @@ from reconciler.model.text import (
 from reconciler.model.values import secret_refs
 from reconciler.planning.draft import Draft
 from reconciler.planning.duplicates import collision_notes, look_alike_notes
+from reconciler.planning.guards import rule_notes
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.rules import rule_notes
 
 NO_INVENTORY = "no-inventory"
 """The note that says why nothing is known of what was applied."""

@@ -35,8 +35,7 @@ from reconciler.model.values import (
     secret_refs,
     value_at,
 )
-from reconciler.planning.compare import comparable, is_default, live_fields
-from reconciler.planning.differ import with_live_values
+from reconciler.planning.compare import comparable, is_default, live_fields, with_live_values
 from reconciler.planning.integrations import resolved
 from reconciler.planning.inventory import Applied, ids_of
 from reconciler.planning.match import Match, Matching

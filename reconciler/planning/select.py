@@ -1,30 +1,35 @@
-"""Select the resources of a plan by options, and what is deleted without `state: absent`.
+"""Name objects; select resources, what a plan prunes, and what must be read for it.
 
 Matching always sees everything, so that a selection never changes which object is which resource.
 Pruned are only objects that were applied and that the configuration does not declare any more.
 What is in a project with `state: absent` is deleted with it.
+
+One rule names objects for every option and argument: by address, id, key, name or glob. The first
+of these levels that matches anything wins, so a glob never wins over an exact name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.errors import BadUsage
-from reconciler.model.address import Address
-from reconciler.model.kind import containers
-from reconciler.model.live import LiveObject
-from reconciler.model.plan import Note, Reason
+from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.model.address import Address, choice, fits_any, nearest
+from reconciler.model.kind import Kind, containers
+from reconciler.model.live import Identity, Live, LiveObject
+from reconciler.model.plan import IDENTITY, Note, Reason, Refusal
 from reconciler.model.policy import PlanOptions, Policy, Selection
-from reconciler.model.resource import Resource, State
-from reconciler.model.text import command_text, listed, printable
+from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.text import command_text, listed, named, printable, quoted
 from reconciler.model.values import secret_refs
+from reconciler.planning.compare import is_identical
+from reconciler.planning.integrations import parents_of_names
+from reconciler.planning.inventory import Inventory
 from reconciler.planning.match import Match, Matching
-from reconciler.planning.names import Named, Names, kinds_named
 
 EVERYTHING = "*"
 """The rotation of all secrets, which may be none."""
@@ -319,3 +324,274 @@ def _written(selection: Selection) -> str:
         "--project": selection.parents,
     }
     return ", ".join(f"{option} {printable(text)}" for option in given for text in given[option])
+
+
+_HOW = "write an address (kind.key), an id, a key, a name or a glob"
+
+
+class Named(Struct, frozen=True):
+    """The texts that name one object.
+
+    `address` is that of the resource, or `Address.of_unmanaged`. `ids` are live ids, `names` live
+    and configured names.
+    """
+
+    address: Address
+    ids: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of_live(cls, live: LiveObject, address: Address | None = None) -> Named:
+        """Return the names of a live object, and those of its resource if it has one."""
+        own = Address.of_unmanaged(live.kind, live.id)
+        return cls(address or own, (live.id,), (live.name.strip(),))
+
+    @classmethod
+    def of_resource(cls, resource: Resource, live: LiveObject | None = None) -> Named:
+        """Return the names of a resource, and those of its live object if it has one."""
+        ids = (resource.pinned_id, live.id if live is not None else None)
+        names = (resource.name, live.name.strip() if live is not None else None)
+        return cls(resource.address, tuple(filter(None, ids)), tuple(filter(None, names)))
+
+    @property
+    def label(self) -> str:
+        """The address, for messages, and the name of an unmanaged object."""
+        address = printable(str(self.address))
+        has_name = self.address.is_unmanaged and self.names
+        return f"{named(self.names[0])} ({address})" if has_name else address
+
+    def exact(self) -> tuple[tuple[str, ...], ...]:
+        """Return the texts of each level: address, ids, key and names.
+
+        The address of an object without a resource names it also after a resource has it.
+        """
+        kind = self.address.kind
+        ids = (text for it in self.ids for text in (it, str(Address.of_unmanaged(kind, it))))
+        return (str(self.address),), tuple(ids), (self.address.key,), self.names
+
+    def fits(self, glob: str) -> bool:
+        """Return whether a glob matches the address, the key or a name."""
+        texts = (str(self.address), self.address.key, *self.names)
+        return any(fits_any(text, (glob,)) for text in texts)
+
+    def may_match(self, text: str) -> bool:
+        """Return whether a text, or a part of a comma list, matches on any level."""
+        return any(
+            self.fits(part) or any(part in texts for texts in self.exact())
+            for part in (text.strip(), *parts(text))
+        )
+
+
+class Names:
+    """The objects that an option or argument may name, in the order of their addresses."""
+
+    def __init__(self, objects: Iterable[Named]) -> None:
+        self._objects = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
+        self._levels: tuple[dict[str, list[Named]], ...] = ({}, {}, {}, {})
+        for item in self._objects:
+            for level, texts in zip(self._levels, item.exact(), strict=True):
+                for text in set(texts):
+                    level.setdefault(text, []).append(item)
+
+    def matching(self, text: str) -> tuple[Named, ...]:
+        """Return the objects that a text names, none if nothing matches."""
+        text = text.strip()
+        for level in self._levels:
+            if text in level:
+                return tuple(level[text])
+        return tuple(item for item in self._objects if item.fits(text))
+
+    def split(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return texts, with comma lists split that match nothing as a whole."""
+        return tuple(
+            part for text in texts for part in ((text,) if self.matching(text) else parts(text))
+        )
+
+    def named(self, text: str, option: str = "") -> tuple[Named, ...]:
+        """Return the objects that a text or comma list names.
+
+        Raises BadUsage for a text, or a part of a list, that names nothing.
+        """
+        named: dict[Address, Named] = {}
+        for part in self.split((text,)):
+            items = self.matching(part)
+            if not items:
+                raise self.nothing(part, option)
+            named |= {item.address: item for item in items}
+        return tuple(named.values())
+
+    def addresses(self, texts: Iterable[str], option: str = "") -> frozenset[Address]:
+        """Return the addresses of what texts name. Raises BadUsage for one that names nothing."""
+        return frozenset(item.address for text in texts for item in self.named(text, option))
+
+    def ids_of(self, addresses: Container[Address]) -> frozenset[str]:
+        """Return the live ids of objects."""
+        return frozenset(
+            live_id for item in self._objects if item.address in addresses for live_id in item.ids
+        )
+
+    def one(self, text: str) -> Named:
+        """Return the only object that a text names. Raises BadUsage for none and for several."""
+        named = self.named(text)
+        if len(named) > 1:
+            labels = listed([item.label for item in named], _MOST_LISTED)
+            raise BadUsage(
+                f"{quoted(text)} matches {len(named)} resources", hint=f"use one of: {labels}"
+            )
+        return named[0]
+
+    def nothing(self, text: str, option: str = "") -> BadUsage:
+        """Return the error that a text names nothing, with a similar name."""
+        where = f" ({option})" if option else ""
+        close = self._nearest(text)
+        if close is not None:
+            hint = f"did you mean {close.label}?"
+        elif self._objects:
+            known = listed([item.label for item in self._objects], _MOST_LISTED)
+            hint = f"{_HOW}; known: {known}"
+        else:
+            hint = "there is nothing that it could name"
+        return BadUsage(f"nothing matches {quoted(text)}{where}", hint=hint)
+
+    def _nearest(self, text: str) -> Named | None:
+        """Return the object with the most similar key or name, also of an address."""
+        wanted = text.strip(" *")
+        texts = {name: it for it in self._objects[::-1] for name in (it.address.key, *it.names)}
+        close = nearest(wanted, texts) or nearest(wanted.rpartition(".")[2], texts)
+        return texts[close] if close is not None else None
+
+
+def check_clear(texts: Iterable[str], refusals: Iterable[Refusal]) -> None:
+    """Raise ReconcilerError if a text is the address or key of a resource that is ambiguous."""
+    for refusal in refusals:
+        names = {text for it in refusal.addresses for text in (str(it), it.key)}
+        if refusal.rule in IDENTITY and not names.isdisjoint(texts):
+            raise ReconcilerError(refusal.message, hint="use the id of a live object")
+
+
+def kinds_named(text: str, kinds: Sequence[Kind]) -> frozenset[str]:
+    """Return the names of the kinds that a text names, such as a collection (`batch_exports`).
+
+    Raises BadUsage for an unknown one.
+    """
+    known = {name: kind.name for kind in kinds for name in (kind.name, kind.collection)}
+    for part in parts(text):
+        if part not in known:
+            hint = choice(part, [kind.name for kind in kinds], "kinds")
+            raise BadUsage(f"unknown kind {quoted(part)}", hint=hint)
+    return frozenset(known[part] for part in parts(text))
+
+
+def parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a comma list."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+class Needs(Struct, frozen=True):
+    """What a plan depends on and live state lacks.
+
+    objects
+        Objects of which only the short form of a list is known.
+    integrations
+        The ids of the parents whose integrations are named.
+    """
+
+    objects: frozenset[Identity] = frozenset()
+    integrations: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        live: Live,
+        objects: AbstractSet[Identity],
+        integrations: AbstractSet[str] = frozenset(),
+    ) -> Needs:
+        """Return those of some objects and lists of integrations that live state lacks."""
+        return cls(
+            frozenset(objects & short_forms(live).keys()),
+            frozenset(integrations - live.integrations.keys()),
+        )
+
+    def __bool__(self) -> bool:
+        """Return whether anything is lacking."""
+        return bool(self.objects or self.integrations)
+
+
+def parents_to_read(
+    kind: Kind, parents: Sequence[LiveObject], desired: Desired, inventory: Inventory | None
+) -> AbstractSet[str]:
+    """Return the ids of the live parents in which objects of a kind are or were declared.
+
+    So are parents that are deleted. All are returned if a resource pins an `id` or names no parent:
+    it may be in any.
+    """
+    entries = inventory.entries if inventory is not None else {}
+    own = [item for item in desired.resources.values() if item.address.kind == kind.name]
+    refs = [item.parent for item in own if item.parent is not None]
+    if len(refs) < len(own) or any(item.pinned_id is not None for item in own):
+        return {item.id for item in parents}
+    ids = {ref.id for ref in refs}
+    ids |= {entry.parent for address, entry in entries.items() if address.kind == kind.name}
+    names = {(ref.name or "").strip() for ref in refs}
+    declared = {Address(kind.parent or "", ref.key) for ref in refs if ref.key is not None}
+    for address in {*desired.resources, *entries}:
+        if address.kind != kind.parent:
+            continue
+        parent, entry = desired.resources.get(address), entries.get(address)
+        if address in declared or parent is None or parent.state is State.ABSENT:
+            ids.add(entry.id if entry is not None else None)
+            if parent is not None:
+                ids.add(parent.pinned_id)
+                names |= {item.strip() for item in (parent.name, *parent.lifecycle.renamed_from)}
+    return {item.id for item in parents if item.id in ids or item.name.strip() in names}
+
+
+def needs_of(selected: Selected) -> Needs:
+    """Return what the plan of a selection needs.
+
+    In full are needed: objects that may be one of several, or are deleted; objects that differ from
+    their resource, as far as their short form shows; and the parents in which something is created,
+    and namesakes of it, which may be pending deletion.
+    """
+    matching = selected.matching
+    wanted = {*matching.undecided}
+    wanted |= {
+        item.live.identity
+        for item in selected.pruned
+        if item.match.resource.address in selected.addresses
+    }
+    created: set[tuple[str, str]] = set()
+    for address in selected.addresses & matching.matches.keys():
+        match = matching.matches[address]
+        parent, live = match.kind.parent or "", match.live
+        if live is None and match.resource.state is State.ABSENT:
+            continue
+        if live is None or match.moved:
+            created.add((match.kind.name, match.resource.name.casefold()))
+            wanted.add((parent, match.parent_id or ""))
+        if live is not None and match.moved:
+            wanted.add((parent, live.parent_id or ""))
+        if live is not None and not live.complete and not _is_settled(match, live, matching):
+            wanted.add(live.identity)
+    wanted |= {
+        identity
+        for identity, item in (short_forms(matching.live) if created else {}).items()
+        if (item.kind, item.name.strip().casefold()) in created
+    }
+    return Needs.of(matching.live, wanted, parents_of_names(matching, selected.addresses))
+
+
+def _is_settled(match: Match, live: LiveObject, matching: Matching) -> bool:
+    """Return whether the short form of an object shows that nothing of it changes."""
+    resource = match.resource
+    was = matching.declared(resource, live).applied
+    return (
+        resource.state is State.PRESENT
+        and (was is None or was.spec == resource.spec)
+        and is_identical(match.kind, resource.spec, live.body)
+    )
+
+
+def short_forms(live: Live) -> Mapping[Identity, LiveObject]:
+    """Return the objects of which only the short form of a list is known."""
+    return {it.identity: it for items in live.objects.values() for it in items if not it.complete}

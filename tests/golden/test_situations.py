@@ -29,7 +29,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Consequence, Plan, PlanSource, Severity, encode
 from reconciler.model.public import as_json
 from reconciler.model.resource import Desired, State
-from reconciler.planning.saved import differences
+from reconciler.planning.approval import differences
 from reconciler.render.ci_reports import plan_as_github, plan_as_gitlab
 from reconciler.render.html import plan_as_html
 from reconciler.render.options import DEFAULTS, PLAIN, RenderOptions, Style

@@ -55,7 +55,7 @@ FAULTS = {
             "    for create in ():",
         ),
     ),
-    "reconciler/planning/differ.py": (
+    "reconciler/planning/compare.py": (
         (
             "D5",
             "`${unset}` resets the live value",

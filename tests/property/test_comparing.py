@@ -20,8 +20,13 @@ from reconciler.model.kind import Field
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.values import MISSING, Path, value_at
-from reconciler.planning.compare import field_leaves, is_equal, is_identical, with_default
-from reconciler.planning.differ import difference
+from reconciler.planning.compare import (
+    difference,
+    field_leaves,
+    is_equal,
+    is_identical,
+    with_default,
+)
 from reconciler.planning.inventory import Declared
 from reconciler.render.plan_fields import differences
 from tests.property.test_importing import KINDS, bodies

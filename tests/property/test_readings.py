@@ -11,9 +11,9 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.planning.details import needs_of, parents_to_read
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.make import chosen
+from reconciler.planning.select import needs_of, parents_to_read
 from tests.support.worlds import KINDS, inventory_of, plan_context, planned, worlds
 
 _policies = st.builds(

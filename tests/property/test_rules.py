@@ -12,7 +12,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import encode
 from reconciler.model.policy import PlanOptions, rules_of
 from reconciler.model.resource import Desired
-from reconciler.planning.rules import breaches
+from reconciler.planning.guards import breaches
 from tests.support.worlds import KINDS, planned, worlds
 
 TEXTS = st.sampled_from(

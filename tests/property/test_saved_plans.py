@@ -18,7 +18,7 @@ from reconciler.model.plan import Change, Plan, encode
 from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Desired, State
 from reconciler.model.values import MISSING, path_text
-from reconciler.planning.saved import differences
+from reconciler.planning.approval import differences
 from tests.support.forging import forged
 from tests.support.worlds import (
     KINDS,

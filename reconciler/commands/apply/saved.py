@@ -17,8 +17,8 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan, PlanSource, SecretUse
 from reconciler.model.policy import PlanOptions
 from reconciler.model.text import printable, several
+from reconciler.planning.approval import differences
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.saved import differences
 from reconciler.service.transport import Transport
 
 _MOST_LISTED = 20

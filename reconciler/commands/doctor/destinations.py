@@ -27,10 +27,10 @@ from reconciler.model.plan import Change, Refusal
 from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import Resource
 from reconciler.model.values import Path, mapping_of, secret_refs, value_at
-from reconciler.planning.differ import create_body
+from reconciler.planning.compare import create_body
 from reconciler.planning.integrations import resolved
 from reconciler.planning.match import Match
-from reconciler.planning.names import Named, Names, check_clear
+from reconciler.planning.select import Named, Names, check_clear
 from reconciler.service.access import missing_feature
 from reconciler.service.calls import NotOffered, ObjectCalls
 from reconciler.service.failures import ADDON

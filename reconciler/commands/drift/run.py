@@ -27,8 +27,8 @@ from reconciler.model.values import (
 )
 from reconciler.planning.compare import comparable
 from reconciler.planning.inventory import Inventory
-from reconciler.planning.names import Named, Names, check_clear
 from reconciler.planning.notes import PAUSED_BY_SERVICE
+from reconciler.planning.select import Named, Names, check_clear
 from reconciler.service.calls import NotOffered, ObjectCalls
 from reconciler.service.transport import Transport
 

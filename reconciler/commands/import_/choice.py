@@ -23,7 +23,7 @@ from reconciler.model.live import Identity, Live, LiveObject, plain_name
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import value_at
-from reconciler.planning.names import Named, Names
+from reconciler.planning.select import Named, Names
 
 _LONGEST_KEY = 60
 
@@ -85,7 +85,7 @@ def _scopes(live: LiveObject) -> tuple[tuple[str, str | None, str], ...]:
 class Choice(Struct, frozen=True):
     """Which live objects to import. What is empty does not limit.
 
-    `names` and `parents` name objects (`planning/names.py`); a parent also selects what is in it.
+    `names` and `parents` name objects (`planning/select.py`); a parent also selects what is in it.
     `kinds` are names of kinds.
     """
 

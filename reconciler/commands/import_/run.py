@@ -60,7 +60,7 @@ from reconciler.paths import (
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.integrations import uses_any
 from reconciler.planning.match import Matching, match
-from reconciler.planning.names import kinds_named, parts
+from reconciler.planning.select import kinds_named, parts
 from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
 from reconciler.render.options import RenderOptions
 from reconciler.service.live import Depth, read_live

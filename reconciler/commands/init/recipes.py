@@ -148,9 +148,8 @@ def _check(values: Mapping[str, str]) -> None:
 
 def _default_branch(folder: Path) -> str:
     """Return the default branch of origin, or else the current branch, or else main."""
-    from reconciler.git.branch import default_branch
     from reconciler.git.ci import REMOTE_BRANCHES
-    from reconciler.git.repository import Repository
+    from reconciler.git.repository import Repository, default_branch
 
     repository = Repository.containing(folder)
     if repository is None:

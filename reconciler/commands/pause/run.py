@@ -35,8 +35,7 @@ from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.text import json_shown, listed, printable, quoted, several
 from reconciler.model.values import mapping_of
-from reconciler.planning.compare import live_fields
-from reconciler.planning.differ import is_ignored
+from reconciler.planning.compare import is_ignored, live_fields
 from reconciler.planning.draft import PlanContext
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.make import make_plan

@@ -36,7 +36,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
     """Return the states that comma lists name. Raises BadUsage for an unknown one."""
     from reconciler.commands.status.report import State
     from reconciler.model.address import choice
-    from reconciler.planning.names import parts
+    from reconciler.planning.select import parts
 
     words = [part for text in written for part in parts(text)]
     for word in words:

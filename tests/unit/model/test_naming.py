@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.planning.names import Named, Names, kinds_named
+from reconciler.planning.select import Named, Names, kinds_named
 
 WEB = Named(Address("project", "web"), ("1",), ("Web shop",))
 LAKE = Named(Address("batch_export", "lake"), ("e1",), ("Events to the lake", "Old name"))

@@ -12,8 +12,7 @@ from reconciler.model.kind import Field
 from reconciler.model.live import Live
 from reconciler.model.resource import Desired
 from reconciler.model.values import MISSING, SecretRef
-from reconciler.planning.compare import compared, is_equal, is_identical
-from reconciler.planning.differ import difference
+from reconciler.planning.compare import compared, difference, is_equal, is_identical
 from reconciler.planning.inventory import Declared
 from tests.support.worlds import (
     BY_NAME,

@@ -12,7 +12,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
-from reconciler.planning.saved import differences
+from reconciler.planning.approval import differences
 from tests.support.worlds import (
     KINDS,
     desired_of,

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import PlanOptions, Policy, Selection
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
-from reconciler.planning.details import needs_of, short_forms
 from reconciler.planning.make import chosen
+from reconciler.planning.select import needs_of, short_forms
 from tests.support.worlds import (
     KINDS,
     desired_of,

@@ -18,7 +18,7 @@ from reconciler.model.policy import (
     trusted_first,
 )
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.planning.rules import breaches, rule_notes, rule_refusals
+from reconciler.planning.guards import breaches, rule_notes, rule_refusals
 from tests.golden.test_plans import HERE, plan_of
 from tests.support.worlds import (
     KINDS,

@@ -15,7 +15,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy
 from reconciler.model.resource import Desired, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.saved import differences as differences_of
+from reconciler.planning.approval import differences as differences_of
 from tests.support.worlds import (
     KINDS,
     NOW,
