@@ -2,6 +2,7 @@
 
 Each seed is one mutation. It is made in a copy of the checkout in FOLDER, and the tests that run
 the changed lines are run until one fails. Which ones these are is measured once for FOLDER.
+`--place FILE` makes the mutations that lines of an earlier output describe.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ from coverage import Coverage, CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("planning", "kinds", "applying", "service")
-FOLDERS = ("unit", "contract", "golden", "property", "integration")
+FOLDERS = ("unit", "contract", "golden", "property", "integration", "model")
 """The folders of tests that are run, the fastest first."""
 MOST_SECONDS = 420
 _COVERAGE = "mutations.coverage"
@@ -47,34 +48,33 @@ _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 class Site(NamedTuple):
-    """One change of a text: the bytes from `start` to `end` become `new`.
+    """One change of a module: the bytes from `start` to `end`, which are `old`, become `new`.
 
-    `lines` are those whose tests are run: from the start of the statement to the end of the change.
+    `path` is relative to the checkout. `lines` are those whose tests are run: from the start of the
+    statement to the end of the change.
     """
 
+    path: str
     rule: str
     lines: range
     start: int
     end: int
+    old: str
     new: str
 
-
-class Mutation(NamedTuple):
-    """A change of one module. `path` is relative to the checkout."""
-
-    path: str
-    site: Site
-    text: str
-    old: str
-
     def __str__(self) -> str:
-        old, new = (re.sub(r"\s+", " ", part) for part in (self.old, self.site.new))
-        return f"{self.path}:{self.site.lines.start} {self.site.rule}: {old} -> {new}"
+        return f"{self.path}:{self.lines.start} {self.change}"
+
+    @property
+    def change(self) -> str:
+        """Return the rule and both texts in one line."""
+        old, new = (re.sub(r"\s+", " ", part) for part in (self.old, self.new))
+        return f"{self.rule}: {old} -> {new}"
 
 
-def sites(text: str) -> list[Site]:
+def sites(text: str, path: str = "") -> list[Site]:
     """Return every change of a module, in the order of the text."""
-    found = _Sites(text)
+    found = _Sites(text, path)
     found.visit(ast.parse(text))
     return sorted(found.sites, key=lambda site: (site.start, site.end, site.rule, site.new))
 
@@ -85,33 +85,43 @@ def changed(text: str, site: Site) -> str:
     return (data[: site.start] + site.new.encode() + data[site.end :]).decode()
 
 
-def places(root: Path) -> dict[str, list[tuple[str, Site]]]:
-    """Return every change of the packages by its rule, with the path of its module."""
-    by_rule: defaultdict[str, list[tuple[str, Site]]] = defaultdict(list)
-    for path in _modules(root):
-        for site in sites(path.read_text(encoding="utf-8")):
-            by_rule[site.rule].append((path.relative_to(root).as_posix(), site))
+def places(root: Path) -> dict[str, list[Site]]:
+    """Return every change of the packages by its rule."""
+    by_rule: defaultdict[str, list[Site]] = defaultdict(list)
+    modules = (path for name in PACKAGES for path in root.glob(f"reconciler/{name}/**/*.py"))
+    for path in sorted(modules):
+        for site in sites(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix()):
+            by_rule[site.rule].append(site)
     return by_rule
 
 
-def mutation(root: Path, by_rule: Mapping[str, Sequence[tuple[str, Site]]], seed: int) -> Mutation:
+def drawn(by_rule: Mapping[str, Sequence[Site]], seed: int) -> Site:
     """Return the mutation of a seed: first a rule is drawn, then one of its places."""
     dice = random.Random(seed)  # noqa: S311
-    path, site = dice.choice(by_rule[dice.choice(sorted(by_rule))])
-    text = (root / path).read_text(encoding="utf-8")
-    old = text.encode()[site.start : site.end].decode()
-    return Mutation(path, site, changed(text, site), old)
+    return dice.choice(by_rule[dice.choice(sorted(by_rule))])
 
 
-def _modules(root: Path) -> list[Path]:
-    return sorted(path for name in PACKAGES for path in (root / "reconciler" / name).rglob("*.py"))
+def described(by_rule: Mapping[str, Sequence[Site]], line: str) -> Site | None:
+    """Return the mutation with the rule and the texts of a printed one, None if they are gone.
+
+    It is that of the same module nearest to its line, or the only one of all modules.
+    """
+    match = re.match(r"\d+ \| (\S+?):(\d+) (.*)", line)
+    if match is None:
+        raise ValueError(f"not a printed mutation: {line}")
+    path, number, rest = match[1], int(match[2]), match[3]
+    sites_of_rule = by_rule.get(rest.partition(":")[0], ())
+    equal = [site for site in sites_of_rule if rest.startswith(f"{site.change} | ")]
+    near = [site for site in equal if site.path == path] or (equal if len(equal) == 1 else [])
+    return min(near, key=lambda site: abs(site.lines.start - number), default=None)
 
 
 class _Sites(ast.NodeVisitor):
     """Collects the changes. Leaves out types, docstrings and texts with spaces: messages."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, path: str) -> None:
         self.sites: list[Site] = []
+        self._path = path
         self._data = text.encode()
         lines = self._data.splitlines(keepends=True)
         self._starts = [0]
@@ -141,13 +151,17 @@ class _Sites(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._visit_all([*node.decorator_list, *node.body])
+        node.bases, node.keywords = [], []
+        self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        defaults = [default for default in node.args.kw_defaults if default is not None]
-        self._visit_all([*node.decorator_list, *node.args.defaults, *defaults, *node.body])
+        node.returns = None
+        self.generic_visit(node)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+
+    def visit_arg(self, node: ast.arg) -> None:
+        """Skip the type of a parameter."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None and ast.unparse(node.annotation) != "TypeAlias":
@@ -186,10 +200,6 @@ class _Sites(ast.NodeVisitor):
                 return
         self._expression("constant", node, ast.Constant(value))
 
-    def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
-        for node in nodes:
-            self.visit(node)
-
     def _statement(self, node: ast.stmt) -> None:
         """Delete a statement that binds no name, or a guard."""
         is_guard = isinstance(node, ast.If) and _is_guard(node)
@@ -215,7 +225,8 @@ class _Sites(ast.NodeVisitor):
     def _add(self, rule: str, first: ast.AST, last: ast.AST, new: str) -> None:
         (start, _), (_, end) = self._span(first), self._span(last)
         lines = range(min(self._first, first.lineno), (last.end_lineno or 0) + 1)
-        self.sites.append(Site(rule, lines, start, end, new))
+        old = self._data[start:end].decode()
+        self.sites.append(Site(self._path, rule, lines, start, end, old, new))
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
         start = self._starts[node.lineno - 1] + node.col_offset
@@ -242,13 +253,13 @@ class Tests:
         output = (folder / _OUTPUT).read_text(encoding="utf-8")
         self._failing = set(_failed(output))
 
-    def of(self, made: Mutation) -> list[list[str]]:
+    def of(self, made: Site) -> list[list[str]]:
         """Return those of a mutation, or else of its module, in groups, the likely killers first.
 
         Each group is a run of pytest, because most of the time of a test is its import.
         """
         by_line = self._data.contexts_by_lineno(made.path)
-        tests = {test for line in made.site.lines for test in by_line.get(line, ()) if test}
+        tests = {test for line in made.lines for test in by_line.get(line, ()) if test}
         tests = tests or {test for names in by_line.values() for test in names if test}
         by_file: defaultdict[str, list[str]] = defaultdict(list)
         for test in sorted(tests - self._failing):
@@ -318,11 +329,11 @@ def _run(folder: Path, command: Sequence[str], *, limit: float | None) -> tuple[
     return process.returncode, output
 
 
-def outcome(folder: Path, made: Mutation, groups: Sequence[Sequence[str]]) -> str:
+def outcome(folder: Path, made: Site, groups: Sequence[Sequence[str]]) -> str:
     """Make the mutation, run tests until one fails, undo it, and return what happened."""
     path = folder / made.path
     original, kept = path.read_bytes(), path.stat()
-    path.write_text(made.text, encoding="utf-8")
+    path.write_text(changed(original.decode(), made), encoding="utf-8")
     try:
         for tests in groups:
             killer = _failure(folder, tests)
@@ -352,18 +363,26 @@ def _failed(output: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="for the copy and its coverage; is made")
-    parser.add_argument("first", type=int, help="the first seed")
-    parser.add_argument("last", type=int, help="the last seed")
+    parser.add_argument("seeds", nargs="*", type=int, help="the first and the last seed")
+    parser.add_argument("--place", type=Path, help="a file of printed lines, in place of seeds")
     parser.add_argument("--tests", nargs="+", help="run these in place of those that are measured")
     options = parser.parse_args()
     folder = options.folder.resolve()
     copied(folder)
     tests = None if options.tests else measured(folder)
     by_rule = places(folder)
-    for seed in range(options.first, options.last + 1):
-        made = mutation(folder, by_rule, seed)
-        chosen = [options.tests] if tests is None else tests.of(made)
-        print(f"{seed} | {made} | {outcome(folder, made, chosen)}", flush=True)  # noqa: T201
+    if options.place:
+        lines = options.place.read_text(encoding="utf-8").splitlines()
+        chosen = [(line.partition(" | ")[0], described(by_rule, line)) for line in lines]
+    else:
+        first, last = options.seeds
+        chosen = [(str(seed), drawn(by_rule, seed)) for seed in range(first, last + 1)]
+    for seed, site in chosen:
+        line = f"{seed} | gone"
+        if site is not None:
+            groups = [options.tests] if tests is None else tests.of(site)
+            line = f"{seed} | {site} | {outcome(folder, site, groups)}"
+        print(line, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutations import changed, mutation, places, sites
+from tests.mutations import changed, described, drawn, places, sites
 from tests.support.cli import write
 
 TWO_GUARDS = """\
@@ -60,10 +60,22 @@ def test_guards_are_deleted_and_swapped() -> None:
     assert made["guard"] == [(range(1, 7), swapped)]
 
 
-def test_a_seed_is_one_mutation(tmp_path: Path) -> None:
+def test_a_seed_is_one_mutation_and_its_line_another_in_changed_code(tmp_path: Path) -> None:
     write(tmp_path, {"reconciler/kinds/a.py": TWO_GUARDS, "reconciler/planning/b.py": "x = 1 < y"})
-    drawn = [mutation(tmp_path, places(tmp_path), seed) for seed in range(20)]
-    again = [mutation(tmp_path, places(tmp_path), seed) for seed in range(20)]
-    assert drawn == again
-    assert {made.path for made in drawn} == {"reconciler/kinds/a.py", "reconciler/planning/b.py"}
-    assert "reconciler/planning/b.py:1 comparison: 1 < y -> (1 <= y)" in map(str, drawn)
+    made = [drawn(places(tmp_path), seed) for seed in range(20)]
+    assert made == [drawn(places(tmp_path), seed) for seed in range(20)]
+    assert {site.path for site in made} == {"reconciler/kinds/a.py", "reconciler/planning/b.py"}
+    printed = "reconciler/planning/b.py:1 comparison: 1 < y -> (1 <= y)"
+    assert printed in map(str, made)
+
+    line = f"7 | {printed} | SURVIVED 3 tests"
+    text = "y = 1 < y\n\nx = 1 <   y\n"
+    (tmp_path / "reconciler/planning/b.py").write_text(f"{text}\n{text}")
+    assert str(described(places(tmp_path), line)).startswith("reconciler/planning/b.py:1 ")
+    nearer = str(described(places(tmp_path), line.replace("b.py:1 ", "b.py:4 ")))
+    assert nearer.startswith("reconciler/planning/b.py:3 ")
+    elsewhere = line.replace("b.py", "moved.py")
+    assert described(places(tmp_path), elsewhere) is None
+    (tmp_path / "reconciler/planning/b.py").write_text("x = 2\ny = 1 < y")
+    assert str(described(places(tmp_path), elsewhere)).startswith("reconciler/planning/b.py:2 ")
+    assert described(places(tmp_path), line.replace("<=", "!=")) is None
