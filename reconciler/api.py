@@ -4,12 +4,12 @@
 
 from reconciler.commands.apply.run import Applied as Applied
 from reconciler.commands.apply.run import apply as apply
-from reconciler.commands.backfill.cancel import cancel_backfills as cancel_backfills
-from reconciler.commands.backfill.run import Backfilled as Backfilled
-from reconciler.commands.backfill.run import ClosedGaps as ClosedGaps
-from reconciler.commands.backfill.run import SincePause as SincePause
-from reconciler.commands.backfill.run import Span as Span
-from reconciler.commands.backfill.run import backfill as backfill
+from reconciler.commands.backfill.planning import ClosedGaps as ClosedGaps
+from reconciler.commands.backfill.planning import SincePause as SincePause
+from reconciler.commands.backfill.planning import Span as Span
+from reconciler.commands.backfill.starting import Backfilled as Backfilled
+from reconciler.commands.backfill.starting import backfill as backfill
+from reconciler.commands.backfill.starting import cancel_backfills as cancel_backfills
 from reconciler.commands.compare import EnvironmentComparison as EnvironmentComparison
 from reconciler.commands.compare import compare as compare
 from reconciler.commands.drift.report import Drift as Drift
@@ -19,7 +19,7 @@ from reconciler.commands.gaps import gaps as gaps
 from reconciler.commands.import_.choice import Choice as Choice
 from reconciler.commands.import_.run import import_live as import_live
 from reconciler.commands.logs import logs as logs
-from reconciler.commands.pause.run import pause as pause
+from reconciler.commands.pause.toggling import pause as pause
 from reconciler.commands.plan.work import PlanResult as PlanResult
 from reconciler.commands.plan.work import plan as plan
 from reconciler.commands.projects import ProjectDetails as ProjectDetails

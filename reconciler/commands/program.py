@@ -6,7 +6,6 @@ import errno
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 import click
@@ -62,6 +61,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
+_MODULES = {"import": "import_", "unpause": "pause"}
+"""The modules whose name is not that of their command."""
 _OF_OTHER_TOOLS = {
     "diff": "plan",
     "history": "show",
@@ -80,10 +81,9 @@ _CONTEXT = {
 
 def command_of(name: str) -> click.Command:
     """Return the command of a name, from its own module: `commands.NAME` or `.NAME.command`."""
-    # A module cannot be named `import`.
-    home = f"reconciler.commands.{name}{'_' if iskeyword(name) else ''}"
+    home = f"reconciler.commands.{_MODULES.get(name, name)}"
     module = import_module(home)
-    if hasattr(module, "__path__"):
+    if not hasattr(module, f"{name}_command"):
         module = import_module(f"{home}.command")
     command: click.Command = getattr(module, f"{name}_command")
     return command

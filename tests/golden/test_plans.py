@@ -23,7 +23,7 @@ import yaml
 from msgspec import convert
 from msgspec.structs import replace
 
-from reconciler.commands.pause.run import Toggling
+from reconciler.commands.pause.toggling import Toggling
 from reconciler.files.loading import load
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address

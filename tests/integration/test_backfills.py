@@ -10,15 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconciler.commands.backfill.cancel import cancel_backfills
-from reconciler.commands.backfill.run import (
-    Backfilled,
-    ClosedGaps,
-    SincePause,
-    Span,
-    Wanted,
-    backfill,
-)
+from reconciler.commands.backfill.planning import ClosedGaps, SincePause, Span, Wanted
+from reconciler.commands.backfill.starting import Backfilled, backfill, cancel_backfills
 from reconciler.commands.gaps import gaps
 from reconciler.commands.output import exit_code_of_run
 from reconciler.commands.recording import Outputs

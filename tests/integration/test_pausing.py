@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconciler.commands.apply.run import Applied, Screen
-from reconciler.commands.pause.run import pause
+from reconciler.commands.pause.toggling import pause
 from reconciler.commands.plan.work import PlanResult, plan
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.backfill.run import Span, backfill
+from reconciler.commands.backfill.planning import Span
+from reconciler.commands.backfill.starting import backfill
 from reconciler.commands.gaps import all_gaps_document, gaps, gaps_document
 from reconciler.commands.logs import logs
 from reconciler.commands.runs import runs

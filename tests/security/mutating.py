@@ -19,7 +19,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reconciler.commands.backfill.run import Span, backfill
+from reconciler.commands.backfill.planning import Span
+from reconciler.commands.backfill.starting import backfill
 from reconciler.commands.import_.run import import_live, remarks_on_import
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import ReconcilerError

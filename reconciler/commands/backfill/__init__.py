@@ -1,1 +1,172 @@
-"""`backfill`: run an export again for a past range."""
+"""`reconciler backfill`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.commands import completing
+from reconciler.commands.apply.command import run_stoppable
+from reconciler.commands.command import OUTPUT, command, option
+from reconciler.commands.options import (
+    PARENTS,
+    auto_approve_option,
+    log_option,
+    range_options,
+    rate_option,
+    text_or_json_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.commands.output import render_options
+from reconciler.commands.signals import stop_on_signals
+from reconciler.commands.streams import (
+    is_interactive,
+    write_calls,
+    write_message,
+    write_note,
+    write_plan,
+    write_report,
+    write_result,
+)
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.text import several
+from reconciler.model.times import duration_of
+from reconciler.render.formats import DEFAULT, writer_of
+
+if TYPE_CHECKING:
+    from reconciler.commands.backfill.planning import Wanted
+    from reconciler.model.backfill_plan import BackfillPlan
+
+_WINDOW = "7d"
+
+
+@command(
+    "backfill",
+    examples=(
+        ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
+        (
+            "backfill lake --from 2026-03-01 --to 2026-03-08 --dry-run",
+            "Show the backfills of a week",
+        ),
+        ("backfill lake --cancel", "Cancel the backfills that run"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
+@range_options
+@option("--gaps", is_flag=True, help="Backfill the gaps of the range or of the last seven days.")
+@option("--failed", is_flag=True, help="Only gaps whose runs failed.")
+@option("--since-pause", is_flag=True, help="Backfill the intervals that the last pause skipped.")
+@option("--cancel", "cancelled", is_flag=True, help="Cancel running backfills instead.")
+@option("--id", "row_id", metavar="ID", help="With --cancel: only this backfill.")
+@option("--wait", is_flag=True, help="Wait for the backfills to end, and report their runs.")
+@option("--dry-run", is_flag=True, help="Show the backfills; start none.")
+@auto_approve_option
+@log_option("Append an audit log: JSON lines, one for each request.")
+@text_or_json_option(
+    "json: the plan, and how it ended. Requires --auto-approve or --dry-run.", group=OUTPUT
+)
+@rate_option
+def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
+    """Export past intervals again: a range, or those that were not exported.
+
+    NAME is an address, an id, a key, a name or a glob; '*' is every export. Ranges are aligned to
+    whole intervals. Times without an offset are UTC; a date is a day in the time zone of the
+    export. Each backfill is sent once. If the last run failed, one interval is tried first. Exits
+    with 3 if a backfill was not started or did not complete.
+    """
+    from reconciler.commands.backfill.starting import cancel_backfills
+    from reconciler.commands.running import run_shown
+
+    if options["cancelled"]:
+        if options["log_file"] is not None:
+            raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
+        if len(names) != 1 or options["project"]:
+            raise BadUsage("--cancel needs one NAME")
+        workspace, row_id = workspace_of(options), options["row_id"]
+        # A signal may not hide what was cancelled before.
+        begin = partial(stop_on_signals, workspace.runtime.stop)
+        work = partial(cancel_backfills, name=names[0], row_id=row_id, begin=begin)
+        ids = run_shown(work, workspace)
+        write_result(
+            f"cancelled {several(len(ids), 'backfill')}\n" if ids else "no backfill runs\n"
+        )
+        return ExitCode.FINE
+    if options["row_id"] is not None:
+        raise BadUsage("--id needs --cancel")
+    return _started(names, _wanted(options), options)
+
+
+def _wanted(options: Mapping[str, Any]) -> Wanted:
+    """Return what to backfill. Raises BadUsage for options that exclude each other or lack one."""
+    from reconciler.commands.backfill.planning import ClosedGaps, SincePause, Span
+
+    first, last, since = options["first"], options["last"], options["since"]
+    closes_gaps = options["gaps"] or options["failed"]
+    if since is not None and (not closes_gaps or first is not None):
+        raise BadUsage("--since needs --gaps, and excludes --from")
+    has_range = not closes_gaps and not (first is None and last is None)
+    if closes_gaps + options["since_pause"] + has_range != 1:
+        raise BadUsage(
+            "what to backfill is not clear",
+            hint="pass --from and --to, --gaps, --failed or --since-pause",
+        )
+    if closes_gaps:
+        length = duration_of(since or _WINDOW, option="--since")
+        return ClosedGaps(first, last, length, failed=options["failed"])
+    if options["since_pause"]:
+        return SincePause()
+    if first is None or last is None:
+        raise BadUsage("--from and --to are needed together")
+    return Span(first, last)
+
+
+def _started(names: tuple[str, ...], wanted: Wanted, options: dict[str, Any]) -> ExitCode:
+    """Plan, show, approve and start backfills; print how they ended; return the exit code."""
+    from reconciler.commands.backfill.planning import approval_of_backfills
+    from reconciler.commands.backfill.starting import backfill
+    from reconciler.commands.recording import Outputs
+    from reconciler.commands.running import approved, progress
+    from reconciler.model.public import as_json
+    from reconciler.render.runs import ends_as_text
+
+    is_json = options["output_format"] == "json"
+    listener, workspace = progress(), workspace_of(options)
+
+    def show(plan: BackfillPlan) -> None:
+        listener.clear()
+        # With JSON, stdout is for the result only.
+        write = write_note if is_json else write_plan
+        write(writer_of(DEFAULT, "backfills")(plan, render_options()))
+
+    async def approve(plan: BackfillPlan) -> bool:
+        listener.clear()
+        write_message("\n")
+        return await approved(approval_of_backfills(plan))
+
+    work = partial(
+        backfill,
+        names=names,
+        wanted=wanted,
+        projects=options["project"],
+        approve=approve if is_interactive() and not is_json else None,
+        outputs=Outputs(options["log_file"]),
+        show=show,
+        **{name: options[name] for name in ("wait", "dry_run", "auto_approve")},
+    )
+    result = run_stoppable(work, workspace, listener)
+    if is_json:
+        write_report(as_json(result.plan))
+    else:
+        environment = result.plan.source.environment
+        write_report(ends_as_text(result.report.objects, render_options(), environment))
+    write_calls(result.calls)
+    for problem in result.problems:
+        write_message(f"warning: {problem}\n")
+    return result.report.exit_code

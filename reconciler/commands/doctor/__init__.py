@@ -1,1 +1,77 @@
-"""`doctor`: check the set-up."""
+"""`reconciler doctor`: whether the set-up works."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import click
+
+from reconciler.commands import completing
+from reconciler.commands.command import command
+from reconciler.commands.options import (
+    auto_approve_option,
+    format_option,
+    rate_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.commands.streams import is_interactive, write_message
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.text import several
+
+
+@command(
+    "doctor",
+    examples=(
+        ("doctor", "Check the workspace of the current folder and its service"),
+        ("doctor -e prod --format json", "Check one environment, for programs"),
+        ("doctor lake", "Let the service test the destination of one export, too"),
+    ),
+    page="docs/operations.md",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
+@workspace_options
+@auto_approve_option
+@format_option("health")
+@rate_option
+def doctor_command(
+    names: tuple[str, ...], output_format: str, *, auto_approve: bool, **options: Any
+) -> ExitCode:
+    """Check the configuration, the API key, and git.
+
+    Failed checks say how to fix them. Without a workspace, the service is the one that the
+    variables RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1
+    if a check failed. Changes nothing.
+
+    With NAME (an address, id, key, name or glob), the service also connects to the destinations of
+    these exports with the configured credentials, and may create and drop test tables. Only servers
+    of dialect 2026 offer this to API keys; for other exports the files, the policy and the secrets
+    are checked.
+    """
+    from reconciler.commands.doctor.checks import diagnose
+    from reconciler.commands.running import approved, progress, show_report
+    from reconciler.planning.approval import confirmed
+
+    if auto_approve and not names:
+        raise BadUsage("--auto-approve requires NAME", hint="name the exports to test")
+    listener = progress()
+
+    async def approve(count: int) -> bool:
+        listener.clear()
+        write_message(
+            f"The service connects to {several(count, 'destination')} with the configured "
+            "credentials, and may create and drop test tables. Nothing is saved.\n"
+        )
+        if auto_approve:
+            return True
+        if not is_interactive():
+            raise BadUsage(
+                "no terminal to ask for approval; nothing was tested", hint="pass --auto-approve"
+            )
+        return await approved(confirmed("Run these tests?"))
+
+    workspace = workspace_of(options)
+    work = partial(diagnose, names=names, approve=approve)
+    report = show_report("health", output_format, work, workspace, listener=listener)
+    return ExitCode.ERROR if report.failed else ExitCode.FINE

@@ -64,7 +64,7 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "runs": _document("render.runs:runs_document"),
     "logs": _document("render.runs:logs_document"),
     "status": _document("commands.status.report:status_document"),
-    "health": _document("commands.doctor.health:health_document"),
+    "health": _document("commands.doctor.checks:health_document"),
     "projects": _document("commands.projects:projects_document"),
     "project_details": _document("commands.projects:project_document"),
 }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.commands.backfill.run import (
+from reconciler.commands.backfill.planning import (
     aligned_range,
     approval_of_backfills,
     bound,

@@ -1,18 +1,26 @@
-"""Start backfills of one live object, at most once, and wait for them (service.md, 8)."""
+"""Start backfills after approval, each at most once, wait for them, cancel them (service.md, 8)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta
 from math import inf
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from reconciler.commands.apply.run import no_terminal
+from reconciler.commands.backfill.planning import Wanted, plan_of
+from reconciler.commands.gaps import schedule_of
+from reconciler.commands.lock import only_apply
+from reconciler.commands.recording import Outputs, recording
+from reconciler.commands.runtime import Workspace
+from reconciler.commands.targets import Targets, opened
 from reconciler.errors import (
     AmbiguousOutcome,
+    BadUsage,
     Interrupted,
     Invalid,
     NotFound,
@@ -20,10 +28,19 @@ from reconciler.errors import (
     ServiceError,
     Throttled,
 )
-from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
+from reconciler.model.backfill_plan import (
+    BackfillEnd,
+    BackfillPlan,
+    BackfillState,
+    ObjectBackfills,
+    PlannedBackfill,
+)
+from reconciler.model.event import BackfillsEnded, BackfillsPlanned, Noted
 from reconciler.model.field_types import time_text
 from reconciler.model.kind import Dialect
+from reconciler.model.live import id_text
 from reconciler.model.run import COMPLETED, BackfillRow, Run
+from reconciler.model.text import printable, quoted
 from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject
 from reconciler.service.calls import ObjectCalls
@@ -45,6 +62,84 @@ _MOMENT = timedelta(seconds=1)
 """The precision of the time of the service."""
 _UNTIL_RUNS = 1800.0
 """Seconds without the end of a run after which a server without rows is not waited for."""
+_CANCELLED = "Cancelled"
+
+
+class Backfilled(Struct, frozen=True):
+    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
+
+    plan: BackfillPlan
+    calls: int
+    report: BackfillsEnded = BackfillsEnded(())
+    problems: tuple[str, ...] = ()
+
+    @property
+    def ends(self) -> tuple[BackfillEnd, ...]:
+        """How the backfills of all objects ended."""
+        return tuple(end for item in self.report.objects for end in item.ends)
+
+
+async def backfill(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str],
+    wanted: Wanted,
+    *,
+    projects: Sequence[str] = (),
+    approve: Callable[[BackfillPlan], Awaitable[bool]] | None = None,
+    auto_approve: bool = False,
+    dry_run: bool = False,
+    wait: bool = False,
+    outputs: Outputs | None = None,
+    show: Callable[[BackfillPlan], None] = lambda _: None,
+) -> Backfilled:
+    """Plan backfills of objects, get approval, and start them; `wait` until they ended.
+
+    `names` select exports and `projects` projects, by address, id, key, name or glob. `wanted` is
+    a range, the gaps of a window, or what the last pause skipped. `dry_run` only plans. `show` is
+    called with the plan.
+
+    Raises:
+        BadUsage: the range is invalid, a name matches nothing, or there is no way to approve;
+            nothing was sent.
+        ServiceError: live state can't be read; nothing was sent.
+        ReconcilerError: not approved; nothing was sent.
+
+    """
+    if not (names or projects):
+        raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
+    async with opened(workspace, "backfill") as targets, AsyncExitStack() as stack:
+        runtime, transport = workspace.runtime, targets.transport
+        now = targets.now()
+        plan = await plan_of(targets.chosen(names, projects), targets, wanted, now)
+        shown = workspace.masked(plan)
+        show(shown)
+        if dry_run or not plan.backfills:
+            return Backfilled(shown, transport.calls)
+        if not auto_approve:
+            if approve is None:
+                raise no_terminal(", or --dry-run to see the backfills")
+            if not await approve(shown):
+                raise ReconcilerError("not approved; nothing was sent")
+        await stack.enter_async_context(only_apply(transport))
+        mask = targets.session.mask
+        bus = stack.enter_context(recording(outputs or Outputs(), runtime, mask))
+        stack.enter_context(transport.reporting_to(bus))
+        bus(BackfillsPlanned(plan))
+        objects = [item for item in plan.objects if item.backfills]
+        ended = await run_all([_backfiller(item, targets, now) for item in objects], wait=wait)
+        started = tuple(replace(item, ends=ends) for item, ends in zip(objects, ended, strict=True))
+        report = BackfillsEnded(started, interrupted=runtime.stop.requested.is_set())
+        bus(report)
+        made = {item.address: item for item in started}
+        plan = replace(plan, objects=tuple(made.get(it.address, it) for it in plan.objects))
+        return workspace.masked(Backfilled(plan, transport.calls, report, bus.problems))
+
+
+def _backfiller(planned: ObjectBackfills, targets: Targets, now: datetime) -> Backfiller:
+    """Return what starts the backfills of an object."""
+    target = next(it for it in targets.objects if it.live.id == planned.live_id)
+    schedule = schedule_of(target, targets.live.dialect)
+    return Backfiller(targets.calls(target), schedule, now, planned.backfills)
 
 
 class Backfiller(Struct):
@@ -270,3 +365,55 @@ def _progress(planned: PlannedBackfill, row: BackfillRow) -> str:
     total = row.total_runs if row.total_runs is not None else planned.runs
     rows = f" · about {row.total_records:,} rows" if row.total_records else ""
     return f"backfill: {row.finished_runs or 0} of {total} runs{rows}"
+
+
+async def cancel_backfills(
+    workspace: Workspace,
+    name: str,
+    *,
+    row_id: str | None = None,
+    begin: Callable[[], None] = lambda: None,
+) -> tuple[str, ...]:
+    """Cancel the running backfills of the object that a text names, or one; return their ids.
+
+    `row_id` is the id of the only backfill. `begin` is called before the first is cancelled. One
+    that ended meanwhile is left out. Each that was cancelled is reported at once.
+
+    Raises BadUsage, NotOffered, Interrupted, ServiceError.
+    """
+    async with opened(workspace, "backfills") as targets:
+        calls = targets.calls(targets.one(name))
+        if row_id is None:
+            calls.check("backfills")
+            ids = [row.id for row in await read_backfills(calls) or () if row.pending]
+        elif id_text(row_id) is None:
+            raise BadUsage(f"invalid id {quoted(row_id)}")
+        else:
+            ids = [row_id]
+        begin()
+        cancelled: list[str] = []
+        for item in ids:
+            if await _cancelled(calls, item, chosen=row_id is not None):
+                cancelled.append(item)
+                targets.session.runtime.listen(Noted(f"cancelled backfill {item}", important=True))
+        return tuple(cancelled)
+
+
+async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
+    """Cancel a backfill; return whether this did. Raise the refusal of one that was `chosen`.
+
+    A refusal after an attempt without an answer may mean that the attempt took effect.
+    """
+    try:
+        await calls.send("cancel_backfill", backfill=row_id)
+    except NotFound as error:
+        message = f"{calls.live.kind} {quoted(calls.live.name)} has no backfill {printable(row_id)}"
+        raise error.reworded(message) from None
+    except Invalid as error:
+        row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
+        if row.status == _CANCELLED and error.unclear:
+            return True
+        if chosen or row.pending:
+            raise
+        return False
+    return True

@@ -1,20 +1,14 @@
-"""The use case `backfill`: plan backfills of objects, show them, get approval, start them.
-
-A backfill exports the range that was named, or gaps of a window.
-"""
+"""What `backfill` exports again: a range, gaps of a window, or what the last pause skipped."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.apply.run import no_terminal
-from reconciler.commands.backfill.ranges import Backfiller, run_all
 from reconciler.commands.gaps import (
     Gap,
     GapState,
@@ -22,19 +16,10 @@ from reconciler.commands.gaps import (
     rows_of_a_run,
     schedule_of,
 )
-from reconciler.commands.lock import only_apply
-from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.runtime import Workspace
-from reconciler.commands.targets import Target, Targets, opened
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.commands.targets import Target, Targets
+from reconciler.errors import BadUsage
 from reconciler.kinds import behaviour_of
-from reconciler.model.backfill_plan import (
-    BackfillEnd,
-    BackfillPlan,
-    ObjectBackfills,
-    PlannedBackfill,
-)
-from reconciler.model.event import BackfillsEnded, BackfillsPlanned
+from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.plan import Consequence, PlanSource, Severity
 from reconciler.model.run import BILLING, Run
 from reconciler.model.text import listed, quoted, several
@@ -205,76 +190,6 @@ def of_gaps(gaps: Iterable[Gap]) -> list[PlannedBackfill]:
     return planned
 
 
-class Backfilled(Struct, frozen=True):
-    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
-
-    plan: BackfillPlan
-    calls: int
-    report: BackfillsEnded = BackfillsEnded(())
-    problems: tuple[str, ...] = ()
-
-    @property
-    def ends(self) -> tuple[BackfillEnd, ...]:
-        """How the backfills of all objects ended."""
-        return tuple(end for item in self.report.objects for end in item.ends)
-
-
-async def backfill(  # noqa: PLR0913 - the options of the command
-    workspace: Workspace,
-    names: Sequence[str],
-    wanted: Wanted,
-    *,
-    projects: Sequence[str] = (),
-    approve: Callable[[BackfillPlan], Awaitable[bool]] | None = None,
-    auto_approve: bool = False,
-    dry_run: bool = False,
-    wait: bool = False,
-    outputs: Outputs | None = None,
-    show: Callable[[BackfillPlan], None] = lambda _: None,
-) -> Backfilled:
-    """Plan backfills of objects, get approval, and start them; `wait` until they ended.
-
-    `names` select exports and `projects` projects, by address, id, key, name or glob. `wanted` is
-    a range, the gaps of a window, or what the last pause skipped. `dry_run` only plans. `show` is
-    called with the plan.
-
-    Raises:
-        BadUsage: the range is invalid, a name matches nothing, or there is no way to approve;
-            nothing was sent.
-        ServiceError: live state can't be read; nothing was sent.
-        ReconcilerError: not approved; nothing was sent.
-
-    """
-    if not (names or projects):
-        raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
-    async with opened(workspace, "backfill") as targets, AsyncExitStack() as stack:
-        runtime, transport = workspace.runtime, targets.transport
-        now = targets.now()
-        plan = await _plan(targets.chosen(names, projects), targets, wanted, now)
-        shown = workspace.masked(plan)
-        show(shown)
-        if dry_run or not plan.backfills:
-            return Backfilled(shown, transport.calls)
-        if not auto_approve:
-            if approve is None:
-                raise no_terminal(", or --dry-run to see the backfills")
-            if not await approve(shown):
-                raise ReconcilerError("not approved; nothing was sent")
-        await stack.enter_async_context(only_apply(transport))
-        mask = targets.session.mask
-        bus = stack.enter_context(recording(outputs or Outputs(), runtime, mask))
-        stack.enter_context(transport.reporting_to(bus))
-        bus(BackfillsPlanned(plan))
-        objects = [item for item in plan.objects if item.backfills]
-        ended = await run_all([_backfiller(item, targets, now) for item in objects], wait=wait)
-        started = tuple(replace(item, ends=ends) for item, ends in zip(objects, ended, strict=True))
-        report = BackfillsEnded(started, interrupted=runtime.stop.requested.is_set())
-        bus(report)
-        made = {item.address: item for item in started}
-        plan = replace(plan, objects=tuple(made.get(it.address, it) for it in plan.objects))
-        return workspace.masked(Backfilled(plan, transport.calls, report, bus.problems))
-
-
 def approval_of_backfills(plan: BackfillPlan) -> Approval:
     """Return the question for a plan of backfills.
 
@@ -292,14 +207,7 @@ def approval_of_backfills(plan: BackfillPlan) -> Approval:
     return confirmed(f"Start {what}?")
 
 
-def _backfiller(planned: ObjectBackfills, targets: Targets, now: datetime) -> Backfiller:
-    """Return what starts the backfills of an object."""
-    target = next(it for it in targets.objects if it.live.id == planned.live_id)
-    schedule = schedule_of(target, targets.live.dialect)
-    return Backfiller(targets.calls(target), schedule, now, planned.backfills)
-
-
-async def _plan(
+async def plan_of(
     chosen: Sequence[Target], targets: Targets, wanted: Wanted, now: datetime
 ) -> BackfillPlan:
     """Return the backfills of objects. Raises BadUsage, ServiceError.
