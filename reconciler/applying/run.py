@@ -37,8 +37,8 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Change, Plan
 from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
+from reconciler.service.pace import Stop, together
 from reconciler.service.transport import Transport
-from reconciler.service.waits import Stop, together
 
 INTERRUPTED = "the run was interrupted"
 _REFUSALS = (400, 401, 403, 409, 415, 422)

@@ -20,9 +20,9 @@ from reconciler.applying.check import (
     body_of_altered,
     lacks_fields,
     modifications,
+    search,
 )
 from reconciler.applying.lists import LONGEST_AGE, Listing, Lists, Scope
-from reconciler.applying.search import search
 from reconciler.errors import (
     AmbiguousOutcome,
     Conflict,

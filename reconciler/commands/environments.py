@@ -18,7 +18,7 @@ from reconciler.files.workspace_file import read_workspace
 from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.text import IMPLICIT_ENVIRONMENT
-from reconciler.service.waits import together
+from reconciler.service.pace import together
 
 _R = TypeVar("_R")
 _AT_ONCE = 4

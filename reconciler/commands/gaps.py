@@ -201,7 +201,7 @@ async def gaps(
     """
     from reconciler.commands.runtime import Reported
     from reconciler.commands.targets import opened
-    from reconciler.service.waits import together
+    from reconciler.service.pace import together
 
     async with opened(workspace, "runs") as targets:
         chosen, now = targets.named(names), targets.now()
@@ -220,7 +220,7 @@ async def gaps_of_object(
 
     Raises ServiceError.
     """
-    from reconciler.service.runs import latest_runs, read_backfills, runs_since
+    from reconciler.service.operations import latest_runs, read_backfills, runs_since
 
     calls, latest, unknown = targets.calls(target), latest_runs(target.live), None
     gaps: tuple[Gap, ...] = ()

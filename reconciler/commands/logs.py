@@ -31,7 +31,7 @@ from reconciler.model.times import Interval, Moment, window_at
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Workspace
     from reconciler.model.request import Query
-    from reconciler.service.calls import ObjectCalls
+    from reconciler.service.operations import ObjectCalls
 
 _BEFORE = timedelta(minutes=1)
 _AFTER = timedelta(minutes=5)
@@ -128,8 +128,7 @@ async def read_logs(
 
 
 async def _page(calls: ObjectCalls, query: Query, run: str | None) -> list[LogEntry]:
-    from reconciler.service.calls import NotOffered
-    from reconciler.service.runs import valid
+    from reconciler.service.operations import NotOffered, valid
 
     label = f"logs of {calls.live.id}"
     try:
@@ -164,8 +163,7 @@ async def logs(  # noqa: PLR0913 - the options of the command
     Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
     """
     from reconciler.commands.targets import opened
-    from reconciler.service.calls import NotOffered
-    from reconciler.service.runs import read_run
+    from reconciler.service.operations import NotOffered, read_run
 
     async with opened(workspace, "logs") as targets:
         target, now = targets.one(name), targets.now()

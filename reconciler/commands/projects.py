@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from reconciler.model.live import LiveObject
     from reconciler.model.request import Routes
     from reconciler.render.options import RenderOptions
-    from reconciler.service.calls import ObjectCalls
+    from reconciler.service.operations import ObjectCalls
 
 RESET = "reset_token"
 TOKEN = "api_token"  # noqa: S105 - the name of a field
@@ -307,7 +307,7 @@ class _Selected(Struct, frozen=True):
 async def _opened(workspace: Workspace, name: str) -> AsyncIterator[_Selected]:
     """Yield a project. Errors of operations that keys may not use have its page."""
     from reconciler.commands.targets import opened
-    from reconciler.service.calls import NotOffered
+    from reconciler.service.operations import NotOffered
 
     async with opened(workspace, RESET) as targets:
         target = targets.one(name)

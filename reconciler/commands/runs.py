@@ -32,7 +32,7 @@ from reconciler.model.times import Moment, window_at
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Reported, Workspace
     from reconciler.model.request import Query
-    from reconciler.service.calls import ObjectCalls
+    from reconciler.service.operations import ObjectCalls
 
 
 @command(
@@ -114,8 +114,8 @@ async def runs(  # noqa: PLR0913 - the options of the command
     """
     from reconciler.commands.runtime import Reported
     from reconciler.commands.targets import opened
-    from reconciler.service.runs import BEGINNING
-    from reconciler.service.waits import together
+    from reconciler.service.operations import BEGINNING
+    from reconciler.service.pace import together
 
     async with opened(workspace, "runs") as targets:
         chosen = targets.chosen(names, projects) if run is None else (targets.one(*names),)
@@ -162,8 +162,7 @@ async def _read(
     most: int | None,
 ) -> list[Run] | ReconcilerError:
     """Return the newest runs of an object that are wanted, or why they can't be read."""
-    from reconciler.service.calls import NotOffered
-    from reconciler.service.runs import read_run, valid
+    from reconciler.service.operations import NotOffered, read_run, valid
 
     runs: list[Run] = []
     try:

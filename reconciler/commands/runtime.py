@@ -16,8 +16,7 @@ from reconciler.files.yaml.loader import ParsedFiles
 from reconciler.model.connection import ClientOptions
 from reconciler.model.event import Listener
 from reconciler.model.redaction import Mask, masked_in
-from reconciler.service.pace import ClientSettings
-from reconciler.service.waits import Stop
+from reconciler.service.pace import ClientSettings, Stop
 
 _R = TypeVar("_R")
 

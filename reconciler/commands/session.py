@@ -278,7 +278,7 @@ class Session(Struct, frozen=True):
         missing = parent_ids - live.integrations.keys()
         if not missing:
             return live
-        from reconciler.service.integrations import read_integrations  # Few files name any.
+        from reconciler.service.live import read_integrations  # Few files name any.
 
         return await read_integrations(transport, live, missing, kinds=all_kinds())
 

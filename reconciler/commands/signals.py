@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from reconciler.errors import ExitCode
 
 if TYPE_CHECKING:
-    from reconciler.service.waits import Stop
+    from reconciler.service.pace import Stop
 
 _T = TypeVar("_T")
 

@@ -20,7 +20,7 @@ from reconciler.model.live import Identity, Live, LiveObject
 from reconciler.model.plan import Refusal
 from reconciler.model.resource import Resource
 from reconciler.planning.select import Named, Names, check_clear
-from reconciler.service.calls import ObjectCalls
+from reconciler.service.operations import ObjectCalls
 from reconciler.service.transport import Transport
 
 _OPTION = "--project"

@@ -29,8 +29,7 @@ from reconciler.providers import providers
 from reconciler.providers.flaws import Flaw, flaw_of
 from reconciler.providers.provider import SecretContext
 from reconciler.service.failures import service_error
-from reconciler.service.pace import ClientSettings
-from reconciler.service.waits import Waits
+from reconciler.service.pace import ClientSettings, Waits
 from reconciler.version import __version__
 
 MOST_BYTES = 32 * 2**20

@@ -19,16 +19,19 @@ from msgspec.structs import replace
 
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
 from reconciler.model.event import Reading
-from reconciler.model.kind import Dialect, Kind
+from reconciler.model.kind import Dialect, Integrations, Kind
 from reconciler.model.live import Live, LiveObject, id_text, is_same_id
 from reconciler.model.request import Routes
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import json_shown, printable, shown_in
 from reconciler.model.values import JSON, JSONObject
 from reconciler.service.access import known_key
+from reconciler.service.pace import together
 from reconciler.service.pages import complete_list
 from reconciler.service.transport import Transport
-from reconciler.service.waits import together
+
+_OLD = "this server lists no integrations to API keys"
+_NONE = "its list has none for exports, as that of servers before May 2026 for API keys"
 
 
 class Depth(Struct, frozen=True):
@@ -371,3 +374,28 @@ def _invalid(label: str, problem: str) -> InvalidResponse:
         f"{label}: {problem}",
         hint="run it again; if it persists, check that `base_url` is the address of the API",
     )
+
+
+async def read_integrations(
+    transport: Transport, live: Live, parent_ids: Collection[str], *, kinds: Sequence[Kind]
+) -> Live:
+    """Return live state with the integrations of some parents: one list for each.
+
+    Raises ServiceError, but not for integrations that the key may not see.
+    """
+    kind = next(kind for kind in kinds if kind.paths.integrations)
+    ordered = sorted(parent_ids)
+    tables = await together(_listed(transport, kind, parent_id) for parent_id in ordered)
+    read = dict(zip(ordered, tables, strict=True))
+    return replace(live, integrations={**live.integrations, **read})
+
+
+async def _listed(transport: Transport, kind: Kind, parent_id: str) -> Integrations:
+    try:
+        bodies = await complete_list(transport, kind.paths.integrations.format(parent=parent_id))
+    except Forbidden as error:
+        return Integrations(hidden=error.message)
+    except NotFound:
+        return Integrations(hidden=_OLD)
+    items = tuple(filter(None, map(kind.integration_of, bodies)))
+    return Integrations(items, hidden="" if items else _NONE)

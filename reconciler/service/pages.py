@@ -16,8 +16,8 @@ from reconciler.model.live import id_text
 from reconciler.model.request import Repeat, Request
 from reconciler.model.text import json_shown, shown_in
 from reconciler.model.values import JSON, JSONObject
+from reconciler.service.pace import together
 from reconciler.service.transport import Transport
-from reconciler.service.waits import together
 
 PAGE = 100
 """The service's own page size: a proxy in front of it may cap larger ones."""

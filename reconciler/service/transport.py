@@ -39,8 +39,7 @@ from reconciler.service.failures import (
     with_path,
 )
 from reconciler.service.http import Exchange, Received, SecretResolver, open_http
-from reconciler.service.pace import ClientSettings, Estimate, Pace
-from reconciler.service.waits import Stop, Waits
+from reconciler.service.pace import ClientSettings, Estimate, Pace, Stop, Waits
 
 if TYPE_CHECKING:
     import httpx

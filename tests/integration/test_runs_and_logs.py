@@ -17,7 +17,7 @@ from reconciler.commands.targets import opened
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry, LogReport, Matched, RunReport
-from reconciler.service.calls import NotOffered
+from reconciler.service.operations import NotOffered
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write

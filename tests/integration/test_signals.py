@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.commands.signals import run, stop_on_signals
-from reconciler.service.waits import Stop
+from reconciler.service.pace import Stop
 from tests.support.limits import TIMEOUT
 
 

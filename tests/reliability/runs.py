@@ -18,8 +18,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions
-from reconciler.service.pace import ClientSettings
-from reconciler.service.waits import Stop
+from reconciler.service.pace import ClientSettings, Stop
 from tests.reliability.accounting import normal
 from tests.reliability.scenarios import ENVIRON, Scenario
 from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service

@@ -15,9 +15,8 @@ from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.event import Listener
 from reconciler.model.values import SecretRef
 from reconciler.service.http import SecretResolver
-from reconciler.service.pace import ClientSettings
+from reconciler.service.pace import ClientSettings, Stop
 from reconciler.service.transport import Transport, open_transport
-from reconciler.service.waits import Stop
 from tests.support.emulator import RunningEmulator
 from tests.support.virtual_loop import LoopClock
 

@@ -43,8 +43,7 @@ from reconciler.model.run import COMPLETED, BackfillRow, Run
 from reconciler.model.text import printable, quoted
 from reconciler.model.times import Schedule
 from reconciler.model.values import JSONObject
-from reconciler.service.calls import ObjectCalls
-from reconciler.service.runs import backfill_id, read_backfills, read_runs, valid
+from reconciler.service.operations import ObjectCalls, backfill_id, read_backfills, read_runs, valid
 
 _TOO_MANY = "too_many_concurrent_backfills"
 _NO_DATA = "no data"

@@ -61,10 +61,10 @@ from reconciler.service.access import (
     read_scope,
     write_scope,
 )
-from reconciler.service.calls import NotOffered, ObjectCalls
 from reconciler.service.failures import ADDON
+from reconciler.service.operations import NotOffered, ObjectCalls
+from reconciler.service.pace import together
 from reconciler.service.transport import Transport
-from reconciler.service.waits import together
 from reconciler.version import __version__
 
 _MOST = 5

@@ -29,7 +29,7 @@ from reconciler.planning.compare import comparable
 from reconciler.planning.inventory import Inventory
 from reconciler.planning.notes import PAUSED_BY_SERVICE
 from reconciler.planning.select import Named, Names, check_clear
-from reconciler.service.calls import NotOffered, ObjectCalls
+from reconciler.service.operations import NotOffered, ObjectCalls
 from reconciler.service.transport import Transport
 
 _OPERATION = "activity"

@@ -25,7 +25,7 @@ from reconciler.model.run import (
 )
 from reconciler.model.text import several
 from reconciler.model.times import Interval, Schedule, UnknownSchedule, rough_duration
-from reconciler.service.runs import latest_runs
+from reconciler.service.operations import latest_runs
 
 _SHOWN = 10
 """Runs that an export carries: with fewer, these are all (service.md, 1.1)."""

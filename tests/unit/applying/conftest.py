@@ -14,7 +14,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Resource
 from reconciler.service.live import Depth, read_live
-from reconciler.service.waits import Stop
+from reconciler.service.pace import Stop
 from tests.conftest import StartService
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock, connected, resolver

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.search import SEARCH_PAUSES
+from reconciler.applying.check import SEARCH_PAUSES
 from reconciler.model.event import Done, Event, Sending, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan

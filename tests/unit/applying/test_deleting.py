@@ -11,7 +11,7 @@ from reconciler.model.event import Done, Event, Planned, Sent, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import PlanOptions, Policy, Selection
-from reconciler.service.waits import Stop
+from reconciler.service.pace import Stop
 from tests.support.records import log_of
 from tests.support.worlds import desired_of, export, planned, project
 from tests.unit.applying.conftest import World

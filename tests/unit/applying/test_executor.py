@@ -27,7 +27,7 @@ from reconciler.model.event import (
     Waiting,
 )
 from reconciler.model.plan import Plan
-from reconciler.service.waits import Stop
+from reconciler.service.pace import Stop
 from tests.support.transport import mocked
 from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
 from tests.unit.applying.conftest import World

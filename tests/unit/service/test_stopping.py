@@ -12,8 +12,8 @@ import pytest
 from reconciler.errors import AmbiguousOutcome, ExitCode, Interrupted
 from reconciler.model.connection import Window
 from reconciler.model.request import Answer, Repeat, Request
+from reconciler.service.pace import Stop
 from reconciler.service.transport import Transport
-from reconciler.service.waits import Stop
 from tests.support.transport import mocked
 from tests.support.virtual_loop import LoopClock, run_virtually
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from reconciler.service.waits import together
+from reconciler.service.pace import together
 
 
 def test_results_are_in_the_order_of_the_calls() -> None:
