@@ -12,12 +12,12 @@ from reconciler.commands.backfill.starting import backfill as backfill
 from reconciler.commands.backfill.starting import cancel_backfills as cancel_backfills
 from reconciler.commands.compare import EnvironmentComparison as EnvironmentComparison
 from reconciler.commands.compare import compare as compare
-from reconciler.commands.drift.report import Drift as Drift
-from reconciler.commands.drift.run import drift as drift
+from reconciler.commands.drift import Drift as Drift
+from reconciler.commands.drift import drift as drift
 from reconciler.commands.gaps import GapReport as GapReport
 from reconciler.commands.gaps import gaps as gaps
-from reconciler.commands.import_.choice import Choice as Choice
-from reconciler.commands.import_.run import import_live as import_live
+from reconciler.commands.import_choice import Choice as Choice
+from reconciler.commands.import_live import import_live as import_live
 from reconciler.commands.logs import logs as logs
 from reconciler.commands.pause.toggling import pause as pause
 from reconciler.commands.plan.work import PlanResult as PlanResult

@@ -17,8 +17,7 @@ from reconciler.commands.options import folder_of, folder_option
 from reconciler.commands.output import style_of
 from reconciler.commands.streams import write_note, write_result
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
-from reconciler.editing.editing import Edit, check_text, edited
-from reconciler.editing.placing import check_files, with_mark
+from reconciler.editing.editing import Edit, check_files, check_text, edited, with_mark
 from reconciler.editing.writing import write_files
 from reconciler.editing.yaml_text import yaml_item
 from reconciler.errors import BadUsage

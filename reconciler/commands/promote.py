@@ -17,8 +17,7 @@ from reconciler.commands.options import files_options, folder_option, workspace_
 from reconciler.commands.output import style_of
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.streams import write_note, write_result
-from reconciler.editing.editing import Edit
-from reconciler.editing.placing import check_files, edited_texts
+from reconciler.editing.editing import Edit, check_files, edited_texts
 from reconciler.editing.writing import write_files
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from reconciler.commands.import_.run import import_live
+from reconciler.commands.import_live import import_live
 from reconciler.commands.runtime import Runtime, Workspace
 from tests.conftest import StartService
 from tests.support.cli import reconciler

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from reconciler.commands.drift.report import Attribution, DriftedField, DriftedObject
+from reconciler.commands.drift import Attribution, DriftedField, DriftedObject
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text

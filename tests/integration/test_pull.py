@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.drift.write import pull_summary
+from reconciler.commands.drift_write import pull_summary
 from reconciler.commands.edits import differences_as_text
 from reconciler.model.values import path_text
 from tests.conftest import LONG, StartService

@@ -14,9 +14,8 @@ import yaml
 
 from reconciler.commands.apply.run import apply
 from reconciler.commands.compare import EnvironmentComparison, compared, open_pair
-from reconciler.commands.drift.report import Drift
-from reconciler.commands.drift.run import drift
-from reconciler.commands.drift.write import pull
+from reconciler.commands.drift import Drift, drift
+from reconciler.commands.drift_write import pull
 from reconciler.commands.output import exit_code_of_apply, exit_code_of_plan
 from reconciler.commands.plan.work import PlanResult, plan
 from reconciler.commands.promote import promote

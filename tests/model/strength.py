@@ -19,7 +19,7 @@ MOST = 500
 
 
 FAULTS = {
-    "reconciler/commands/drift/run.py": (
+    "reconciler/commands/drift.py": (
         (
             "F8",
             "drift reports entries that do not count as deleted",

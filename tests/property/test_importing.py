@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from reconciler.commands.import_.choice import key_of
-from reconciler.commands.import_.run import import_live
+from reconciler.commands.import_choice import key_of
+from reconciler.commands.import_live import import_live
 from reconciler.commands.plan.work import plan
 from reconciler.commands.runtime import Runtime, Workspace
 from reconciler.kinds import all_kinds

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.commands.init.recipes import RECIPES
+from reconciler.commands.init import RECIPES
 from tests.conftest import ROOT
 from tests.support.cli import write
 from tests.support.limits import TIMEOUT

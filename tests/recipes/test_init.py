@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconciler.commands.init.files import InitOptions
-from reconciler.commands.init.recipes import RECIPES, write_recipe
+from reconciler.commands.init import RECIPES, InitOptions, write_recipe
 from reconciler.errors import BadUsage
 from reconciler.version import REPOSITORY
 from tests.support.cli import reconciler, write

@@ -21,7 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reconciler.commands.backfill.planning import Span
 from reconciler.commands.backfill.starting import backfill
-from reconciler.commands.import_.run import import_live, remarks_on_import
+from reconciler.commands.import_ import remarks_on_import
+from reconciler.commands.import_live import import_live
 from reconciler.commands.runtime import Workspace
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan import encode

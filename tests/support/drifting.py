@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reconciler.commands.drift.report import Drift
-from reconciler.commands.drift.run import drift
-from reconciler.commands.drift.write import Pulled, pull
+from reconciler.commands.drift import Drift, drift
+from reconciler.commands.drift_write import Pulled, pull
 from reconciler.commands.plan.work import plan
 from reconciler.commands.runtime import Reported, Runtime, Workspace
 from reconciler.model.plan import Plan

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import yaml
 
-from reconciler.commands.init.recipes import filled
+from reconciler.commands.init import filled
 from reconciler.commands.program import cli
 from tests.conftest import ROOT
 

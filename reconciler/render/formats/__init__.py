@@ -52,9 +52,9 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     },
     "backfills": {"text": "render.runs:backfills_document", "json": _PUBLIC},
     "resolved": _document("render.resolved:resolved_document"),
-    "imported": _document("commands.import_.run:imported_document"),
+    "imported": _document("commands.import_:imported_document"),
     "audit": _document("render.audit:audit_document"),
-    "drift": _document("commands.drift.report:drift_document"),
+    "drift": _document("commands.drift:drift_document"),
     "compared": _document("commands.compare:compared_document"),
     "gaps": _document("commands.gaps:gaps_document"),
     "all_gaps": _document("commands.gaps:all_gaps_document")

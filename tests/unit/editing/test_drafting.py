@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.commands.import_.choice import Adoption, ImportContext
-from reconciler.commands.import_.drafts import Drafting
+from reconciler.commands.import_choice import Adoption, ImportContext
+from reconciler.commands.import_drafts import Drafting
 from reconciler.model.address import Address
 from reconciler.model.live import Live
 from reconciler.model.resource import ParentRef

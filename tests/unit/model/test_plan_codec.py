@@ -295,7 +295,7 @@ def test_no_part_of_a_plan_ends_with_another_error(part: str, value: Any) -> Non
         decode(changed(a_plan(), (part,), value))
 
 
-@pytest.mark.parametrize("module", ["commands.program", "commands.show", "commands.init.command"])
+@pytest.mark.parametrize("module", ["commands.program", "commands.show", "commands.init"])
 def test_a_command_without_plans_does_not_import_the_codec(module: str) -> None:
     code = f"import sys, reconciler.{module}; sys.exit('reconciler.model.decoding' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=TIMEOUT)

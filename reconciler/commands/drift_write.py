@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.commands.drift.report import Drift, DriftedField
-from reconciler.commands.drift.run import drift_of
+from reconciler.commands.drift import Drift, DriftedField, drift_of
 from reconciler.commands.edits import file_changes
-from reconciler.commands.import_.drafts import doubtful_paths
+from reconciler.commands.import_drafts import doubtful_paths
 from reconciler.commands.runtime import Reported, Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
-from reconciler.editing.editing import reason_against
-from reconciler.editing.placing import Place, Placing, edited_texts
+from reconciler.editing.editing import Edit, edited_texts, reason_against
 from reconciler.editing.writing import write_files
 from reconciler.editing.yaml_text import reads_back
 from reconciler.errors import BadUsage
-from reconciler.files.yaml.document import Document
+from reconciler.files.loading import Loaded
+from reconciler.files.references import escaped
+from reconciler.files.yaml.document import Document, Layer
 from reconciler.files.yaml.loader import parse
 from reconciler.kinds import kinds_by_name
 from reconciler.model.address import Address
@@ -33,10 +33,13 @@ from reconciler.model.text import named, printable, several
 from reconciler.model.values import (
     JSON,
     MISSING,
+    UNSET,
     Path,
+    leaves,
     map_leaves,
     path_text,
     put_at,
+    references_in,
     value_at,
 )
 from reconciler.planning.compare import field_leaves, written_value
@@ -49,7 +52,78 @@ _SECRET = "it contains a known secret"  # noqa: S105 - a message
 _UNWRITABLE = "strict YAML cannot express it"
 _NO_EFFECT = "the files cannot express the live value"
 _DELETED = "its live object was deleted; remove it from the files, or apply creates it again"
+_OVERRIDES = "overrides"
 _NAME = "set `name` or `lifecycle.renamed_from`"
+
+
+class Place(Struct, frozen=True):
+    """One value for a file: the edit, and the label of its layer."""
+
+    document: Document
+    edit: Edit
+    layer: str
+
+
+class Placing(Struct, frozen=True):
+    """Where the values of a resource of a loaded environment may be written."""
+
+    loaded: Loaded
+    address: Address
+
+    def places_of(self, path: Path, value: JSON, configured: JSON) -> Iterator[Place]:
+        """Yield what to write, so that a field has a value in this environment only.
+
+        The path has the names of the files. Of mappings, only the keys that differ are written.
+        """
+        if isinstance(value, dict) and isinstance(configured, dict) and value:
+            for name in {**configured, **value}:
+                before, after = configured.get(name, MISSING), value.get(name, MISSING)
+                if before != after:
+                    yield from self.places_of((*path, name), after, before)
+            return
+        yield self._place(path, value)
+
+    def _place(self, path: Path, value: JSON) -> Place:
+        places = self.loaded.places[self.address]
+        now, nearest = places.source_of(path)
+        written = value_at(now.value, nearest) if nearest else MISSING
+        is_reference = any(
+            isinstance(leaf, str) and bool(references_in(leaf)) for _, leaf in leaves(written)
+        )
+        layer = self._layer(now, path, is_reference=is_reference)
+        if value is MISSING:
+            # A key in a lower layer would show through.
+            below = (other.value for other in places.layers if other is not layer)
+            is_below = any(value_at(other, path) is not MISSING for other in below)
+            value = UNSET if is_below else MISSING
+        else:
+            value = escaped(value)
+        return Place(layer.document, Edit((*layer.path, *path), value), layer.label)
+
+    def _layer(self, now: Layer, path: Path, *, is_reference: bool) -> Layer:
+        """Return the layer that gets the value of a field, which is in a layer now."""
+        declaration, environment = self.loaded.declared[self.address], self.environment
+        document, resource = declaration.document, declaration.path
+        override = (*resource, _OVERRIDES, environment)
+        if now.path == override or is_reference or self._is_shared(declaration.body, path):
+            return Layer(document, override, f"override {environment}")
+        is_default = now.path[: len(resource)] != resource
+        users = sum(other.kind == self.address.kind for other in self.loaded.declared)
+        return now if is_default and users == 1 else Layer(document, resource, "resource")
+
+    def _is_shared(self, body: Mapping[str, JSON], path: Path) -> bool:
+        """Return whether another environment has the value of the resource or of the defaults."""
+        listed = body.get("environments")
+        return any(
+            value_at(body, (_OVERRIDES, str(name), *path)) is MISSING
+            for name in (listed if isinstance(listed, list) else self.loaded.environments)
+            if name != self.environment
+        )
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment."""
+        return self.loaded.desired.environment
 
 
 class Placed(Struct, frozen=True):

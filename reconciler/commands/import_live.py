@@ -1,4 +1,4 @@
-"""The use case `import`: write live objects into files, and report what was written.
+"""The use case `import`: write live objects into files.
 
 The texts are planned before they are written. A field whose plan is not empty is left out and
 reported.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -18,8 +17,8 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.commands.edits import differences_as_text, file_changes
-from reconciler.commands.import_.choice import (
+from reconciler.commands.edits import file_changes
+from reconciler.commands.import_choice import (
     Adoption,
     Choice,
     ImportContext,
@@ -28,12 +27,12 @@ from reconciler.commands.import_.choice import (
     key_of,
     may_choose,
 )
-from reconciler.commands.import_.drafts import Drafting
+from reconciler.commands.import_drafts import Drafting
+from reconciler.commands.init import SCHEMA_FILE
 from reconciler.commands.runtime import Workspace
 from reconciler.commands.session import Session
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.editing.editing import Edit, NotEditable
-from reconciler.editing.placing import edited_texts
+from reconciler.editing.editing import Edit, NotEditable, edited_texts
 from reconciler.editing.writing import write_files
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
 from reconciler.files.loading import Loaded
@@ -49,7 +48,7 @@ from reconciler.model.live import OTHER_TOOL, Identity, Live, LiveObject, is_of_
 from reconciler.model.plan import Change, Plan
 from reconciler.model.policy import PlanOptions
 from reconciler.model.resource import ParentRef, Resource
-from reconciler.model.text import listed, named, printable, several
+from reconciler.model.text import listed
 from reconciler.model.values import Path
 from reconciler.paths import (
     WORKSPACE_FILE,
@@ -61,16 +60,18 @@ from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.integrations import uses_any
 from reconciler.planning.match import Matching, match
 from reconciler.planning.select import kinds_named, parts
-from reconciler.render.document import Cell, Document, Lines, Row, Table, unpadded
-from reconciler.render.options import RenderOptions
 from reconciler.service.live import Depth, read_live
 
 _MOST = 10
 _ID = re.compile(r"\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of an object, which may be in no list."""
-_MOST_USERS = 3
 _AS_ANOTHER = "to import it as another resource, pass its id"
-_COLUMNS = unpadded({"resource": "", "name": " ", "file": " in "})
+_WITHOUT_PARENT = "organization"
+_RESERVED = re.compile(r"reconciler|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+"""The name of a workspace file, and names of files and folders that Windows can't check out."""
+
+Family: TypeAlias = tuple[str, ParentRef | None]
+"""The kind of a resource, and its parent."""
 
 
 async def import_live(
@@ -235,86 +236,6 @@ def _renamed(session: Session, matching: Matching) -> Mapping[Identity, Address]
         doubled = duplicates_of(known, session.runtime.now())
         return {item.live.identity: item.match.resource.address for item in doubled}
     return {}
-
-
-def imported_document(imported: Imported, options: RenderOptions) -> Document:
-    """Return the resources with their files, the counts, and the secrets to set.
-
-    If nothing was written, return a unified difference that `patch` accepts.
-    """
-    heading = (Cell("Import"),)
-    if not imported.written:
-        text = differences_as_text(imported.changes, options.style).removesuffix("\n")
-        return Document(
-            heading, (), (Lines(tuple(text.split("\n")), language="diff"),) if text else ()
-        )
-    rows = [
-        Row((Cell(str(it.address), code=True), Cell(f'"{it.name}"'), Cell(it.file)), "+")
-        for it in imported.adopted
-    ]
-    blocks = (
-        Table(_COLUMNS, tuple(rows), headed=False, noun="resource"),
-        Lines((f"Imported: {_counts(imported)}",)),
-        Lines(tuple(_secrets(imported)) if imported.secrets else ()),
-    )
-    return Document(heading, (), blocks)
-
-
-def remarks_on_import(imported: Imported) -> str:
-    """Return what was not imported, and why."""
-    lines: list[str] = []
-    if not imported.written:
-        lines.append(f"Would import: {_counts(imported)}. No file was written.")
-        lines += _secrets(imported) if imported.secrets else []
-    lines += [f"Not imported: {_left(left)}" for left in imported.refused]
-    lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
-    if imported.ignored:
-        names = [named(live.name) for live in imported.ignored]
-        lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
-    lines.append(f"{several(imported.calls, 'API call')}")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _secrets(imported: Imported) -> Iterator[str]:
-    users: dict[str, list[Address]] = {}
-    for secret in imported.secrets:
-        users.setdefault(secret.variable, []).append(secret.address)
-    width = max(map(len, users))
-    count = several(len(users), "secret")
-    yield f"Set {count} as environment variables (the API does not return secrets):"
-    for variable, addresses in users.items():
-        yield f"  {variable:{width}}  {listed(list(map(str, addresses)), _MOST_USERS)}"
-    if len(users) < len(imported.secrets):
-        yield "Exports with the same host, bucket, account or warehouse project share them."
-    yield "They are needed to create or update a destination, not to plan."
-
-
-def _left(left: Left) -> str:
-    field = f" {left.what}" if left.path else ""
-    return printable(
-        f"{left.live.kind} {named(left.live.name)} (id {left.live.id}){field}: {left.why}"
-    )
-
-
-def _counts(imported: Imported) -> str:
-    kinds = Counter(resource.address.kind for resource in imported.adopted)
-    parts = [", ".join(several(count, kind) for kind, count in kinds.items()) or "nothing"]
-    extended = len(imported.existing)
-    if imported.files:
-        files = several(len(imported.files), "file")
-        parts.append(f"into {files}" + (f" ({extended} existing)" if extended else ""))
-    managed = f"; {imported.claimed} already in the configuration" if imported.claimed else ""
-    return " ".join(parts) + managed
-
-
-SCHEMA_FILE = ".reconciler/resources.schema.json"
-"""The schema of resource files inside a workspace, as `init` writes it for editors."""
-_WITHOUT_PARENT = "organization"
-_RESERVED = re.compile(r"reconciler|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-"""The name of a workspace file, and names of files and folders that Windows can't check out."""
-
-Family: TypeAlias = tuple[str, ParentRef | None]
-"""The kind of a resource, and its parent."""
 
 
 class Attempt(Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.commands.import_.choice import Adoption, ImportContext
+from reconciler.commands.import_choice import Adoption, ImportContext
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.editing.editing import Edit
 from reconciler.editing.yaml_text import reads_back

@@ -1,1 +1,0 @@
-"""`drift`: what changed in live state, and its values into the files."""

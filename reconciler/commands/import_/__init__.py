@@ -1,1 +1,0 @@
-"""`import`: write live objects into files."""

@@ -1,1 +1,0 @@
-"""`init`: create a workspace."""
